@@ -1,11 +1,11 @@
-//! Reads the blocks of commands on a documentation page. The word after `sh` selects the blocks.
+//! Reads the blocks of commands on a documentation page. A block begins with `sh` and a word, which selects the block.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// Returns the blocks of a page that have one of these words, in order. The path of the page is relative to the top of
-/// the repository.
+/// Returns the blocks of a page that have one of the words `marks`, in order. The path of the page is relative to the
+/// top of the repository.
 ///
 /// ````text
 /// ```sh cluster

@@ -89,7 +89,7 @@ pub fn all() -> Result<Vec<Case>> {
 }
 
 /// Returns the cases for tests that create the state of the Go operator on a real API server. Each of these cases has a
-/// Deployment, ends as recorded, uses the default environment, and applies its objects only once.
+/// Deployment and no deviation, uses the default environment, and applies its objects only once.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;
     Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())
@@ -130,7 +130,7 @@ impl Case {
         Ok(wanted)
     }
 
-    /// Returns the children and the status as the API server stored them, with its defaults.
+    /// Returns the children and the status as the API server stored them, with the API server's defaults.
     pub fn stored(&self) -> Result<Value> {
         Ok(serde_json::from_str(&read(&self.folder.join("expected.full.json"))?)?)
     }
@@ -146,10 +146,10 @@ impl Case {
             && self.about.by_hand.is_none()
             && self.update.is_empty()
             && !self.deviation().exists()
-            // Other tests cover the takeover of children that have no owner.
+            // Skip cases with children that have no owner: other tests cover their takeover.
             && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
             && children.iter().any(|child| child["kind"] == "Deployment")
-            // The nodes of the tests do not match any node selector.
+            // Skip cases with a node selector, because it would match no node of the tests.
             && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
     }
 }

@@ -1,4 +1,4 @@
-//! Invalid and extreme objects, and the rules that every answer to them must obey.
+//! Invalid and extreme objects, and the rules for the policies' answers to these objects.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Returns those samples of the policies that get a plan without waiting for another object.
+/// Returns the samples of the policies that get a plan at once, without another object.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -100,7 +100,7 @@ impl Subject {
         }
     }
 
-    /// Returns the verdict on an object.
+    /// Returns the result of a pass over `object`: a plan, a refusal or a failure.
     pub fn verdict(&self, object: &Value) -> Result<Verdict> {
         Ok(self.renderer.render(object, &self.lookup)?.verdict)
     }
@@ -113,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// Puts `value` at `path` of the sample, and then calls [`Self::answers`] for the result.
+    /// Calls [`Self::answers`] for the sample with `value` at `path`.
     pub fn answers_with(&self, path: &[String], value: Value) -> Result<bool> {
         let mut object = self.object.clone();
         put(&mut object, path, value);
@@ -178,7 +178,7 @@ pub fn put(object: &mut Value, path: &[String], value: Value) {
     }
 }
 
-/// Adds the path and the value to an error.
+/// If `result` is an error, adds the path and the value to the error.
 pub fn told(result: Result<bool>, path: &[String], value: &Value) -> Result<bool> {
     result.with_context(|| {
         let value: String = value.to_string().chars().take(200).collect();

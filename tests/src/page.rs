@@ -1,4 +1,4 @@
-//! Writes the figures of benches into the performance page. Each bench has a section between two marks.
+//! Writes the figures of benches into the performance page. Each bench has a section between two comments, the marks.
 
 use std::{env, fs, path::Path, process::ExitCode};
 
@@ -35,7 +35,7 @@ fn put(text: &str, section: &str, table: &str) -> anyhow::Result<String> {
         let (_, after) = rest.split_once(&end)?;
         Some((before, after))
     };
-    let (before, after) = place().with_context(|| format!("{PAGE} has no {begin} … {end}"))?;
+    let (before, after) = place().with_context(|| format!("the page {PAGE} has no section from {begin} to {end}"))?;
     Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", table.trim()))
 }
 

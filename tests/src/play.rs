@@ -41,7 +41,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     stage.settle()?;
     let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
     for object in &case.update {
-        // Skip edits of children: the operator treats them as drift, and its next pass restores the plan.
+        // Skip edits of children: the operator treats such an edit as drift, and its next pass restores the plan.
         if !children.contains(&key(object)) {
             stage.apply(object);
             stage.settle()?;
@@ -72,7 +72,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     Ok(Ended { outcome: Value::Object(outcome), conditions, objects, fuel })
 }
 
-/// Returns the types of the conditions, with their statuses.
+/// Returns the status of each condition, by the type of the condition.
 fn conditions(status: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = status["conditions"].as_array().into_iter().flatten();

@@ -47,8 +47,8 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     native_reading(&[])
 }
 
-/// Returns the default policies as native code. These policies may read `namespaces` for objects in the operator's
-/// namespace.
+/// Returns the default policies as native code. These policies may read `namespaces` when they answer for an object in
+/// the operator's namespace.
 pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, text): (Native, &str)| {
         let mut file = PolicyFile::parse(text)?;
@@ -70,10 +70,10 @@ pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     Ok(COMPILED.get_or_init(|| compiled).clone())
 }
 
-/// The preset for the version of KAOS that recorded the cases.
+/// The preset for the version of KAOS with which the cases were recorded.
 const RECORDED_WITH: &str = "kaos-0.1";
 
-/// Returns a renderer for each kind, with the environment of a case, and with the preset for the recorded version.
+/// Returns a renderer for each kind, with the environment of a case and the preset [`RECORDED_WITH`].
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let mut layers = Preset::named(RECORDED_WITH)?.layers();
     layers.push(Layer::env(Origin::Environment, case.environment.clone()));

@@ -1,4 +1,4 @@
-//! Policies that record the exact bytes of every answer before the host processes it.
+//! Wraps policies to record the exact bytes of every answer before the host processes the answer.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,7 +2,7 @@
 //!
 //! The stage imitates the cluster in which the Go operator was recorded: children appear, and pods become ready on
 //! request. The stage runs the real pass on every object. Each manifest must fit the complete type of its kind. The
-//! stage does not add an API server's defaults, so tests remove them with [`crate::normalize`].
+//! stage does not add an API server's defaults, so tests remove these defaults with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +23,14 @@ pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// Objects whose plan the stage has applied at least once. The plan gates of these objects have no effect any more.
+    /// The objects with a plan that the stage has applied at least once. For these objects, plan gates have no effect
+    /// any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. A Deployment without an entry has the status of a Deployment with a new
+    /// The statuses of Deployments by name. A Deployment without an entry has the status [`started`], with a single new
     /// pod.
     deployments: BTreeMap<String, Value>,
-    /// The statuses that the host would write. Other objects do not see these statuses, because the recordings have no
-    /// conditions.
+    /// The statuses that the host would write, including conditions. Policies do not see these statuses, because the
+    /// recordings have no conditions.
     composed: BTreeMap<Key, Value>,
     /// The fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,
@@ -61,12 +62,12 @@ impl Stage {
         self.objects.insert(key, new);
     }
 
-    /// Sets the status that a Deployment has from now on.
+    /// Sets the status of a Deployment.
     pub fn deployment_status(&mut self, name: &str, status: Value) {
         self.deployments.insert(name.to_owned(), status);
     }
 
-    /// Makes this number of a Deployment's pods ready.
+    /// Makes `ready` pods of a Deployment ready.
     pub fn make_ready(&mut self, name: &str, ready: u32) {
         let status = json!({
             "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": ready,

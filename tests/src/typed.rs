@@ -1,4 +1,5 @@
-//! Checks manifests against Kubernetes' types. The checks read a manifest as the type of its kind and write it again.
+//! Checks manifests against Kubernetes' types. The checks read a manifest as the Rust type of its kind, and write the
+//! value as JSON again.
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
@@ -11,7 +12,7 @@ pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that the manifest has only fields of its type, so reading and writing it loses nothing.
+/// Checks that reading and writing the manifest loses nothing, so that each of its fields is a field of its type.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")
@@ -37,7 +38,8 @@ fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
     Ok(serde_json::to_value(typed)?)
 }
 
-/// Checks that `after` contains every field of `before`. Writing turns quantities into strings and removes nulls.
+/// Checks that `after` contains every field of `before`. Accepts that writing turns quantities into strings and removes
+/// nulls.
 fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

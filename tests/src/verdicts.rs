@@ -1,5 +1,5 @@
-//! Recorded statuses with the verdicts that other tools must give. `tests/gitops` calls the tools' own libraries with
-//! the same records.
+//! Recorded statuses, and the verdict that tools such as Flux and Argo CD must give on each status. `tests/gitops`
+//! gives these records to the tools' own libraries.
 
 use std::{fs, path::PathBuf};
 
@@ -10,7 +10,7 @@ pub fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/gitops/recorded"))
 }
 
-/// The verdict of other tools on an object.
+/// The verdict on an object that tools such as Flux and Argo CD give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The object is in the wanted state.
@@ -85,7 +85,7 @@ fn drop_digests(text: &mut Value) {
     }
 }
 
-/// Compares a record with the stored record. With `UPDATE_GOLDEN=1`, stores the record instead.
+/// Compares a record with the stored record. If `UPDATE_GOLDEN=1` is set, stores the record instead of comparing it.
 ///
 /// # Panics
 /// If the records differ.
@@ -98,5 +98,9 @@ pub fn compare(name: &str, record: &Value) {
         return;
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == text, "{} is stale (UPDATE_GOLDEN=1 writes it):\n{text}", path.display());
+    assert!(
+        stored == text,
+        "the record {path} is stale (UPDATE_GOLDEN=1 writes the record):\n{text}",
+        path = path.display()
+    );
 }

@@ -19,8 +19,9 @@ fn module() -> Result<&'static [u8]> {
 }
 
 /// Returns an edition of the Widgets' policy. `edition` is a digit and a word for special behaviour. Most words make
-/// the edition fail on fragile Widgets. `and kites` also claims Kites, and `breaks at 5` makes an invalid plan for size
-/// 5 (or another digit). `keeps` adds a second ConfigMap, and traps on fragile Widgets.
+/// the edition fail on fragile Widgets. With `and kites`, the policy also claims Kites. With `breaks at 5`, the policy
+/// makes an invalid plan for size 5 (or another digit). With `keeps`, the policy adds a second ConfigMap, and traps on
+/// fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

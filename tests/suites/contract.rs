@@ -1,8 +1,9 @@
 //! Checks that the contract changes only together with its version.
 //!
 //! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. If the host adds a field
-//! to a record, these components do not load any more. So while the version stays, every interface and every world in
-//! this file must still exist without changes, except in comments. New interfaces and new worlds may appear.
+//! to a record of the contract, such components do not load any more. So the current contract must still contain every
+//! interface and every world of `tests/contract/VERSION.wit`. Only comments may change. The current contract may have
+//! more interfaces and worlds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ fn read(path: &Path) -> (String, BTreeMap<String, String>) {
             items.extend(open.take());
         }
     }
-    assert!(items.len() >= 2, "nothing was found in what the printer wrote:\n{printed}");
+    assert!(items.len() >= 2, "the printed contract has no interface and no world:\n{printed}");
     (version, items)
 }
 
@@ -46,7 +47,10 @@ fn read(path: &Path) -> (String, BTreeMap<String, String>) {
 fn a_released_interface_changes_only_with_its_version() {
     let (version, now) = read(&root().join("wit/policy.wit"));
     let kept = root().join(format!("tests/contract/{version}.wit"));
-    assert!(kept.exists(), "version {version} is new: keep it with `cp wit/policy.wit tests/contract/{version}.wit`");
+    assert!(
+        kept.exists(),
+        "version {version} is new: keep a copy of its contract with `cp wit/policy.wit tests/contract/{version}.wit`"
+    );
     let (_, released) = read(&kept);
     for (item, text) in released {
         let Some(current) = now.get(&item) else {

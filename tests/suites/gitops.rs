@@ -32,7 +32,7 @@ fn the_status_of_every_recorded_case_equals_the_record_for_other_tools() {
             records.insert(name, verdict.record(object));
         }
     }
-    assert!(counts.iter().all(|count| *count > 4), "some verdict has too few cases: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 4), "a verdict has too few cases: {counts:?}");
     compare("cases", &Value::Object(records));
 }
 

@@ -23,7 +23,7 @@ const ONLINE: [(&str, &str); 1] = [(
         object",
 )];
 
-/// Deliberate deviations that another test checks. Each entry has the name of this test.
+/// Deliberate deviations that another test checks. Each entry names the other test.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "agent-adopt-foreign-same-labels",
@@ -41,8 +41,8 @@ fn every_wanted_deviation_is_checked_by_a_test() {
     for case in case::all().expect("the cases are readable") {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
-        assert!(!(is_elsewhere && is_seen), "{}: this suite already sees the deviation", case.name);
-        // A case that was written by hand has no recording, so it cannot deviate.
+        assert!(!(is_elsewhere && is_seen), "{case}: this suite already sees the deviation", case = case.name);
+        // A case that an author wrote by hand has no recording, so there is nothing from which it could deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(
             is_written,
@@ -66,7 +66,11 @@ fn every_field_of_a_case_is_explained() {
         let file = folder.expect("the cases are listed").path().join("case.yaml");
         let about: Value = serde_saphyr::from_str(&std::fs::read_to_string(&file).expect("it is there")).expect("YAML");
         for field in about.as_object().into_iter().flatten().map(|(field, _)| field) {
-            assert!(fields.contains(field.as_str()), "{}: {field} has no row in golden/README.md", file.display());
+            assert!(
+                fields.contains(field.as_str()),
+                "{file}: {field} has no row in golden/README.md",
+                file = file.display()
+            );
         }
     }
 }
@@ -137,7 +141,7 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// The amount of fuel is exact, so only a change of the policies increases it, never a slower machine.
+/// The same code always uses the same fuel, on any machine, so only a change of the policies can need more fuel.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");
@@ -159,5 +163,9 @@ fn no_case_takes_a_tenth_more_fuel_than_accepted() {
         .filter(|(name, fuel)| accepted.get(*name).is_none_or(|accepted| **fuel * 10 > accepted * 11))
         .map(|(name, fuel)| format!("{name}: {fuel}, accepted {:?}", accepted.get(name)))
         .collect();
-    assert!(risen.is_empty(), "accept with UPDATE_GOLDEN=1 if it is worth it:\n{}", risen.join("\n"));
+    assert!(
+        risen.is_empty(),
+        "if the change is worth the fuel, accept the fuel with UPDATE_GOLDEN=1:\n{}",
+        risen.join("\n")
+    );
 }

@@ -1,5 +1,6 @@
-//! Tests values of the default policies' settings. The operator refuses a value that an API server or the guard would
-//! reject, and names the setting. An object cannot set a setting that gives a pod more privileges.
+//! Tests which values the operator accepts for the settings of the default policies. The operator refuses a value that
+//! an API server or the guard would reject, and names the setting. An object cannot set a setting that gives a pod more
+//! privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
 
-/// Returns the paths in the errors if the settings of `policy` have `value` at `path`.
+/// Sets `path` in the settings of `policy` to `value`, and returns the paths of all resulting errors.
 fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     let policies = policies::native().expect("the policies describe themselves");
-    let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+    let policy = policies.iter().find(|it| it.id().name == policy).expect("a default policy has this name");
     assert!(policy.schema().has(&Path::parse(path)), "{path}");
     let tree = path.rsplit('.').fold(value.clone(), |inner, name| json!({ name: inner }));
     let layer = Layer { origin: Origin::CommandLine, policy: None, content: Content::Tree(tree) };
@@ -125,7 +126,7 @@ fn settings_that_an_api_server_accepts_are_accepted() {
 fn no_annotation_raises_a_pods_privileges() {
     let policies = policies::native().expect("the policies describe themselves");
     let annotatable = |policy: &str, path: &str| {
-        let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+        let policy = policies.iter().find(|it| it.id().name == policy).expect("a default policy has this name");
         assert!(policy.schema().has(&Path::parse(path)), "{path}");
         policy.schema().annotatable(&Path::parse(path))
     };
@@ -144,10 +145,11 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent with a ServiceAccount and these settings. The operator refuses privileges to users.
+/// Renders an Agent with a ServiceAccount and these settings. The operator runs with the flag that refuses privileges
+/// to users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
-    let policy = policies.iter().find(|it| it.id().name == "agent").expect("there is such a policy");
+    let policy = policies.iter().find(|it| it.id().name == "agent").expect("a default policy has this name");
     let stack = Stack::single(Arc::clone(policy)).unwrap();
     let renderer = Renderer::new(&stack, layers, Cluster::default()).unwrap();
     let renderer = renderer.with_user_privileges(UserPrivileges::Forbidden);
@@ -177,7 +179,7 @@ fn only_the_owner_sets_the_audience_of_an_agents_token() {
     }
     let of_a_namespace = || set(Origin::NamespacePolicy("t/p".to_owned()), "sts.amazonaws.com");
     for layers in [vec![of_a_namespace()], vec![set(Origin::OperatorConfig, "kaos-gateway"), of_a_namespace()]] {
-        let Verdict::Refused(Refusal::Invalid(told)) = with_account(&layers) else { panic!("it has a token") };
+        let Verdict::Refused(Refusal::Invalid(told)) = with_account(&layers) else { panic!("the Agent has a token") };
         assert_eq!(told[0].path, "settings.agent.serviceAccount.audience");
         assert!(told[0].message.contains("settings of a namespace must not raise a privilege"), "{}", told[0].message);
     }
@@ -187,7 +189,7 @@ fn only_the_owner_sets_the_audience_of_an_agents_token() {
 fn no_settings_of_a_namespace_open_its_objects() {
     let policies = policies::native().expect("the policies describe themselves");
     let resolved = |policy: &str, origin: Origin, tree: Value| {
-        let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+        let policy = policies.iter().find(|it| it.id().name == policy).expect("a default policy has this name");
         policy.schema().resolve(&policy.id().name, &[Layer::tree(origin, policy.id().name.as_str(), tree)])
     };
     let of_a_namespace = || Origin::NamespacePolicy("t/p".to_owned());
@@ -208,7 +210,7 @@ fn no_settings_of_a_namespace_open_its_objects() {
 /// Returns the pod of an object, rendered with a preset.
 fn pod(preset: &Preset, policy: &str, object: &Value) -> Value {
     let policies = policies::native().expect("the policies describe themselves");
-    let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+    let policy = policies.iter().find(|it| it.id().name == policy).expect("a default policy has this name");
     let stack = Stack::single(Arc::clone(policy)).unwrap();
     let renderer = Renderer::new(&stack, &preset.layers(), Cluster::default()).unwrap();
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",

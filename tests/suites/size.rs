@@ -1,5 +1,5 @@
-//! Limits the size of the default policies. A larger component takes longer to compile. A ConfigMap can contain at most
-//! one mebibyte.
+//! Limits the size of the default policies. A larger component takes longer to compile. A compressed component must fit
+//! into a ConfigMap, which can contain at most one mebibyte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_operator::embedded::DEFAULTS;

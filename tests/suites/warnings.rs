@@ -23,8 +23,8 @@ fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     assert_eq!(all.as_object().unwrap().len(), KINDS.len());
     let rule = |rule: &Value| {
         let text = |field: &str| rule[field].as_str().unwrap().to_owned();
-        // `dyn` tells the API server's type checker to skip a field without a schema. `dyn` does not change a value,
-        // and the evaluator in this test does not support `dyn`.
+        // `dyn` tells the API server's type checker to skip a field without a schema. Remove `dyn`: it does not change
+        // the value, and the evaluator in this test does not support it.
         let expression = text("valid").replace("dyn(object)", "object");
         (text("path"), VapExpression { expression, message: None, message_expression: None })
     };
@@ -38,7 +38,7 @@ fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
     let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
     wrong
         .map(|(path, result)| {
-            // If an expression itself fails, the rule is wrong.
+            // A correct rule gives no error, whatever the object contains.
             assert!(
                 result.message.as_deref().is_none_or(|said| !said.contains("rror")),
                 "{path}: {result:?}\n{object:#}"
@@ -77,7 +77,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-/// Returns all rules, with a spec that breaks the rule.
+/// Returns each rule, with an object that breaks this rule.
 fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let agent = |more: Value| {
         let mut spec = json!({"modelAPI": "llm", "model": "m"});

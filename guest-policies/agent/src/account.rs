@@ -1,7 +1,7 @@
 //! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
 //!
 //! The token has a single audience, and the kubelet renews it. The token gives no access to the cluster. Pods mount no
-//! other token of the account.
+//! other token of the ServiceAccount.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::settings::AccountSettings;
 
-/// The volume of the token.
+/// The name of the pod's volume that contains the token.
 const VOLUME: &str = "agent-auth-token";
-/// The label with the name of the account's Agent.
+/// The label on a ServiceAccount that contains the name of the Agent.
 const LABEL: &str = "kaos.tools/agent";
 
 /// Returns the name of the account.
@@ -33,17 +33,18 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     }
 }
 
-/// Collects violations in the settings. A token without an audience would give access to the cluster. Only the
-/// operator's owner may set the audience of a token.
+/// Collects a violation if the settings enable accounts and set no audience. A token without an audience would give
+/// access to the cluster. Only the operator's owner may set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
-        let message = "is not set, but serviceAccount.enabled gives the agent a token: set it for the cluster to the \
-            service that accepts the token, such as kaos-gateway, or set serviceAccount.enabled to false";
+        let message = "is not set, but serviceAccount.enabled gives the agent a token: in the settings for the \
+            cluster, set it to the service that accepts the token, such as kaos-gateway, or set serviceAccount.enabled \
+            to false";
         wrong.add("settings.serviceAccount.audience", message);
     }
 }
 
-/// Returns the directory and the file name of the token.
+/// Splits the path of the token's file into the directory and the file name.
 fn directory(settings: &AccountSettings) -> (&str, &str) {
     settings.token_path.rsplit_once('/').unwrap_or(("", &settings.token_path))
 }

@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, linked objects, and the conditions of this kind.
+//! Builds the status of an Agent for its user: phase, endpoint, linked objects and conditions.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
@@ -41,8 +41,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds `status.linkedResources`. The model and the store keep their historic keys. The key of a tool or a peer
-/// consists of its kind and name.
+/// Builds `status.linkedResources`. The keys of the ModelAPI and the MemoryStore are the keys of KAOS: `modelapi` and
+/// `memorystore`. The key of an MCP server or a peer consists of kind and name, such as `agent/NAME`.
 fn resources(linked: &Linked, memory: &Remembering) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {

@@ -1,7 +1,7 @@
-//! Runs an Agent in a coding harness instead of the default runtime, on a clone of a Git repository.
+//! Runs an Agent in a coding harness instead of the default runtime. The harness works on a clone of a Git repository.
 //!
 //! The clone script contains no text from the user: variables contain the URL, the branch and the token. A credential
-//! helper passes the token to Git, only for this command, so Git never writes the token to disk.
+//! helper passes the token to `git clone` alone, so Git never writes the token to disk.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
@@ -14,9 +14,9 @@ use kaos_workload::{PodParts, Registry};
 
 use crate::settings::HarnessSettings;
 
-/// The id of the need for the registry.
+/// The id of the need for the ConfigMap with the registry of harnesses.
 const REGISTRY: &str = "harness-registry";
-/// The key in the registry's ConfigMap.
+/// The key of the registry's ConfigMap that lists the harnesses.
 const KEY: &str = "runtimes.yaml";
 /// The init container that clones the repository.
 const CLONE: &str = "workspace-clone";
@@ -44,7 +44,7 @@ fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference 
     reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry)
 }
 
-/// Checks the user's workspace fields.
+/// Checks the fields with which the user describes the workspace.
 pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     let Some(workspace) = &harness.workspace else { return };
     let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();
@@ -77,7 +77,8 @@ fn branch(workspace: &Workspace) -> Option<&str> {
 }
 
 impl Entry {
-    /// Returns the registry's entry for `harness`. If `own_image` is true, the user's image wins.
+    /// Returns the registry's entry for `harness`. If `own_image` is true, the user's image wins over the image in this
+    /// entry.
     pub(crate) fn of(
         subject: &Subject,
         harness: &Harness,
@@ -87,17 +88,23 @@ impl Entry {
         let on = reference(settings, &subject.cluster.operator_namespace);
         let found = subject.one(REGISTRY).or_wait(on.clone())?;
         let unusable = |why: String| {
-            let message = format!("{KEY} of ConfigMap {} cannot be read as a registry: {why}", on.name);
+            let message = format!("{KEY} of ConfigMap {name} cannot be read as a registry: {why}", name = on.name);
             refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
         };
         let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable("there is no such key".to_owned())) };
         let registry = Registry::parse(text).map_err(unusable)?;
         let Some(runtime) = registry.entry::<Self>(&harness.runtime).transpose().map_err(unusable)? else {
-            let message = format!("unknown harness runtime: {} (not found in registry)", shown(&harness.runtime, 63));
+            let message = format!(
+                "unknown harness runtime: {runtime} (not found in registry)",
+                runtime = shown(&harness.runtime, 63)
+            );
             return Err(refusal::invalid("spec.harness.runtime", message));
         };
         if runtime.image.is_empty() && !own_image {
-            let message = format!("harness runtime {} requires a user-supplied spec.container.image", harness.runtime);
+            let message = format!(
+                "harness runtime {runtime} requires a user-supplied spec.container.image",
+                runtime = harness.runtime
+            );
             return Err(refusal::invalid("spec.container.image", message));
         }
         Ok(runtime)

@@ -1,7 +1,7 @@
-//! Tells the user if the Agent's image is known to ignore a variable that the object asks for.
+//! Adds a note if the Agent asks for a variable that the Agent's image ignores, as far as the policy knows the image.
 //!
 //! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An
-//! Agent gets no note if its image has another name, or a tag without a version, such as `latest`.
+//! Agent gets no note if these lists do not contain its image, or if the image's tag has no version, such as `latest`.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -13,12 +13,13 @@ use serde_json::Value;
 use crate::memory::{ENDPOINT, STORE};
 use crate::request::KIND;
 
-/// The reason code of the notes.
+/// The reason code of the notes on ignored variables.
 const IGNORED: &str = "VariableIgnored";
 
-/// KAOS's image, and those of its variables that fields of an Agent can set. The versions come from the package
-/// `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and from the image of KAOS 0.1. The default of the setting does not
-/// contain this list, because each pass decodes all settings.
+/// KAOS's image, and the variables that fields of an Agent can set. For each variable, the list names the image
+/// versions that read the variable. The versions come from the package `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and
+/// from the image of KAOS 0.1. The setting's default does not repeat this list, because each pass would then decode the
+/// list.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [
@@ -36,7 +37,7 @@ pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     ],
 );
 
-/// The setting `imageVariables`. The policy decodes it only for an Agent that asks for a variable.
+/// The setting `imageVariables`. The policy decodes this setting only for an Agent that asks for a variable.
 #[derive(Decode)]
 #[serde(rename_all = "camelCase")]
 struct Known {
@@ -44,12 +45,12 @@ struct Known {
     image_variables: Images,
 }
 
-/// For each repository, a list of variables. Each entry names a variable and the versions that read it, such as
-/// `AUTONOMOUS_* 0.4, OLD <0.3`.
+/// A map from the repository of an image to a list of variables. Each entry of the list names a variable and the
+/// versions that read it, such as `AUTONOMOUS_* 0.4, OLD <0.3`.
 type Images = BTreeMap<String, String>;
 
-/// Returns a note for each variable that the object asks for but the image of `deployment` ignores. `env` is the final
-/// mapping.
+/// Returns a note for each variable that the object asks for but the image of `deployment` ignores. `env` is the
+/// Agent's complete mapping.
 pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env: &[EnvVar]) -> Vec<Note> {
     let mut candidates = env.iter().filter(|var| may_be_asked(&var.origin)).peekable();
     if candidates.peek().is_none() {
@@ -75,20 +76,21 @@ pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env:
     told.collect()
 }
 
-/// Returns whether the object may ask for a variable with this origin. This check is cheap and excludes most variables.
+/// Returns whether the user may have caused a variable with this origin, by a field of the Agent. This check is cheap
+/// and excludes most variables.
 fn may_be_asked(origin: &str) -> bool {
     ["spec.co", "spec.p", "MemoryStore/"].iter().any(|beginning| origin.starts_with(beginning))
 }
 
-/// Builds the condition `VariablesRead` from those notes of a plan that the user can act on.
+/// Builds the condition `VariablesRead` from the warnings about ignored variables.
 pub(crate) fn condition(notes: &[Note]) -> Option<Condition> {
     let is_told = |note: &&Note| note.reason == IGNORED && note.severity == Severity::Warning;
     let messages: Vec<&str> = notes.iter().filter(is_told).map(|note| note.message.as_str()).collect();
     (!messages.is_empty()).then(|| condition::no("VariablesRead", "ImageIgnores", messages.join("; ")))
 }
 
-/// Returns the field of the object that asks for a variable. Returns `None` for a variable with another origin, and for
-/// a value that all runtimes use by default.
+/// Returns the field of the object that asks for a variable. Returns `None` if no field of the object asks for the
+/// variable, or if all runtimes use this value by default.
 fn asked_at<'a>(object: &Object, var: &'a EnvVar) -> Option<&'a str> {
     let origin = var.origin.as_str();
     let Some(place) = origin.strip_prefix("spec.") else {
@@ -104,14 +106,15 @@ fn asked_at<'a>(object: &Object, var: &'a EnvVar) -> Option<&'a str> {
     let field = place.strip_prefix("config.")?;
     let is_usual = var.name == "TOOL_CALL_MODE" && matches!(&var.source, EnvSource::Literal(mode) if mode == "auto");
     let mut value = object.at(&["spec", "config"])?;
-    // If the path names an entry of a list of variables, the entry exists.
+    // Stop before an index such as `env[0]`: a variable with this origin exists only if the list has the entry.
     for name in field.split('.').take_while(|name| !name.ends_with(']')) {
         value = value.get(name)?;
     }
     (!value.is_null() && !is_usual).then_some(origin)
 }
 
-/// Returns whether an entry of the setting matches a variable. The entry may be a prefix of the name, followed by `*`.
+/// Returns whether `entry` of the setting matches `variable`. An entry that ends in `*` matches all names that begin
+/// with the text before `*`.
 fn covers(entry: &str, variable: &str) -> bool {
     entry.strip_suffix('*').map_or(entry == variable, |beginning| variable.starts_with(beginning))
 }
@@ -123,7 +126,8 @@ fn image_of(deployment: &Value) -> Option<&str> {
     own.get("image")?.as_str()
 }
 
-/// Splits an image into its repository and the numbers of its version. A tag with fewer than two numbers is no version.
+/// Splits an image such as `kaos-agent:v0.1.4` into its repository and the numbers 0, 1 and 4 of its version. Returns
+/// `None` if the tag has fewer than two numbers.
 fn split(image: &str) -> Option<(&str, Vec<u32>)> {
     let named = image.split('@').next()?;
     let (repository, tag) = named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
@@ -137,7 +141,7 @@ fn numbers(version: &str) -> Vec<u32> {
     plain.split('.').map_while(|number| number.parse().ok()).take(3).collect()
 }
 
-/// The versions of an image that read a variable.
+/// The image versions that read a variable.
 enum Versions<'a> {
     /// The given version and all newer versions.
     Since(&'a str),
@@ -169,9 +173,10 @@ impl<'a> Versions<'a> {
         let told = |remedy: &str| format!("the image {image} reads no {variable}, so {path} has no effect: {remedy}");
         let note = match self {
             Self::Since(since) => note::warning(IGNORED, told(&format!("use {since} or newer"))),
-            Self::Before(before) => {
-                note::warning(IGNORED, told(&format!("remove it; only images before {before} read this variable")))
-            }
+            Self::Before(before) => note::warning(
+                IGNORED,
+                told(&format!("remove the field; only images before {before} read this variable")),
+            ),
             Self::Never => note::info(IGNORED, told("no version of the image reads this variable")),
         };
         note::at(path, note)

@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
-//! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so it waits. If one of
-//! these objects has an address but is not ready, the plan gets a plan gate. A peer delays nothing: the plan includes a
-//! peer once the peer has an address.
+//! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so the Agent waits. If
+//! the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A missing peer never
+//! delays an Agent: the plan includes a peer as soon as the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -38,19 +38,19 @@ pub(crate) struct Linked {
     pub(crate) peers: Vec<Link>,
     /// Problems with the ModelAPI and the MCP servers.
     pub(crate) depends: Dependencies,
-    /// Notes on peers without an address, which the plan leaves out.
+    /// A note on each peer that the plan leaves out, because the peer has no address.
     pub(crate) absent_peers: Vec<Note>,
 }
 
-/// Returns the needs for these links.
+/// Returns the needs for the ModelAPI, the MCP servers and the peers.
 pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, links: &Links<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
     let model = model.filter(|model| !model.is_empty());
     if is_dns1123_subdomain(model_api) {
         let (all, brief) = model.map(|model| (models::offer(), models::offer_of([model]))).unwrap_or_default();
         let api = Dependency { on: to(MODEL_API, model_api), all, brief };
-        // If the ModelAPI does not offer the model, the policy reads all models of the ModelAPI, because its message
-        // lists them.
+        // If the ModelAPI does not offer the model, the policy reads all models of the ModelAPI for the list in its
+        // message.
         needs.extend(api.needs(subject, |found| offers(found, model).is_ok()));
     }
     for server in links.servers.iter().filter(|name| is_dns1123_subdomain(name)) {
@@ -63,8 +63,8 @@ pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, lin
     needs
 }
 
-/// Checks that a ModelAPI offers a model. The error lists the offered models. Accepts every model for an invalid
-/// ModelAPI, because the models of this ModelAPI are unknown.
+/// Checks that the ModelAPI `api` offers `model`. The error lists the offered models. Accepts every model for an
+/// invalid ModelAPI, because the models of this ModelAPI are unknown.
 fn offers(api: &Object, model: Option<&str>) -> Result<(), Vec<String>> {
     let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), model) else { return Ok(()) };
     if models::allowed(&offered, model) { Ok(()) } else { Err(offered) }
@@ -75,7 +75,7 @@ fn to(kind: &str, name: &str) -> Reference {
 }
 
 impl Linked {
-    /// Reads the referenced objects. Collects violations about the model.
+    /// Reads the referenced objects. Collects a violation if the ModelAPI does not offer the model.
     pub(crate) fn of(
         subject: &Subject,
         model_api: &str,
@@ -149,8 +149,8 @@ impl Linked {
     }
 }
 
-/// Builds the message about a model that the ModelAPI does not offer. The length of the message is bounded, whatever
-/// the spec contains.
+/// Builds the message about a model that the ModelAPI does not offer. The message has a maximum length, even if the
+/// spec contains long texts.
 fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
     let (model, model_api, offered) = (shown(model, 100), shown(model_api, 253), shown(&offered.join(" "), 1000));
     format!("model \"{model}\" not supported by ModelAPI \"{model_api}\" (supported: [{offered}])")

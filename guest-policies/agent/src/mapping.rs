@@ -1,8 +1,8 @@
-//! Maps the variables of an Agent, in the historic order of its runtime.
+//! Maps the variables of an Agent, in the order in which KAOS sets them.
 //!
-//! By default, the user's variables follow the instructions. With the setting `userVariables: merged`, their order is
-//! the order of a strategic merge patch. If the policy and the user set a variable of the same name, the user's value
-//! wins.
+//! By default, the user's variables come after the variable with the instructions. With the setting
+//! `userVariables: merged`, all variables have the order that a strategic merge patch would give them. If the policy
+//! and the user set a variable of the same name, the user's value wins.
 
 use alloc::{
     string::{String, ToString},
@@ -21,7 +21,7 @@ use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
 use crate::settings::{AgentIdentity, UserVariables};
 
-/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the policy below, and is empty if there is none.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -77,8 +77,8 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
 }
 
 /// Merges the user's variables in the order of a strategic merge patch. The policy's variables keep their relative
-/// order. The user's variables also keep their relative order. If both sides set a name, the variable keeps the
-/// policy's position. A variable that only the user sets gets the earliest possible position.
+/// order. The user's variables also keep their relative order. A variable that both the policy and the user set keeps
+/// the policy's position. A variable that only the user sets gets the earliest possible position.
 fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
         ours.into_iter().partition(|variable| variable.container == KIND.container);
@@ -100,7 +100,7 @@ fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     all
 }
 
-/// Adds the user's variables. The older field comes first, so the newer field wins.
+/// Adds the user's variables. `spec.config.env` is deprecated and comes first, so `spec.container.env` wins.
 fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for path in [["spec", "config", "env"], ["spec", "container", "env"]] {
@@ -154,7 +154,7 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
         number(env, "MEMORY_MAX_SESSIONS", Some(memory.max_sessions), &path("maxSessions"));
         number(env, "MEMORY_MAX_SESSION_EVENTS", Some(memory.max_session_events), &path("maxSessionEvents"));
     }
-    // If neither the object nor its store sets a scope, the runtime reads memories of the session.
+    // If neither the Agent nor its MemoryStore sets a scope, the runtime reads only the memories of the session.
     let (scope, origin) =
         request.memory.scope.as_ref().map_or((ReadScope::Session, path("maxReadScope")), Clone::clone);
     if settings.local.scope || request.memory.scope.is_some() || named_store(&request.spec).is_some() {
@@ -170,8 +170,8 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     }
 }
 
-/// Sets the Agent's identity, if the settings require this. The identity contains the namespace, because Agents of
-/// other namespaces may have the same name.
+/// Sets the variable with the Agent's identity, if the settings require it. The identity contains the namespace,
+/// because Agents of other namespaces may have the same name.
 fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'_>) {
     let memory = request.spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let is_told = match request.settings.agent_identity {
@@ -212,7 +212,7 @@ fn number(env: &mut ContainerEnv<'_>, name: &str, value: Option<i32>, origin: &s
 }
 
 /// Sets the names of the MCP servers, and the address of each server. The name of an address variable contains the
-/// unchanged name of the server, because the runtime expects the unchanged name.
+/// server's name without any change, as the runtime expects.
 fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
     env.set_some("MCP_SERVERS", Some(&names(servers)), "spec.mcpServers");
     for server in servers {

@@ -6,8 +6,8 @@
 //! | is missing, or has no address yet | waits | its pods keep running with their old address |
 //! | must not be read by the policy | waits | its pods stay unchanged |
 //!
-//! So no pod restarts when a store becomes unready for a short time, or when a user deletes and recreates the store.
-//! With `waitForDependencies: false`, an Agent runs without an address while its store is missing.
+//! Because of these rules, a short failure of a store restarts no pod. Deleting and recreating a store restarts no pod
+//! either. With `waitForDependencies: false`, an Agent whose store is missing starts without the store's address.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
@@ -30,7 +30,7 @@ const SCOPE: &str = "spec.config.memory.maxReadScope";
 pub(crate) const STORE: &str = "spec.config.memory.memoryStore";
 /// The variable with the store's address.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
-/// The type of the condition on the store.
+/// The type of the condition that reports a problem with the store.
 const DEGRADED: &str = "MemoryDegraded";
 
 /// The effective memory configuration of an Agent. Without a memory block in the spec, the configuration is empty.
@@ -40,16 +40,16 @@ pub(crate) struct Remembering {
     pub(crate) store: Option<String>,
     /// The store's address and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// The scope and its origin.
+    /// The widest scope that the Agent may read, and the origin of this scope.
     pub(crate) scope: Option<(ReadScope, String)>,
-    /// The blocker that delays the first creation.
+    /// The reason to delay the first pods of the Agent, for example a store that is not ready.
     pub(crate) gate: Option<Blocker>,
-    /// Whether the plan lacks the store's address, because the store is missing or has no address yet. Running pods
-    /// then keep their old address.
+    /// Whether the plan lacks the store's address, because the store is missing or has no address yet. Until the plan
+    /// has an address, running pods keep the address with which they started.
     pub(crate) lacks_address: bool,
     /// Why the policy may not read the store.
     pub(crate) unreadable: Option<Blocker>,
-    /// The problem of the store. A running Agent reports this problem as a condition.
+    /// The problem of the store, which a running Agent reports as the condition `MemoryDegraded`.
     degraded: Option<String>,
     /// The reason why the scope is not allowed.
     invalid: Option<Invalid>,
@@ -60,7 +60,7 @@ pub(crate) struct Remembering {
 struct Invalid {
     /// The Agent's field that sets the scope.
     path: &'static str,
-    /// Why the scope is not allowed, and how to fix this.
+    /// The message to the user: why the scope is not allowed, and how to fix the object.
     why: String,
 }
 
@@ -69,8 +69,8 @@ fn block(spec: &AgentSpec) -> Option<&Memory> {
     spec.config.as_ref()?.memory.as_ref()
 }
 
-/// Returns the store that a spec names. Returns `None` if the user sets the address, because the policy then does not
-/// check the store.
+/// Returns the name of the store in a spec. Returns `None` if the user sets the store's address in a variable, because
+/// the policy then does not check the store.
 pub(crate) fn named_store(spec: &AgentSpec) -> Option<&str> {
     let memory = block(spec).filter(|memory| memory.effective_type() == MemoryType::Remote)?;
     let name = memory.memory_store.as_deref().filter(|name| is_dns1123_subdomain(name))?;
@@ -82,7 +82,7 @@ fn to(name: &str) -> Reference {
     reference(API_VERSION, KIND, name)
 }
 
-/// Returns the needs for the store.
+/// Returns the needs for the store that the spec names.
 pub(crate) fn needs(subject: &Subject, spec: &AgentSpec) -> impl Iterator<Item = Need> {
     let store = named_store(spec).map(|name| Dependency::new(to(name), &["spec.maxReadScope"]));
     store.into_iter().flat_map(|store| store.needs(subject, |_| true))
@@ -120,7 +120,7 @@ impl Remembering {
         let found = match dependencies::found(subject, &to(name)) {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => {
-                let message = format!("{KIND} {} cannot be read: {why}", shown(name, 253));
+                let message = format!("{KIND} {name} cannot be read: {why}", name = shown(name, 253));
                 self.degraded = Some(message.clone());
                 self.unreadable = Some(blocker::new(to(name), "Forbidden", message));
                 return None;

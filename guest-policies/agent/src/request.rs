@@ -16,11 +16,11 @@ use crate::routed::Routing;
 use crate::settings::Settings;
 use crate::wanted::{self, Links};
 
-/// The fixed names of the kind.
+/// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// The limits for the lists of MCP servers and peers. Each entry needs an object. The ModelAPI and the registry of
-/// harness runtimes are two more objects. The host allows 256 needs.
+/// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry of a list causes one need.
+/// The ModelAPI and the registry of harnesses cause two more needs.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
 /// The object, its settings, and the referenced objects.
@@ -66,7 +66,7 @@ pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses the object with all violations at once. Waits for missing objects.
+    /// Decodes the subject. Decodes the object. A refusal lists all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }

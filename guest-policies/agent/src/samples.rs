@@ -1,4 +1,4 @@
-//! The samples for the gate. Together they reach every part of the policy.
+//! The samples for the gate. Together, the samples run every part of the policy's code.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;

@@ -1,6 +1,6 @@
-//! The settings of the kind: every value that does not come from the object.
+//! The settings of the kind `Agent`: every value of a plan that does not come from the object.
 //!
-//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
+//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -119,8 +119,8 @@ pub struct HarnessSettings {
 pub struct AccountSettings {
     /// Whether each agent gets a ServiceAccount of its own, and a token for `audience` as its only token.
     pub enabled: bool,
-    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set it, because the
-    /// settings of a namespace must not raise privileges.
+    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set the audience,
+    /// because the settings of a namespace must not raise privileges.
     pub audience: String,
     /// Lifetime of a token in seconds.
     #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
@@ -181,8 +181,8 @@ pub struct LocalMemorySettings {
     pub scope: bool,
 }
 
-/// The setting `imageVariables`. The module `ignored` reads this setting from the settings of a pass, and only for an
-/// Agent that asks for a variable, because each value that a pass decodes costs fuel.
+/// The setting `imageVariables`. The module `ignored` decodes this setting itself, and only for an Agent that asks for
+/// a variable. Other passes save the fuel for decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageVariables;
 

@@ -57,8 +57,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         plan.gates.extend(request.memory.gate.clone());
     }
     plan.finalizer = kaos_workload::finalizer(&settings.finalizer);
-    // Running pods keep their address while the store is missing. Otherwise the pods would restart without an address,
-    // and restart again when the store returns.
+    // Hold the Deployment back while the store is missing, so that running pods keep the store's address. Otherwise,
+    // the pods would restart without the address, and restart again when the store returns.
     plan.gates_hold = spec.wait_for_dependencies && request.memory.lacks_address;
     Ok(plan)
 }

@@ -16,7 +16,7 @@ use crate::memory::ENDPOINT;
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    // Treat a variable with `valueFrom` as set, because its value is unknown here.
+    // Treat a variable with `valueFrom` as set, because the policy does not know its value.
     let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
     if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
@@ -61,8 +61,8 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
             wrong.add(
                 path,
                 format!(
-                    "`{}` is not a valid object name: use lower-case letters, digits, `-` and `.`",
-                    shown(name, 40)
+                    "`{name}` is not a valid object name: use lower-case letters, digits, `-` and `.`",
+                    name = shown(name, 40)
                 ),
             );
         }
@@ -76,7 +76,7 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
 fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
     let mut within = |path: &str, value: Option<i32>, min: i32, max: i32| {
         if value.is_some_and(|value| value < min || value > max) {
-            wrong.add(path, format!("must be between {} and {}", i64::from(min), i64::from(max)));
+            wrong.add(path, format!("must be between {min} and {max}", min = i64::from(min), max = i64::from(max)));
         }
     };
     within("spec.replicas", spec.replicas, 0, i32::MAX);
@@ -107,7 +107,7 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
 pub(crate) struct Links<'a> {
     pub(crate) servers: Vec<&'a str>,
     pub(crate) peers: Vec<&'a str>,
-    /// Whether the Agent lists itself as a peer.
+    /// Whether the Agent's list of peers contains the Agent itself.
     pub(crate) itself: bool,
 }
 
@@ -165,14 +165,15 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(
-        "`{}` is a pattern or a provider, and probably not a model: name one model that the ModelAPI offers",
-        shown(model, 100)
+        "`{model}` is a pattern or a provider, and probably not a model: name one model that the ModelAPI offers",
+        model = shown(model, 100)
     );
     Some(note::at("spec.model", note::warning(models::UNLIKELY, message)))
 }
 
 /// Returns the note on an Agent that lists itself as a peer.
 pub(crate) fn self_reference() -> Note {
-    let message = "an Agent cannot be its own peer: the entry with its own name is ignored; remove it";
+    let message =
+        "an Agent cannot be its own peer: the policy ignores the entry with the Agent's own name; remove this entry";
     note::at("spec.agentNetwork.access", note::info("SelfReference", message))
 }

@@ -350,7 +350,7 @@ fn all_samples_but_the_waiting_one_get_a_plan() {
         let beside: Vec<Value> = sample.beside.iter().map(parse).collect();
         plans += usize::from(testing::plan::<Agent>(&subject(&parse(&sample.object), &beside)).is_ok());
     }
-    assert_eq!(plans, 5, "all but the one that waits");
+    assert_eq!(plans, 5, "each sample except the waiting one gets a plan");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn an_impossible_scope_is_refused_and_is_the_reason_in_ready() {
 fn an_impossible_scope_of_a_store_is_reported_with_the_store_and_the_field() {
     let object = agent(&json!({"memoryStore": "s"}));
     let subject = seen(&object, Some(store("user", &up())));
-    let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("it is taken") };
+    let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("the policy accepts the scope") };
     assert_eq!(wrong[0].path, "spec.config.memory.memoryStore");
     let message = "MemoryStore \"s\" allows user scope, but cluster security posture has no user identity";
     assert!(wrong[0].message.starts_with(message), "{}", wrong[0].message);
@@ -155,7 +155,7 @@ fn an_agent_keeps_its_pods_while_its_store_cannot_be_read() {
     let mut subject = seen(&object, Some(store("agent", &up())));
     let of_store = subject.found.iter_mut().find(|found| found.id == "MemoryStore/s").unwrap();
     of_store.answer = Answer::Forbidden("no right to list".to_owned());
-    let Err(refusal) = testing::plan::<Agent>(&subject) else { panic!("it has a plan without its store") };
+    let Err(refusal) = testing::plan::<Agent>(&subject) else { panic!("the Agent has a plan without its store") };
     let Refusal::Waiting(on) = &refusal else { panic!("{refusal:?}") };
     assert_eq!((on.len(), on[0].reason.as_str()), (1, "Forbidden"));
     let message = "MemoryStore s cannot be read: no right to list";

@@ -1,4 +1,4 @@
-//! Every recorded Agent renders as in the Go operator, or with the deviation that its case describes.
+//! Every recorded Agent gets the children of the Go operator, or children with the deviation that the case describes.
 //!
 //! The referenced objects of a case get the status that their own policies would first write. The golden tests in the
 //! root workspace compare the output of the whole operator, with the host's metadata and with statuses.

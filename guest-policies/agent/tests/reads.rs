@@ -1,4 +1,4 @@
-//! The fields that the policy reads of other objects. A change of any other field begins no pass.
+//! Tests which fields of other objects the policy reads. A change of any other field must not start a pass.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use kaos_agent::Agent;

@@ -1,4 +1,4 @@
-//! The protection of an Agent: its route, its pods, its calls through the Gateway, and its memory.
+//! Tests the protection of an Agent: of its route, its pods, its calls through the Gateway, and its memory.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -12,7 +12,7 @@ const GUARD: &str = "gateway.envoyproxy.io/v1alpha1 SecurityPolicy";
 const NETWORK: &str = "networking.k8s.io/v1 NetworkPolicy";
 const ROUTE: &str = "gateway.networking.k8s.io/v1 HTTPRoute";
 
-/// The settings of a secured cluster, behind a Gateway.
+/// Returns the settings of a cluster with a Gateway and a decision point.
 fn secured() -> Vec<(&'static str, Value)> {
     vec![
         ("gateway.enabled", json!(true)),
@@ -161,7 +161,7 @@ fn an_agent_that_cannot_be_protected_is_refused() {
             other => panic!("{missing}: {other:?}"),
         }
     }
-    // Without a route there is nothing to protect at the Gateway.
+    // An Agent without a route needs no protection at the Gateway.
     let mut unrouted = secured();
     unrouted.push(("gateway.enabled", json!(false)));
     assert!(planned(&json!({}), &unrouted, &[NETWORK]).is_ok());
@@ -173,7 +173,7 @@ fn an_agent_that_cannot_be_protected_is_refused() {
         };
         let path = if missing == "serviceAccount.audience" { "security.agents.audience" } else { missing };
         assert_eq!(wrong[0].path, format!("settings.{path}"));
-        assert!(wrong[0].message.contains("set it, for the cluster"), "{}", wrong[0].message);
+        assert!(wrong[0].message.contains("in the settings for the cluster, set it"), "{}", wrong[0].message);
     }
 }
 
@@ -232,7 +232,7 @@ fn the_memory_of_protected_agents_requires_identities() {
     assert!(planned(&spec("user"), &changed, &[ROUTE, GUARD, NETWORK]).is_err(), "requests carry no user");
     changed.push(("security.users.issuer", json!("https://login")));
     assert_eq!(required(&plan(&spec("user"), &changed)), [yes.clone(), yes]);
-    // An issuer alone protects nothing.
+    // The setting `security.users.issuer` alone causes no protection.
     let issuer = [("security.users.issuer", json!("https://login"))];
     assert_eq!(required(&plan(&spec("agent"), &issuer)), [None, None]);
 }

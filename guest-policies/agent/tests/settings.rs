@@ -138,8 +138,8 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
     ]
 }
 
-/// Returns the rows for the settings about security. For these rows, the unchanged settings have a decision point, and
-/// a host of the Gateway.
+/// Returns the rows for the settings about security. Before a row changes its setting, the settings already name a
+/// decision point and the Gateway's host.
 fn security() -> Vec<(&'static str, Value, Vec<String>)> {
     let env = |name: &str| format!("{D}.env.{name}");
     let guard = |path: &str| format!("SecurityPolicy.spec.{path}");
@@ -179,7 +179,7 @@ fn security() -> Vec<(&'static str, Value, Vec<String>)> {
     nothing.extend(names);
     vec![
         ("security.targetHeader", json!(true), filters),
-        // The unchanged settings have an authorizer, which wins over `pdp`.
+        // The settings already name an authorizer, which wins over `pdp`.
         ("security.pdp", json!(true), Vec::new()),
         ("security.authorizer", json!("a.b.svc:1"), ["name", "namespace", "port"].map(backend).into()),
         ("security.jwtOptional", json!(false), vec![guard("jwt.optional")]),

@@ -111,8 +111,7 @@ fn the_telemetry_endpoint_may_refer_to_a_variable() {
     assert_eq!(env(&answer(&spec).unwrap(), "OTEL_EXPORTER_OTLP_ENDPOINT"), Some("http://$(HOST_IP):4317"));
 }
 
-/// Returns path and message of each warning about a variable that the image ignores. The path is the field that asks
-/// for the variable.
+/// Returns each warning about a variable that the image ignores: the field that asks for the variable, and the message.
 fn ignored(spec: &Value, settings: &Value) -> Vec<(String, String)> {
     let mut all = testing::defaults(&Agent::describe().settings_schema);
     for (name, value) in settings.as_object().unwrap() {

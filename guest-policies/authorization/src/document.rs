@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::settings::{AgentIdentity, UserIdentity, keys};
 use crate::{ids, selector};
 
-/// The fields of an Agent's spec that name the objects to call.
+/// The fields of an Agent's spec that name the objects that the Agent calls.
 #[derive(Debug, Default, Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Calls {
@@ -44,7 +44,7 @@ pub(crate) struct Namespace<'a> {
     pub(crate) name: &'a str,
     pub(crate) agents: Vec<Object>,
     pub(crate) grants: Vec<(Object, AccessGrantSpec)>,
-    /// For each kind from which a grant selects by labels, all objects of this kind.
+    /// All objects of each kind for which a grant has a label selector.
     pub(crate) selectable: BTreeMap<GrantedKind, Vec<Object>>,
 }
 
@@ -102,7 +102,7 @@ impl Document {
         }
     }
 
-    /// Adds each Agent, with the resources that its spec refers to.
+    /// Lets each Agent call the resources to which its own spec refers.
     fn add_agents(&mut self, namespace: &Namespace<'_>, issuer: &str) {
         for object in &namespace.agents {
             let Ok(calls) = object.get::<Calls>("spec") else { continue };
@@ -124,7 +124,7 @@ impl Document {
         }
     }
 
-    /// Adds the resources of a grant to each of its callers that the decision point can identify.
+    /// Lets the callers of an AccessGrant call its resources, if the decision point can identify the callers.
     fn add_grant(&mut self, namespace: &Namespace<'_>, spec: &AccessGrantSpec, knows_users: bool) {
         let resources = granted(namespace, spec);
         for subject in &spec.subjects {
@@ -149,7 +149,7 @@ impl Document {
     }
 }
 
-/// Returns the ids of the resources that a grant names or selects.
+/// Returns the ids of the resources that an AccessGrant names or selects.
 fn granted(namespace: &Namespace<'_>, spec: &AccessGrantSpec) -> BTreeSet<String> {
     let mut resources = BTreeSet::new();
     for resource in &spec.resources {

@@ -1,4 +1,4 @@
-//! An AccessGrant: its fields, and whether the decision point has the grant.
+//! An AccessGrant: its fields, and whether the decision point's data contains the AccessGrant.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::access::{AccessGrantSpec, DataSource, SubjectKind};
@@ -13,17 +13,17 @@ use crate::settings::Settings;
 
 /// The id of the need for the AuthorizationPolicy.
 const NEED: &str = "projection";
-/// The type of the condition.
+/// The type of the condition that reports whether the AccessGrant is in force.
 const ENFORCED: &str = "Enforced";
 
-/// Whether the decision point has a grant.
+/// Tells whether the data of the decision point contains an AccessGrant, and why not.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     /// The cluster has no decision point, so the grant has no effect.
     Disabled,
-    /// The grant is for users, and the decision point knows no users.
+    /// The AccessGrant is for users, but the settings let the decision point identify no users.
     NoUsers,
-    /// The grant is for Agents, and the decision point knows no Agents.
+    /// The AccessGrant is for Agents, but the settings let the decision point identify no Agents.
     NoAgents,
     /// The operator does not write the decision point's data for this namespace, until a user removes the cause. The
     /// text contains the cause.
@@ -32,23 +32,23 @@ pub(crate) enum Standing {
     Missing,
     /// The operator could not write the decision point's data.
     Failed(String),
-    /// The decision point's data does not contain this generation yet.
+    /// The decision point's data does not contain this generation of the AccessGrant yet.
     Pending,
-    /// The decision point has this generation.
+    /// The decision point's data contains this generation of the AccessGrant.
     Enforced,
 }
 
-/// Returns the AuthorizationPolicy that says which grants the decision point has.
+/// Returns the reference to the AuthorizationPolicy whose status lists the AccessGrants in the decision point's data.
 fn projection(subject: &Subject) -> Reference {
     reference_in(&subject.cluster.operator_namespace, API_VERSION, PROJECTION, PROJECTION_NAME)
 }
 
-/// Returns the needs of a grant.
+/// Returns the needs of an AccessGrant.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     vec![optional(named(NEED, projection(subject)))]
 }
 
-/// Decodes the spec and checks it.
+/// Decodes and checks the spec.
 pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
     let spec: AccessGrantSpec = object.get("spec")?;
     let mut wrong = Violations::new();
@@ -70,7 +70,7 @@ pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
     Ok(spec)
 }
 
-/// Returns whether the decision point has the grant. Refuses an invalid spec.
+/// Finds out whether the decision point's data contains the AccessGrant. Refuses an invalid spec.
 pub(crate) fn standing(subject: &Subject) -> Result<Standing, Refusal> {
     let object = subject.object();
     let settings: Settings = subject.settings()?;
@@ -118,7 +118,7 @@ fn in_projection(object: &Object, projection: &Object) -> Standing {
 }
 
 impl Standing {
-    /// Returns the reason of the condition.
+    /// Returns the reason code for the condition `Enforced`.
     fn reason(&self) -> &'static str {
         match self {
             Self::Disabled => "AuthorizationDisabled",
@@ -168,7 +168,7 @@ impl Standing {
     }
 }
 
-/// Returns a plan without children if the grant is in force, or if authorization is disabled. Otherwise waits or
+/// Returns a plan without children if the AccessGrant is in force, or if authorization is disabled. Otherwise waits or
 /// refuses.
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let standing = standing(subject)?;

@@ -1,4 +1,4 @@
-//! The names of both kinds, and the ids of callers and resources, as requests through the gateway name them.
+//! The names of both kinds, and the ids of callers and resources. Requests through the gateway contain these ids.
 
 use alloc::string::String;
 use kaos_crds::access::GrantedKind;
@@ -26,7 +26,7 @@ pub(crate) fn agent(namespace: &str, name: &str) -> String {
     resource(GrantedKind::Agent, namespace, name)
 }
 
-/// Returns the subject in the token of an Agent's own ServiceAccount.
+/// Returns the claim `sub` in the token of an Agent's own ServiceAccount.
 pub(crate) fn account(namespace: &str, name: &str) -> String {
     format!("system:serviceaccount:{namespace}:kaos-agent-{name}")
 }

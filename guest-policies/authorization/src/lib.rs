@@ -1,7 +1,7 @@
 //! The kinds `AccessGrant` and `AuthorizationPolicy`: who may call what through the gateway.
 //!
 //! An AuthorizationPolicy becomes a ConfigMap with the rules and the data of the decision point. An AccessGrant has no
-//! children: its status says whether that data contains the grant.
+//! children. Its status says whether the decision point's data contains the AccessGrant.
 //!
 //! | step | module |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Reports which AccessGrants the decision point has.
+//! Reports which AccessGrants the decision point's data contains.
 
 use alloc::borrow::ToOwned;
 use kaos_crds::Phase;
@@ -15,9 +15,9 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let (phase, message, fields) = match (projection.as_ref(), &seen.outcome) {
         (Ok(projection), Outcome::Applied) => {
             let message = format!(
-                "ConfigMap {} has the rules and {} AccessGrants",
-                projection.config_map,
-                projection.grants.len()
+                "ConfigMap {name} has the rules and {count} AccessGrants",
+                name = projection.config_map,
+                count = projection.grants.len()
             );
             (Phase::Ready, message, json!({"grants": projection.grants}))
         }

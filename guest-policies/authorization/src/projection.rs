@@ -44,7 +44,7 @@ pub(crate) struct Projection {
     data: Map<String, Value>,
 }
 
-/// Decodes the spec and checks it.
+/// Decodes and checks the spec.
 fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     let spec: AuthorizationPolicySpec = object.get("spec")?;
     let mut wrong = Violations::new();
@@ -52,7 +52,10 @@ fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     wrong.require(is_the_one, "metadata.name", "must be kaos-authz: AccessGrants look at no other AuthorizationPolicy");
     wrong.require(!spec.namespaces.is_empty(), "spec.namespaces", "name at least one namespace");
     if spec.namespaces.len() > NAMESPACES {
-        wrong.add("spec.namespaces", format!("has {} namespaces, and at most {NAMESPACES} fit", spec.namespaces.len()));
+        wrong.add(
+            "spec.namespaces",
+            format!("has {count} namespaces, but may have at most {NAMESPACES}", count = spec.namespaces.len()),
+        );
     }
     let mut seen = BTreeSet::new();
     for (at, namespace) in spec.namespaces.iter().enumerate() {
@@ -87,13 +90,14 @@ fn all(kind: &str, namespace: &str) -> Need {
     labelled_in(namespace, id(kind, namespace), resource_type(API_VERSION, kind), &[]).fields(fields.iter().copied())
 }
 
-/// Returns the kinds of resources that grants select by labels.
+/// Returns the kinds of resources that AccessGrants select by labels.
 fn selected<'a>(grants: impl Iterator<Item = &'a AccessGrantSpec>) -> BTreeSet<GrantedKind> {
     let by_label = |resource: &&ResourceRef| resource.name().is_none() && resource.selector.is_some();
     grants.flat_map(|grant| &grant.resources).filter(by_label).map(|resource| resource.kind).collect()
 }
 
-/// Returns the needs: the Agents and AccessGrants of each namespace, then the resources that the grants select.
+/// Returns the needs: the Agents and AccessGrants of each namespace, and all objects of the kinds that an AccessGrant
+/// selects by labels.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let Ok(spec) = spec(&subject.object()) else { return Vec::new() };
     let mut needs = Vec::new();
@@ -167,7 +171,7 @@ fn namespace<'a>(subject: &Subject, name: &'a str) -> Result<Namespace<'a>, Refu
 }
 
 impl Projection {
-    /// Reads the subject, and compiles the objects of all namespaces.
+    /// Builds the rules and data from the objects of all namespaces that the AuthorizationPolicy lists.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -199,7 +203,7 @@ impl Projection {
         let bytes: usize = texts.values().map(String::len).sum();
         if bytes > BYTES {
             let message =
-                format!("rules and data have {bytes} bytes, and a ConfigMap takes {BYTES}: list fewer namespaces");
+                format!("rules and data have {bytes} bytes, but may have at most {BYTES}: list fewer namespaces");
             return Err(refusal::unsupported(message));
         }
         let data = texts.into_iter().map(|(key, text)| (key, text.into())).collect();

@@ -21,7 +21,7 @@ pub(crate) fn grants() -> Vec<Sample> {
     ]
 }
 
-/// Returns a projection with objects in its namespace, and a projection without objects.
+/// Returns an AuthorizationPolicy with objects in its namespace, and an AuthorizationPolicy without objects.
 pub(crate) fn projections() -> Vec<Sample> {
     let projection = include_json!("../samples/projection.json");
     let beside = [

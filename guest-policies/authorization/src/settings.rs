@@ -1,6 +1,6 @@
 //! The settings of both kinds: the identities that the decision point trusts.
 //!
-//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
+//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String};
 

@@ -50,7 +50,7 @@ fn plan(object: &Value, beside: &[Value], settings: &Value) -> Result<Plan, Refu
     testing::plan::<Authorization>(&subject(object, beside, settings))
 }
 
-/// Returns the data for these objects.
+/// Returns the decision point's data for the objects `beside`.
 fn data(beside: &[Value], settings: &Value) -> Value {
     let plan = plan(&projection(&json!({})), beside, settings).unwrap();
     let config = testing::manifest(&plan, "ConfigMap");
@@ -61,7 +61,7 @@ fn told(object: &Value, beside: &[Value], settings: &Value, outcome: Outcome) ->
     Authorization::assess(&subject(object, beside, settings), &testing::observation(outcome).build())
 }
 
-/// The objects of a namespace with two Agents, one of them autonomous, and grants of every sort.
+/// Returns the objects of a namespace: two Agents, one of them autonomous, and AccessGrants of every sort.
 fn team() -> Vec<Value> {
     let person = |name: &str| json!({"kind": "User", "name": name});
     vec![
@@ -279,8 +279,8 @@ fn a_grant_follows_the_state_of_the_projection() {
     }
 }
 
-/// Compares the data with `tests/rego/data.json`. The tests of the rules use this file, and sign tokens with their own
-/// keys.
+/// Compares the data with `tests/rego/data.json`. The tests of the rules read this file, too, but sign tokens with
+/// other keys.
 #[test]
 fn the_rules_are_tested_with_this_data() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rego/data.json");

@@ -20,7 +20,7 @@ const WORDS: [&str; 6] = ["", "Agent", "Group", "automated", "manual", "n"];
 const PLACES: [&str; 6] =
     ["/spec/subjects", "/spec/resources", "/spec/namespaces", "/spec/configMap", "/spec/dataSource", "/metadata/name"];
 
-/// Paths in a resource of the grant.
+/// The paths in a resource of an AccessGrant that the tests replace.
 const PARTS: [&str; 4] = ["/kind", "/name", "/selector", "/selector/matchExpressions"];
 
 const OTHERS: [&str; 6] =

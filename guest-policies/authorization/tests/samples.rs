@@ -1,4 +1,4 @@
-//! The plans for the samples are the recorded ones in `samples/plans`.
+//! The plans for the samples match the plans recorded in `samples/plans`.
 
 use kaos_authorization::Authorization;
 

@@ -17,7 +17,7 @@ fn the_committed_schema_equals_that_of_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns the data for one Agent under these settings.
+/// Returns the decision point's data for a single Agent, with these settings.
 fn data(settings: &Value) -> Value {
     let meta = |name: &str| json!({"name": name, "namespace": "kaos-system"});
     let kaos = "kaos.tools/v1alpha1";

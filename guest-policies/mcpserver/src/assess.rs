@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, tools, and the conditions of this kind.
+//! Builds the status of an MCPServer for its user: phase, endpoint, tools and conditions.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::MCPServerSpec;
@@ -42,7 +42,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `Deprecated`. An object that waits also gets this condition.
+/// Builds the condition `Deprecated`. An object that waits also gets the condition `Deprecated`.
 fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
     match request {
         Some(request) => notes::deprecated_condition(&request.wanted.notes),

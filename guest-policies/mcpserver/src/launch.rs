@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! Merging the user's `container` is a later step, as for every kind.
+//! A later step merges the user's `container`, as for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -33,8 +33,8 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Returns how to start `source`. `found` is the answer to the need for the registry. `own_image` tells whether the
-    /// user's `container` names an image.
+    /// Returns how to start `source`. `found` is the registry's ConfigMap, if the host found one. `own_image` tells
+    /// whether the user's `container` names an image.
     pub(crate) fn of(
         source: &Source,
         settings: &Settings,
@@ -74,7 +74,7 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
         let RegistrySource { config_map, key } = source;
         format!("the registry is empty; add {name} to {key} of ConfigMap {config_map}, or use")
     } else {
-        format!("use one of the registry ({}), or", shown(&names.join(", "), 1000))
+        format!("use one of the registry ({names}), or", names = shown(&names.join(", "), 1000))
     };
     let message = format!("unknown runtime: {name} (not found in registry): {remedy} {CUSTOM} with container.image");
     refusal::invalid("spec.runtime", message)
@@ -82,7 +82,8 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
     if runtime.image.is_empty() && !own_image {
-        let message = format!("runtime {} has no image in the registry: set container.image", shown(name, 63));
+        let message =
+            format!("runtime {name} has no image in the registry: set container.image", name = shown(name, 63));
         return Err(refusal::invalid("spec.container.image", message));
     }
     let mut launch = Launch {
@@ -99,8 +100,8 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
     Ok(launch)
 }
 
-/// Handles a command that begins with a flag. Such a command would replace the image's entrypoint, but a flag is no
-/// program.
+/// Moves a command that begins with a flag to the arguments, if the settings allow this, and otherwise adds a warning.
+/// A command replaces the image's entrypoint, but a flag is no program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));
@@ -120,8 +121,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Returns a launch that installs a package. The container then runs the command with the package's name. If the
-/// command fails, the container runs the Python module with this name.
+/// Returns a launch that installs a package. After the installation, the container runs the command with the package's
+/// name. If the command fails, the container runs the Python module with this name.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
@@ -132,8 +133,8 @@ fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusa
         || name.contains(char::is_control)
     {
         let message = format!(
-            "`{}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
-            shown(name, 253)
+            "`{name}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
+            name = shown(name, 253)
         );
         return Err(refusal::invalid(path, message));
     }

@@ -2,12 +2,12 @@
 //! in `params`.
 //!
 //! This module is a scanner, not a parser. The scanner follows strings, brackets, comments and line continuations just
-//! enough to find the statements that begin in column zero. For text that is not Python, the list may be wrong, but the
-//! scanner never fails. [`crate::assess`] uses the list.
+//! enough to find the statements that begin in column zero. If the text is not Python, the list of functions may be
+//! wrong, but the scanner never fails. [`crate::assess`] uses the list.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// The maximum number of names. A longer list in a status does not help a reader.
+/// The maximum number of names. No user reads a longer list in a status.
 const MOST: usize = 500;
 
 /// Returns the names of the functions defined at top level, in order and without duplicates.
@@ -77,7 +77,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips to the newline. The newline stays, because it ends the statement.
+    /// Skips to the newline. Does not skip the newline after the comment, because the newline ends the statement.
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         self.rest = self.rest.get(end..).unwrap_or_default();

@@ -22,7 +22,7 @@ pub struct Runtime {
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(rename = "type")]
     pub kind: Prose,
-    /// The image. If a runtime has no image, each of its servers must set one.
+    /// The image. If a runtime has no image, each server with this runtime must set an image.
     pub image: String,
     /// The purpose of the runtime. Only for information.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
@@ -86,7 +86,8 @@ impl Default for RegistrySource {
     }
 }
 
-/// Returns the registry from the answer to the need. If the ConfigMap is absent, returns the runtimes of the settings.
+/// Reads the registry from the ConfigMap that the host found. If the ConfigMap is absent, returns the runtimes of the
+/// settings.
 pub(crate) fn read(
     source: &RegistrySource,
     found: Lookup<Object>,

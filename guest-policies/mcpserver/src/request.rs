@@ -14,7 +14,7 @@ use crate::wanted::{Source, Wanted};
 /// The id of the need for the registry.
 pub(crate) const REGISTRY: &str = "registry";
 
-/// The fixed names of the kind.
+/// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "mcpserver", prefix: "mcpserver", container: "mcp-server", route: "mcp" };
 
 /// The object, its settings, and how to start its container.

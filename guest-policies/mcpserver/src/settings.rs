@@ -1,6 +1,6 @@
-//! The settings of the kind: every value that does not come from the object.
+//! The settings of the kind `MCPServer`: every value of a plan that does not come from the object.
 //!
-//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
+//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -111,8 +111,8 @@ impl Default for Settings {
     }
 }
 
-/// Returns the runtimes that KAOS's chart registers. If a command in the chart is a list of flags, the flags are
-/// arguments here.
+/// Returns the runtimes that KAOS's chart registers. If the chart has a list of flags as `command`, this function
+/// returns the flags as `args`.
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {

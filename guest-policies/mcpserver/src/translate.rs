@@ -144,6 +144,6 @@ fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
     if missing.is_empty() {
         return None;
     }
-    let message = format!("this runtime needs {}: set it in container.env", missing.join(", "));
+    let message = format!("this runtime needs {variables}: set it in container.env", variables = missing.join(", "));
     Some(note::at("spec.container.env", note::warning(REQUIRED_ENV_MISSING, message)))
 }

@@ -15,8 +15,8 @@ pub(crate) const PYTHON_STRING: &str = "python-string";
 /// The runtime without an entry in the registry. A server with this runtime runs the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The deprecated type for packages from npm. PyPI may have another package of the same name, so the policy refuses
-/// this type.
+/// The deprecated type for packages from npm. The policy refuses this type: under the same name, PyPI may have another
+/// package.
 const NODE: &str = "node-runtime";
 
 /// The origin of the server's program.
@@ -38,7 +38,7 @@ pub(crate) enum Params {
 }
 
 impl Params {
-    /// Returns the path of the object's field.
+    /// Returns the path of the field that contains the parameters.
     pub(crate) fn path(&self) -> &'static str {
         match self {
             Self::Text { path, .. } | Self::Secret { path, .. } => path,
@@ -46,7 +46,7 @@ impl Params {
     }
 }
 
-/// An `MCPServer` after the policy replaced deprecated forms by current ones.
+/// An `MCPServer` after the policy replaced deprecated fields with current fields.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) source: Source,
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(python.source, Source::Package { name: "mcp-server-time".to_owned(), path });
             assert_eq!(deprecated_paths(&python), ["spec.type", path]);
             let Err(Refusal::Invalid(violations)) = wanted(json!({"type": "node-runtime", "config": config})) else {
-                panic!("an npm package is looked for in PyPI")
+                panic!("the policy looks for an npm package in PyPI")
             };
             assert_eq!(violations[0].path, path);
         }

@@ -1,4 +1,4 @@
-//! Every setting has a schema. Another value for a setting changes exactly the listed paths.
+//! Every setting has a schema. A row of the table lists exactly the paths that another value for the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
@@ -19,7 +19,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. Telemetry and routes are enabled.
+/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let spec = match setting {
         "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),
@@ -99,7 +99,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("telemetry.enabled", json!(false), "@/env"),
         row("telemetry.endpoint", json!("http://x"), "@/env/3/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/5/value"),
-        // No manifest contains the finalizer: the plan names it, and the host adds it to the object.
+        // No manifest contains the finalizer. The plan names the finalizer, and the host adds it to the object.
         row("finalizer", json!("kaos.tools/mcpserver-finalizer"), ""),
     ];
     rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));

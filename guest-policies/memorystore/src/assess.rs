@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, and the conditions of this kind.
+//! Builds the status of a MemoryStore for its user: phase, endpoint and conditions.
 
 use kaos_policy_sdk::types::{Observation, Refusal, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations};
@@ -17,7 +17,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let replicas = spec.as_ref().map(|spec| i64::from(spec.pods()));
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(settings.service_port), replicas, seen);
-    // Objects of this kind have always had the phase `Pending` while they wait.
+    // A waiting MemoryStore has the phase `Pending`, as in KAOS.
     if said.phase == Phase::Waiting {
         said.phase = Phase::Pending;
     }
@@ -27,8 +27,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         let mut wanting = served.depends.wanting(&seen.outcome);
         match claims {
             Ok(claims) => said.conditions.extend(claims.conditions()),
-            // If the object's name is too long for the claim's name, the policy asks for no claim, and these blockers
-            // mean nothing.
+            // If the object's name is too long for a claim's name, the policy has no need for a claim, so ignore the
+            // blockers.
             Err(Refusal::Waiting(blockers)) if workload.check_name(true).is_empty() => wanting.extend(blockers),
             Err(_) => {}
         }

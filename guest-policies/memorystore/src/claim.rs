@@ -1,4 +1,4 @@
-//! The volume claim of a store: the planned claim, the existing claim, and whether the data stays.
+//! The PersistentVolumeClaim of a store: the planned claim, the existing claim, and whether the data stays.
 //!
 //! The policy changes only the size of an existing claim. A claim that the store no longer uses stays in the plan while
 //! the claim exists, so no edit deletes data. If the policy may not read the claim, the store waits, because the
@@ -23,9 +23,9 @@ use crate::wanted::{SIZE, size};
 
 /// The kind of the claim.
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
-/// The id of the need for the store's own claim.
+/// The id of the need for the store's own PersistentVolumeClaim.
 pub(crate) const OWN: &str = "claim";
-/// The fields of a claim that the policy reads.
+/// The fields of a PersistentVolumeClaim that the policy reads.
 const READ: [&str; 5] = [
     "metadata.ownerReferences",
     "spec.accessModes",
@@ -39,9 +39,9 @@ const KEEP: &str = "settings.kaos.tools/volume.keep";
 /// The claims of a store.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// The claim that the pods mount. `None` if they mount no claim.
+    /// The claim that the pods mount. `None` if the pods mount no claim.
     pub(crate) mounted: Option<String>,
-    /// The store's own claim. `None` if the plan does not contain it.
+    /// The store's own claim. `None` if the plan does not contain this claim.
     own: Option<Own>,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
@@ -67,14 +67,14 @@ fn own_name(workload: &Workload<'_>) -> String {
     format!("{}-data", workload.child_name())
 }
 
-/// Returns the need for the claim.
+/// Returns the need for the store's own claim.
 pub(crate) fn need(workload: &Workload<'_>) -> Need {
     optional(named(OWN, reference("v1", KIND, &own_name(workload)))).fields(READ)
 }
 
 impl Claims {
-    /// Reads the existing claim. Collects a violation if the wanted size would shrink this claim. Waits until the
-    /// policy knows whether the claim exists.
+    /// Reads the existing claim. Collects a violation if the wanted size is smaller than the claim. Waits while the
+    /// policy may not read the claim.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -109,7 +109,7 @@ impl Claims {
         Ok(claims)
     }
 
-    /// Returns the names of the claims that stay when a user deletes the store.
+    /// Returns the names of the PersistentVolumeClaims that stay when a user deletes the store.
     pub(crate) fn kept(&self) -> Vec<String> {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
@@ -179,15 +179,15 @@ impl Own {
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Builds the note on settings that have no effect on an existing claim.
+    /// Builds the note on class and access mode in the settings, which have no effect on an existing claim.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
         differs.then(|| {
             let message = format!(
-                "{KIND} {} keeps its class and access mode, which differ from the settings: an existing claim cannot \
+                "{KIND} {name} keeps its class and access mode, which differ from the settings: an existing claim cannot \
                  change them",
-                self.name
+                name = self.name
             );
             note::info("ClaimAsItWas", message)
         })
@@ -201,15 +201,15 @@ impl Own {
         let name = &self.name;
         if quantity(asks).is_some_and(|asks| asks < wanted) {
             let message = format!(
-                "{KIND} {name} asks for {asks} and does not grow to {} yet: if its StorageClass does not allow growth \
+                "{KIND} {name} asks for {asks} and does not grow to {size} yet: if its StorageClass does not allow growth \
                  (allowVolumeExpansion), revert the change",
-                self.size
+                size = self.size
             );
             return Some(condition::no(SIZED, "NotGrown", message));
         }
         let holds = self.holds.as_deref()?;
         Some(if quantity(holds).is_some_and(|holds| holds < wanted) {
-            let message = format!("{KIND} {name} has {holds} and grows to {}", self.size);
+            let message = format!("{KIND} {name} has {holds} and grows to {size}", size = self.size);
             condition::no(SIZED, "Growing", message)
         } else {
             condition::yes(SIZED, "Sized", format!("{KIND} {name} holds {holds}"))
@@ -229,8 +229,7 @@ fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings leave the class empty, the cluster chose the existing claim's class. Then do not report a
-    // difference.
+    // If the settings name no class, the cluster chose the existing claim's class, so do not report a difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

@@ -1,4 +1,4 @@
-//! Maps the variables of a store, in the historic order of its service. The policy sets no variable for a field that
+//! Maps the variables of a store, in the order in which KAOS sets them. The policy sets no variable for a field that
 //! the object leaves out: the service has its own defaults.
 
 use alloc::{
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::request::{KIND, Request, workload};
 
-/// Returns the mapping of `subject`. `base` is the mapping of the layer below.
+/// Returns the mapping of `subject`. `base` is the mapping of the policy below, and is empty if there is none.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -61,7 +61,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     Ok(all.into_vars())
 }
 
-/// Sets the variables for storage.
+/// Sets the variables that tell the service where to store memories.
 fn storage(env: &mut ContainerEnv<'_>, request: &Request) {
     let (storage, volume) = (&request.spec.storage, &request.settings.volume);
     let path = |field: &str| format!("spec.storage.{field}");

@@ -26,13 +26,13 @@ const NOT_OFFERED: &str = "ModelNotOffered";
 pub(crate) struct Served {
     /// The address of the ModelAPI for summaries, and the origin of this address.
     pub(crate) endpoint: Option<(String, String)>,
-    /// Problems with any of the ModelAPIs.
+    /// The ModelAPIs that are missing or not ready.
     pub(crate) depends: Dependencies,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
 }
 
-/// Returns the roles of the models. Each role has the name of the ModelAPI that the object chooses for it.
+/// Returns both roles of models, for summaries and for embeddings. The object names a ModelAPI for each role.
 fn roles(models: &Models) -> [(&'static str, &str); 2] {
     [("summarization", &models.summarization.model_api), ("embedding", &models.embedding.model_api)]
 }
@@ -63,7 +63,7 @@ fn to(name: &str) -> Reference {
 }
 
 impl Served {
-    /// Reads the ModelAPIs. Collects violations about the models.
+    /// Reads the ModelAPIs. Collects a violation if the ModelAPI for summaries does not offer both models.
     pub(crate) fn of(subject: &Subject, models: &Models, wrong: &mut Violations) -> Self {
         let mut served = Self::default();
         let [first, second] = roles(models);
@@ -77,7 +77,7 @@ impl Served {
         served
     }
 
-    /// Reads the ModelAPI of a role. Keeps the address of the ModelAPI for summaries.
+    /// Reads the ModelAPI of a role. Stores the address of the ModelAPI if `role` is `summarization`.
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);

@@ -13,7 +13,7 @@ use crate::models::{self, Served};
 use crate::settings::Settings;
 use crate::wanted;
 
-/// The fixed names of the kind.
+/// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind =
     Kind { app: "memorystore", prefix: "memorystore", container: "memory", route: "memorystore" };
 
@@ -45,7 +45,7 @@ pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses the object with all violations at once. Waits for missing objects.
+    /// Decodes the subject. Decodes the object. A refusal lists all violations at once. Waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }

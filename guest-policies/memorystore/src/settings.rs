@@ -1,6 +1,6 @@
-//! The settings of the kind: every value that does not come from the object.
+//! The settings of the kind `MemoryStore`: every value of a plan that does not come from the object.
 //!
-//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
+//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String};
 

@@ -29,8 +29,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         parts.volume_mounts.push(object! { "name": volume.name.as_str(), "mountPath": volume.mount_path.as_str() });
     }
     let mut deployment = parts.deployment(&workload, &settings.pod(), env, &mut notes)?;
-    // With `RollingUpdate`, two pods would write into one database on the volume. On another node, the second pod could
-    // not start.
+    // With `RollingUpdate`, two pods would write into one database on the volume. A second pod on another node could
+    // not mount the volume, and would not start.
     if spec.storage.type_ == StorageType::Local && volume.strategy == Strategy::Recreate {
         deployment.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
     }

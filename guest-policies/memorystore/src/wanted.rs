@@ -20,7 +20,7 @@ pub(crate) fn check(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     numbers(spec, wrong);
     marks(spec, wrong);
     if spec.storage.type_ == StorageType::Local && spec.replicas.is_some_and(|replicas| replicas > 1) {
-        let message = "replicas must be 1 in local storage mode: remove it, or use external storage";
+        let message = "replicas must be 1 in local storage mode: remove replicas, or use external storage";
         wrong.add("spec.replicas", message);
     }
 }
@@ -95,7 +95,8 @@ fn numbers(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     }
 }
 
-/// Checks the marks of compaction, if the object sets one. The service derives a mark that is absent or 0.
+/// Checks `compactionTarget` and `compactionTrigger`, if the object sets either field. The service computes a value
+/// that is absent or 0.
 fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let Some(medium) = &spec.medium_term else { return };
     let is_set = |mark: Option<i32>| mark.filter(|mark| *mark > 0);
@@ -111,10 +112,10 @@ fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let number = |number: i32| i64::from(number);
     let message: String = format!(
         "short-term compaction marks must satisfy 0 < compactionTarget < compactionTrigger <= tokenBudget (0 or absent marks \
-         derive from the token budget), and are {}, {} and {}",
-        number(target),
-        number(trigger),
-        number(budget)
+         derive from the token budget), and are {target}, {trigger} and {budget}",
+        target = number(target),
+        trigger = number(trigger),
+        budget = number(budget)
     );
     wrong.add("spec.mediumTerm".to_owned(), message);
 }

@@ -30,7 +30,7 @@ fn store(more: &Value) -> Value {
     json!({"metadata": {"name": "notes", "namespace": "n", "uid": "u1"}, "spec": spec})
 }
 
-/// Returns the claim of [`store`] with this size.
+/// Returns the PersistentVolumeClaim of [`store`] with this size.
 fn claim(size: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -156,7 +156,9 @@ fn a_store_that_waits_for_a_model_api_names_the_role() {
     let gated = subject(&store(&json!({})), &[late.clone()]);
     assert_eq!(plan(&gated).gates[0].message, "summarization ModelAPI \"llm\" is not ready");
     late["status"] = json!({"phase": "Pending"});
-    let Refusal::Waiting(on) = refused(&subject(&store(&json!({})), &[late])) else { panic!("it does not wait") };
+    let Refusal::Waiting(on) = refused(&subject(&store(&json!({})), &[late])) else {
+        panic!("the store does not wait")
+    };
     assert_eq!(on[0].message, "summarization ModelAPI \"llm\" is not ready");
 }
 
@@ -204,7 +206,7 @@ fn a_volume_claim_grows_and_the_status_reports_it() {
     let grows = subject(&sized("6Gi"), &beside(claim("5Gi")));
     let wanted = testing::manifest(&plan(&grows), "PersistentVolumeClaim").value()["spec"].clone();
     assert_eq!(wanted["resources"]["requests"]["storage"], "6Gi");
-    assert!(wanted["storageClassName"].is_null(), "the cluster's own choice");
+    assert!(wanted["storageClassName"].is_null(), "the cluster chooses the class");
     let reason = |subject: &Subject| condition(&told(subject, Outcome::Applied), "VolumeSized").unwrap().reason;
     assert_eq!(reason(&grows), "NotGrown");
     let mut growing = claim("6Gi");

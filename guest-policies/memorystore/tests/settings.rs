@@ -1,4 +1,4 @@
-//! Every setting has a schema. Another value for a setting changes exactly the listed paths.
+//! Every setting has a schema. A row of the table lists exactly the paths that another value for the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -19,7 +19,7 @@ fn the_committed_schema_equals_that_of_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. Telemetry and routes are enabled.
+/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let storage = if setting == "minAvailable" {
         json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn"}}})
@@ -69,7 +69,7 @@ fn every_setting_changes_exactly_its_own_fields() {
         row("volume.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/env/1/value"),
         row("volume.accessMode", json!("ReadWriteOncePod"), &format!("{claim}/spec/accessModes/0")),
         row("volume.storageClass", json!("fast"), &format!("{claim}/spec/storageClassName")),
-        // No manifest shows this setting: the plan lists the claims to keep, and the host keeps them.
+        // No manifest shows this setting: the plan lists the claims to keep, and the host keeps these claims.
         row("volume.keep", json!(true), ""),
         row("volume.claim", json!("mine"), &format!("{claim} {pod}/volumes/0/persistentVolumeClaim/claimName")),
         row("volume.strategy", json!("RollingUpdate"), "Deployment:/spec/strategy"),

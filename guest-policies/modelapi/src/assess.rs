@@ -1,4 +1,4 @@
-//! Reports to the user: phase, endpoint, and the conditions of this kind.
+//! Builds the status of a ModelAPI for its user: phase, endpoint and conditions.
 
 use alloc::vec::Vec;
 use kaos_crds::ModelAPISpec;
@@ -52,8 +52,9 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
         }
         (Truth::Yes, Config::Secret(key), _) => {
             let message = format!(
-                "{} if the configuration in Secret {} has a callback for telemetry, which the policy cannot read",
-                configured.message, key.name
+                "{message} if the configuration in Secret {name} has a callback for telemetry, which the policy cannot read",
+                message = configured.message,
+                name = key.name
             );
             condition::unknown(&configured.type_, "ConfigInSecret", message)
         }
@@ -61,7 +62,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
     }
 }
 
-/// Builds the condition `Deprecated`. A refused object also gets this condition.
+/// Builds the condition `Deprecated`. A refused object also gets the condition `Deprecated`.
 fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
     if let Some(request) = request {
         return notes::deprecated_condition(&request.notes);

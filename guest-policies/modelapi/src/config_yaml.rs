@@ -1,4 +1,4 @@
-//! Checks a LiteLLM configuration from the user. Returns an error, or a list of oddities to report.
+//! Checks a LiteLLM configuration from the user. Returns an error, or the oddities about which the policy adds notes.
 //!
 //! The proxy gets the user's text unchanged.
 
@@ -12,17 +12,17 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. The Go operator has equal messages, so users know these texts.
+/// The reasons to refuse a configuration. The messages equal those of the Go operator, so that users recognize them.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
     Syntax(String),
     #[error("failed to parse configYaml: {path} must be {wanted}")]
     Shape { path: String, wanted: &'static str },
-    #[error("model_name \"{}\" in configYaml not found in models list [{}]", shown(model, 100), shown(&patterns.join(" "), 1000))]
+    #[error("model_name \"{name}\" in configYaml not found in models list [{list}]", name = shown(model, 100), list = shown(&patterns.join(" "), 1000))]
     NotAllowed { model: String, patterns: Vec<String> },
     #[error(
-        "{entries} entries of model_list in configYaml are too many to compare with {patterns} models: name fewer models, as provider/* or *"
+        "{entries} entries of model_list in configYaml are too many to compare with {patterns} models: name fewer models, for example with the pattern provider/* or *"
     )]
     TooMany { entries: usize, patterns: usize },
 }
@@ -36,9 +36,9 @@ const COMPARISONS: usize = 1_000_000;
 pub(crate) enum Oddity {
     /// The proxy would serve no model.
     NoModels,
-    /// An entry of `model_list`, by index, without a `model_name`.
+    /// The entry of `model_list` at this index has no `model_name`.
     Nameless(usize),
-    /// Telemetry is enabled, but no callback exports it.
+    /// Telemetry is enabled, but the configuration has no callback that exports telemetry.
     NoCallback,
 }
 

@@ -20,7 +20,10 @@ pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
         return Err(refusal::invalid(path, "the name is blank: name a model, for example smollm2:135m"));
     }
     if model.contains(char::is_control) {
-        let message = format!("`{}` has control characters: name a model, for example smollm2:135m", shown(model, 253));
+        let message = format!(
+            "`{model}` has control characters: name a model, for example smollm2:135m",
+            model = shown(model, 253)
+        );
         return Err(refusal::invalid(path, message));
     }
     Ok(())
@@ -47,25 +50,25 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// Inserts the model, and the text that ends a program's options, into the script.
+/// Inserts the model into the script, and `end_of_options`, the text that ends a program's options.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }
 
-/// Replaces every `place` in `text`. Compares bytes, because the general text search would add kilobytes to the
-/// component.
-fn replaced(text: &str, place: &str, by: &str) -> String {
+/// Replaces every `mark` in `text` with `by`. Compares bytes, because the general text search would add kilobytes to
+/// the component.
+fn replaced(text: &str, mark: &str, by: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
-    while let Some(at) = rest.as_bytes().windows(place.len()).position(|window| window == place.as_bytes()) {
+    while let Some(at) = rest.as_bytes().windows(mark.len()).position(|window| window == mark.as_bytes()) {
         done.push_str(rest.get(..at).unwrap_or_default());
         done.push_str(by);
-        rest = rest.get(at + place.len()..).unwrap_or_default();
+        rest = rest.get(at + mark.len()..).unwrap_or_default();
     }
     done.push_str(rest);
     done
 }
 
-/// Returns whether a shell reads the name as one plain word, and a program cannot take it for a flag.
+/// Returns whether a shell reads the name as one plain word, and no program reads the name as a flag.
 fn is_harmless(model: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '-');
     !model.is_empty() && model.chars().all(plain) && !model.starts_with('-')

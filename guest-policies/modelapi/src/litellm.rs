@@ -10,7 +10,7 @@ use kaos_policy_sdk::quote::yaml_scalar;
 
 use crate::settings::ProxyConfigFile;
 
-/// The content of the file.
+/// The values that the proxy's configuration file contains.
 pub(crate) struct ProxyModels<'a> {
     pub(crate) models: &'a [String],
     pub(crate) provider: Option<&'a str>,

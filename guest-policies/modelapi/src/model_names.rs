@@ -1,7 +1,6 @@
 //! Checks the names of models and of the provider.
 //!
-//! The policy refuses names that cannot work. For a doubtful name, the policy only adds a note, because a server may
-//! have a model of this name, or may ignore the name.
+//! The policy refuses names that cannot work. A doubtful name may still work, so the policy only adds a note.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,18 +15,18 @@ use crate::providers::{Config, Proxy};
 /// The maximum number of reported names. Ten names are enough to show the mistake.
 const TOLD: usize = 10;
 
-/// Refuses blank names in a generated configuration, and adds notes on doubtful names. `place` returns the path of the
-/// model with an index.
-pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
+/// Refuses blank names in a generated configuration, and adds notes on doubtful names. `path_of` returns the path of
+/// the model with the given index.
+pub(crate) fn check(proxy: &Proxy, path_of: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     // In the user's own configuration, the names only decide which models Agents may ask for.
     let is_generated = matches!(proxy.config, Config::Generated);
     let mut wrong = Violations::new();
     let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));
     for (at, model, doubt) in doubtful.take(TOLD) {
         if is_generated && is_blank(model) {
-            wrong.add(place(at), doubt);
+            wrong.add(path_of(at), doubt);
         } else {
-            notes.push(note::at(place(at), note::warning(UNLIKELY, doubt)));
+            notes.push(note::at(path_of(at), note::warning(UNLIKELY, doubt)));
         }
     }
     if is_generated && proxy.provider.as_deref().is_some_and(is_blank) {

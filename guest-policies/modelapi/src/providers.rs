@@ -24,10 +24,10 @@ pub(crate) enum Key {
 /// The source of the proxy's configuration file.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Config {
-    /// Generated from the other fields.
+    /// The policy generates the file from the other fields.
     Generated,
-    /// The user's own text in the object.
+    /// The user wrote the file's text into the object.
     Text { text: String, path: &'static str },
-    /// The user's own text in a Secret.
+    /// The user wrote the file's text into a Secret.
     Secret(KeySelector),
 }

@@ -22,11 +22,11 @@ pub(crate) const NO_MODELS: &str = "NoModels";
 /// The reason code of the note on a configuration that exports no telemetry although telemetry is enabled.
 pub(crate) const NO_CALLBACK: &str = "TelemetryNoCallback";
 
-/// The maximum bytes of a configuration to check. The policy does not parse a longer text, because parsing takes far
-/// longer than copying.
+/// The maximum size in bytes of a configuration that the policy checks. The policy does not parse a longer text,
+/// because parsing takes far longer than copying.
 const READ: usize = 150_000;
 
-/// The parts of the pod that the proxy adds.
+/// The arguments, the volume and the mount that a proxy adds to its pod, and the proxy's ConfigMap.
 pub(crate) struct ProxyParts {
     pub(crate) args: Vec<String>,
     pub(crate) volume: Value,
@@ -36,7 +36,7 @@ pub(crate) struct ProxyParts {
 }
 
 impl ProxyParts {
-    /// Builds the parts of `proxy`. Refuses an invalid configuration file of the user.
+    /// Builds the parts of `proxy`. Refuses the user's configuration file if the file is invalid.
     pub(crate) fn of(
         proxy: &Proxy,
         telemetry: bool,
@@ -122,7 +122,7 @@ fn checked(
             ),
             Oddity::Nameless(index) => note::warning(
                 "ModelNameless",
-                format!("model_list[{index}] in configYaml has no model_name, so no Agent can request it: name it"),
+                format!("model_list[{index}] in configYaml has no model_name, so no Agent can request this model: add a model_name"),
             ),
             Oddity::NoCallback => {
                 note::warning(NO_CALLBACK, format!("configYaml exports no telemetry: {}", callbacks(callback)))

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::settings::{Server, Settings};
 use crate::wanted::Wanted;
 
-/// The fixed names of the kind.
+/// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "modelapi", prefix: "modelapi", container: "model-api", route: "modelapi" };
 
 /// The variable with the provider's address. The proxy's configuration refers to this variable.
@@ -53,7 +53,7 @@ impl Request {
         Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &self.settings.telemetry, "spec.telemetry")
     }
 
-    /// Returns whether telemetry is enabled and this mode supports it.
+    /// Returns whether telemetry is enabled and the object's mode supports telemetry.
     pub(crate) fn has_telemetry(&self) -> bool {
         matches!(self.wanted, Wanted::Proxy(_)) && self.telemetry().enabled
     }
@@ -83,7 +83,7 @@ impl Request {
     }
 }
 
-/// Returns the settings of this mode's server.
+/// Returns the settings of the server that runs in `mode`.
 pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     match mode {
         Mode::Proxy => &settings.proxy,

@@ -1,6 +1,6 @@
-//! The settings of the kind: every value that does not come from the object.
+//! The settings of the kind `ModelAPI`: every value of a plan that does not come from the object.
 //!
-//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
+//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -117,7 +117,7 @@ pub struct ProxyConfigFile {
     pub telemetry_callback: String,
     /// Additional arguments, after the arguments for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy may start without a master key. If true, its pods get the variable
+    /// Whether the proxy may start without a master key. If true, the pods get the variable
     /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need this variable or a master
     /// key, and Agents send no key.
     pub without_master_key: bool,
@@ -226,8 +226,8 @@ fn empty_dir() -> Raw {
 }
 
 impl ModelStore {
-    /// Returns the volume. Kubernetes allows one source, but the merge of two settings layers can leave two. The
-    /// function then drops the default `emptyDir`.
+    /// Returns the volume. A volume has one source in Kubernetes, but the merge of two settings layers can leave two
+    /// sources. In this case, the default `emptyDir` gives way to the other source.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
         let others = volume.iter().filter(|(name, source)| *name != "emptyDir" && !source.is_null()).count();

@@ -171,7 +171,8 @@ fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();
     match request.wanted {
         Wanted::Proxy(_) => telemetry.note(),
-        // Add a note only if the object itself sets telemetry: its user cannot change the cluster's default.
+        // Add a note only if the object itself sets telemetry: the user of the object cannot change the cluster's
+        // default.
         Wanted::Hosted { .. } => (request.spec.telemetry.is_some() && telemetry.enabled).then(|| {
             let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe \
                            the model through a ModelAPI of mode Proxy in front";

@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// Adds a note on each block of the other mode. Like the CRD, refuses a `hostedConfig` without the field `model` in
-/// either mode, and accepts an empty `model`.
+/// Adds a note on each block that belongs to the mode that the object does not choose. Like the CRD, refuses a
+/// `hostedConfig` without the field `model` in either mode, and accepts an empty `model`.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
         || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
@@ -94,11 +94,11 @@ fn proxy(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Proxy, Refusal> 
         api_key: config.api_key.as_ref().map(|key| api_key(key, notes)).transpose()?.flatten(),
         config: config_file(config.config_yaml.as_ref(), notes)?,
     };
-    let place = |at: usize| match &config.models {
+    let path_of = |at: usize| match &config.models {
         Some(_) => Path::new("spec.proxyConfig.models").index(at).into(),
         None => OLDER_MODEL.to_owned(),
     };
-    model_names::check(&proxy, place, notes)?;
+    model_names::check(&proxy, path_of, notes)?;
     Ok(proxy)
 }
 
@@ -119,7 +119,9 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
         (None, Some(model)) => Ok(vec![model.to_owned()]),
         (None, None) => {
             let path = "spec.proxyConfig.models";
-            let message = format!("{path} is not set, so all models are offered: set it, to [\"*\"] for all models");
+            let message = format!(
+                "{path} is not set, so all models are offered: list models there, or write [\"*\"] for all models"
+            );
             notes.push(note::at(path, note::warning(DEPRECATED, message)));
             Ok(vec!["*".to_owned()])
         }
@@ -302,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_block_of_the_other_mode_gets_a_note() {
-        // If a block gets a note, its deprecated fields need no further notes.
+        // If the whole block has no effect, its deprecated fields need no further notes.
         let env = json!([{"name": "A", "value": "1"}]);
         let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
         for (mode, path) in [("Proxy", "spec.hostedConfig"), ("Hosted", "spec.proxyConfig")] {

@@ -1,4 +1,4 @@
-//! Every setting has a schema. Another value for a setting changes exactly the listed paths.
+//! Every setting has a schema. A row of the table lists exactly the paths that another value for the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -20,7 +20,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. Telemetry and routes are enabled.
+/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted =
         ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
@@ -39,10 +39,10 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is a
-/// further path at which the port appears.
+/// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is
+/// another path in the plan that contains the port.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
-    let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let of = |leaf: &str, value: Value, paths: &str| row(&format!("{setting}.{leaf}"), value, paths);
     let both = |field: &str| {
         let before = init.map(|init| format!("{init}/{field}")).unwrap_or_default();
         format!("@/{field} {before}")
@@ -114,7 +114,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("telemetry.enabled", json!(false), &format!("@/env {config}")),
         row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
-        // No manifest contains the finalizer: the plan names it, and the host adds it to the object.
+        // No manifest contains the finalizer. The plan names the finalizer, and the host adds it to the object.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
     rows.extend(server("proxy", None, "@/args/3"));

@@ -1,4 +1,4 @@
-//! The policy of `panics.rs` without the standard library. The default policies are built in this way.
+//! The policy of `panics.rs` without the standard library. The default policies also have no standard library.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 extern crate alloc;

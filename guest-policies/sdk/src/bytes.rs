@@ -1,8 +1,8 @@
 //! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. Each lookup in a
 //! JSON object compares keys, so the speed matters.
 
-/// Compares `count` bytes. Returns zero if all bytes are equal. Otherwise the first differing byte decides: the result
-/// is negative if this byte is smaller in `one`, and else positive.
+/// Compares `count` bytes. Returns zero if all bytes are equal. If bytes differ, the first such byte decides: the
+/// result is negative if this byte is smaller in `one`, and otherwise positive.
 ///
 /// # Safety
 ///

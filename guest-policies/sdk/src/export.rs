@@ -1,24 +1,24 @@
-//! Turns a policy author's type into a component's exports.
+//! Turns the Rust type of a policy into the exports of a component.
 
 use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use alloc::vec::Vec;
 
 /// The version of `wit/policy.wit` that this SDK implements. The custom section `kaos:policy` of every component
-/// contains this version, so that a host can check it before compilation.
+/// contains this version, so that a host can check the version before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
 /// A policy: five pure functions. All functions of a pass get the same subject, so a value that one function reads with
 /// [`Subject::once`] is available to the others.
 pub trait Policy {
-    /// Returns the name and version of the policy, the kinds it claims, and the schema of its settings.
+    /// Returns the name and version of the policy, the kinds that the policy claims, and the schema of its settings.
     fn describe() -> Descriptor;
     /// Returns the needs: the objects that the policy must see. The host finds these objects and calls the function
     /// again, until the policy returns no new needs.
     fn needs(subject: &Subject) -> Vec<Need>;
-    /// Returns the mapping of environment variables. `base` is the mapping of the layer below, or an empty mapping for
-    /// the lowest layer.
+    /// Returns the mapping of environment variables. `base` is the mapping of the policy below, or an empty mapping if
+    /// no policy is below.
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
-    /// Returns the plan with the manifests. `env` is the final mapping.
+    /// Returns the plan with the manifests. `env` is the complete mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
     /// Returns the status to show to the user, based on the live children.
     fn assess(subject: &Subject, seen: &Observation) -> Report;
@@ -103,8 +103,8 @@ macro_rules! __panics {
     };
 }
 
-/// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains
-/// further methods of a pass.
+/// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains the
+/// methods of a pass that the worlds do not share.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {

@@ -57,7 +57,7 @@ impl Heap {
         let (class, rounded) = class(wanted);
         if slack == 0 && !self.free[class].is_null() {
             let block = self.free[class];
-            // SAFETY: a free block contains the address of the next one.
+            // SAFETY: a free block contains the address of the next free block.
             self.free[class] = unsafe { block.cast::<*mut u8>().read() };
             return block;
         }
@@ -73,8 +73,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// `block` must come from [`alloc`](Self::alloc) with this `layout`, or from [`realloc`](Self::realloc) with its
-    /// size.
+    /// `block` must come from [`alloc`](Self::alloc) with this `layout`, or from [`realloc`](Self::realloc) with the
+    /// size in `layout`.
     pub(crate) unsafe fn dealloc(&mut self, block: *mut u8, layout: Layout) {
         if layout.align() <= ALIGN {
             let (class, _) = class(layout.size());
@@ -90,7 +90,7 @@ impl Heap {
     ///
     /// See [`dealloc`](Self::dealloc).
     pub(crate) unsafe fn realloc(&mut self, block: *mut u8, layout: Layout, size: usize) -> bool {
-        // A block that shrinks belongs to the class of the smaller size from now on.
+        // From now on, a block that shrinks belongs to the size class of its smaller size.
         if size <= layout.size() {
             return true;
         }

@@ -48,8 +48,7 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not use the map's own removal function, because its code for rebalancing the tree would add two kilobytes to a
-/// component.
+/// Does not call the map's own removal function, because that function rebalances the tree with two kilobytes of code.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {
@@ -62,8 +61,8 @@ pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     }
 }
 
-/// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders
-/// leave such members behind when nothing was set.
+/// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders of
+/// manifests leave such members behind for fields without a value.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -46,7 +46,7 @@ impl Subject {
         self.parsed_object.get_or_init(|| Object::parse(&self.data.object))
     }
 
-    /// Parses the settings once, and returns them. `None` if they are not JSON.
+    /// Parses the settings once, and returns them. Returns `None` if the settings are not JSON.
     pub(crate) fn parsed_settings(&self) -> Option<&Value> {
         self.parsed_settings.get_or_init(|| serde_json::from_str(&self.data.settings).ok()).as_ref()
     }
@@ -97,7 +97,7 @@ impl Deref for Subject {
     }
 }
 
-/// A change of the subject discards all values that were read from it.
+/// Mutable access discards all decoded values, because the caller may change the subject.
 impl DerefMut for Subject {
     fn deref_mut(&mut self) -> &mut Self::Target {
         (self.parsed_object, self.parsed_settings, self.kept) = (OnceCell::new(), OnceCell::new(), Kept::default());

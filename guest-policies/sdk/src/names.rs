@@ -8,8 +8,8 @@ pub const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 const HASH_LEN: usize = 8;
 
-/// Returns `name` if it has at most `max` characters. Otherwise returns its beginning and a hash of the whole name, so
-/// that different names stay different. A valid name stays valid if `max` is at least 10.
+/// Returns `name` if it has at most `max` characters. Otherwise returns the beginning of `name` and a hash of the whole
+/// name, so that different names stay different. A valid name stays valid if `max` is at least 10.
 pub fn shorten(name: &str, max: usize) -> String {
     if name.len() <= max {
         return name.to_owned();
@@ -20,7 +20,8 @@ pub fn shorten(name: &str, max: usize) -> String {
     format!("{kept}-{:08x}", hash(name))
 }
 
-/// FNV-1a over 64 bits, folded to 32 bits. The hash prevents accidental collisions, but not deliberate ones.
+/// Returns the 64-bit FNV-1a hash of `text`, folded to 32 bits. The hash prevents accidental collisions, but not
+/// deliberate ones.
 fn hash(text: &str) -> u32 {
     let long = text
         .bytes()
@@ -112,7 +113,7 @@ fn label(name: &str, max: usize, first: fn(char) -> bool, starts: &str) -> Optio
 }
 
 fn too_long(name: &str, max: usize) -> String {
-    format!("must be at most {max} characters long, not {}", name.len())
+    format!("must be at most {max} characters long, not {length}", length = name.len())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Builds needs: references to other objects that the policy must see, and the fields that the policy reads of these
-//! objects.
+//! Builds needs: references to other objects that the policy must see, and the fields of these objects that the policy
+//! reads.
 //!
 //! ```
 //! use kaos_policy_sdk::NeedExt as _;
@@ -59,8 +59,8 @@ pub fn optional(need: Need) -> Need {
 
 /// Adds the fields that a policy reads to a need.
 pub trait NeedExt {
-    /// Reads only these fields, and the fields that identify an object. A change of another field begins no pass. The
-    /// contract describes the paths. Further calls add paths.
+    /// Limits the need to the fields at `paths`, and the fields that identify an object. A change of another field
+    /// begins no pass. The contract (`wit/policy.wit`) describes the format of the paths. Further calls add paths.
     #[must_use]
     fn fields<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self;
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether the parser refused the text. Then the text may contain members that are absent in `value`.
+    /// Whether the parser refused the text. If true, the text may contain members that `value` lacks.
     unread: bool,
 }
 

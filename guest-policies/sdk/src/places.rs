@@ -20,7 +20,7 @@ struct Node {
     /// The index of the byte that separates the two groups, and the bit of that byte's symbol.
     at: usize,
     bit: u16,
-    /// The texts without this bit, and the texts with it.
+    /// The group of texts without this bit, and the group of texts with this bit.
     below: [Link; 2],
 }
 
@@ -30,8 +30,8 @@ enum Link {
     Node(usize),
 }
 
-/// Returns the symbol at an index. The end of a text has a separate symbol, so that a text differs from longer texts
-/// that begin with it.
+/// Returns the symbol for the byte of `text` at an index. The end of a text has a separate symbol, so that a text
+/// differs from longer texts that begin with it.
 fn symbol(text: &str, at: usize) -> u16 {
     text.as_bytes().get(at).map_or(0, |byte| u16::from(*byte) + 1)
 }

@@ -5,8 +5,8 @@ use crate::types::{EnvVar, Plan};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// Builds a plan from `manifests` and the final mapping `env`. To add gates, notes and a finalizer, set fields of the
-/// result.
+/// Builds a plan from `manifests` and the complete mapping `env`. To add gates, notes and a finalizer, set fields of
+/// the result.
 pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
     Plan {
         manifests: manifests.iter().map(json::text).collect(),

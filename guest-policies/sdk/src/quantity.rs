@@ -1,6 +1,6 @@
 //! Parses Kubernetes quantities: `500m`, `1Gi`, `2e3`.
 
-/// A quantity, exact to a billionth. Smaller fractions are rounded up, as in Kubernetes.
+/// A quantity of Kubernetes, exact to a billionth. Smaller fractions are rounded up, as in Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,
@@ -36,7 +36,7 @@ impl Quantity {
     }
 }
 
-/// Returns the factor of a suffix. The result contains a base and an exponent.
+/// Returns the factor of a suffix as a base and an exponent, such as 1024 and 2 for `Mi`.
 fn scale(suffix: &str) -> Option<(i128, i32)> {
     Some(match suffix {
         "" => (10, 0),

@@ -43,7 +43,7 @@ pub mod blocker {
 
     /// Returns a blocker that waits for an endpoint. The message is `ModelAPI llm has no endpoint yet`.
     pub fn no_endpoint(on: Reference) -> Blocker {
-        let message = format!("{} {} has no endpoint yet", on.kind, on.name);
+        let message = format!("{kind} {name} has no endpoint yet", kind = on.kind, name = on.name);
         new(on, "NoEndpoint", message)
     }
 }
@@ -117,8 +117,8 @@ impl Violations {
         holds
     }
 
-    /// Returns the value of `result`. If `result` contains violations, collects them and returns `None`. Returns other
-    /// refusals (waiting, unsupported) at once, because they do not concern the object's fields.
+    /// Returns the value of `result`. If `result` contains violations, collects them and returns `None`. Returns a
+    /// refusal of another kind (waiting, unsupported) at once, because it does not concern the object's fields.
     pub fn collect<T>(&mut self, result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
         match result {
             Ok(value) => Ok(Some(value)),

@@ -42,7 +42,7 @@ pub enum Lookup<T> {
 }
 
 impl<T> Lookup<T> {
-    /// Returns the found object. Returns `None` in all other cases.
+    /// Returns the found object, or `None` if the host found no object for any reason.
     pub fn there(self) -> Option<T> {
         match self {
             Self::There(found) => Some(found),
@@ -50,18 +50,22 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. If there is none, returns a refusal that waits for `on`, with the reason `NotFound`,
-    /// `Unserved` or `Forbidden`.
+    /// Returns the found object. If no object was found, returns a refusal that waits for `on`, with the reason
+    /// `NotFound`, `Unserved` or `Forbidden`.
     pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
         let blocked = match self {
             Self::There(found) => return Ok(found),
             Self::Absent | Self::Unasked => blocker::not_found(on),
             Self::Unserved => {
-                let message = format!("this cluster does not serve {} of {}", on.kind, on.api_version);
+                let message = format!(
+                    "this cluster does not serve {kind} of {version}",
+                    kind = on.kind,
+                    version = on.api_version
+                );
                 blocker::new(on, "Unserved", message)
             }
             Self::Forbidden(why) => {
-                let message = format!("{} {} cannot be read: {why}", on.kind, on.name);
+                let message = format!("{kind} {name} cannot be read: {why}", kind = on.kind, name = on.name);
                 blocker::new(on, "Forbidden", message)
             }
         };

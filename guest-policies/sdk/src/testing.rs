@@ -57,7 +57,7 @@ impl SubjectBuilder {
         self.answer(id, Answer::Secret(SecretFacts { present: true, keys, digest: "digest".to_owned() }))
     }
 
-    /// Adds any answer to need `id`.
+    /// Answers need `id` with `answer`.
     #[must_use]
     pub fn answer(mut self, id: &str, answer: Answer) -> Self {
         self.0.found.push(Found { id: id.to_owned(), answer });
@@ -141,7 +141,7 @@ fn look_up(need: &Need, objects: &[Object], namespace: &str) -> Answer {
     if let Target::Named(Reference { api_version, kind, .. }) = target
         && of_secrets(api_version, kind)
     {
-        assert!(fields.is_whole(), "need {id}: a need of a Secret has no fields");
+        assert!(fields.is_whole(), "need {id}: a need for a Secret has no fields");
         let secret = found.next();
         let data = ["data", "stringData"].into_iter().filter_map(|field| secret?.at(&[field])?.as_object());
         let keys: BTreeSet<String> = data.flat_map(|map| map.keys().cloned()).collect();
@@ -155,8 +155,9 @@ fn is(object: &Object, api_version: &str, kind: &str) -> bool {
     object.api_version() == api_version && object.kind() == kind
 }
 
-/// Returns whether an object is in the wanted namespace. An object without a namespace matches every namespace, because
-/// `kubectl apply` would put the object into the current namespace.
+/// Returns whether an object is in the namespace `asked`. If a need asks for no namespace, this is the namespace
+/// `primary`. An object without a namespace matches every namespace, because `kubectl apply` would put the object into
+/// the current namespace.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
@@ -249,7 +250,8 @@ impl ObservationBuilder {
     }
 }
 
-/// Returns the literal value of the variable `name` in `container`. Returns `None` for other sources.
+/// Returns the literal value of the variable `name` in `container`. Returns `None` if the variable has no literal
+/// value.
 pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
     env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
         EnvSource::Literal(value) => Some(value.as_str()),

@@ -1,4 +1,4 @@
-//! The records and variants of the contract. `wit/policy.wit` declares and explains them.
+//! The records and variants of the contract. `wit/policy.wit` declares and explains these types.
 
 pub use crate::bindings::policy::kaos::policy::types::{
     Answer, Blocker, Child, Claim, Cluster, Condition, Descriptor, EnvSource, EnvVar, Found, Json, KeySelector, Need,

@@ -60,7 +60,7 @@ fn flag() -> BoxedStrategy<Value> {
     any::<bool>().prop_map(Value::from).boxed()
 }
 
-/// Always sets the fields that the type of `k8s-openapi` requires. Otherwise `DeepMerge` would fill them in.
+/// Sets the fields that the type of `k8s-openapi` requires, because `DeepMerge` would otherwise add defaults for them.
 fn ported(mut get: Value) -> Value {
     get["port"] = json!(80);
     get
@@ -138,9 +138,9 @@ fn typed(value: &Value) -> PodSpec {
 }
 
 proptest! {
-    /// The two merges differ in two ways. `DeepMerge` gives new items of a list another position. `DeepMerge` also
-    /// replaces `nodeSelector`, because this field is atomic in the schema of server-side apply. A strategic merge
-    /// patch merges this field.
+    /// The two merges differ in two ways. `DeepMerge` puts new items of a list at another position than a strategic
+    /// merge patch. `DeepMerge` also replaces `nodeSelector`, because this field is atomic in the schema of server-side
+    /// apply. A strategic merge patch merges this field.
     #[test]
     fn the_merge_equals_deep_merge_except_for_order_and_node_selectors(base in pod_spec(), overlay in pod_spec()) {
         let mut wanted = typed(&base);

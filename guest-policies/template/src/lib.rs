@@ -142,8 +142,8 @@ impl Policy for Website {
     }
 }
 
-/// Counts the available pods of the Deployment's current generation. Older pods keep serving while new pods start, but
-/// this function does not count them. Until the Deployment controller has observed a change, the result is 0.
+/// Counts the available pods of the Deployment's current generation. Pods of an older generation may still serve while
+/// new pods start, but do not count. Until the Deployment controller has observed a change, the result is 0.
 fn available(deployment: &Object) -> u64 {
     let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
     let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();
@@ -191,7 +191,9 @@ mod tests {
 
     #[test]
     fn a_blank_title_is_refused_with_its_path() {
-        let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else { panic!("it was not refused") };
+        let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else {
+            panic!("the policy accepted the Website")
+        };
         assert_eq!(violations[0].path, "spec.title");
     }
 
@@ -202,7 +204,7 @@ mod tests {
         let settings = json!({"image": "nginx:test", "port": 8080});
         let subject = testing::subject(&object).settings(&settings).build();
         let Err(Refusal::Invalid(violations)) = testing::plan::<Website>(&subject) else {
-            panic!("it was not refused")
+            panic!("the policy accepted the Website")
         };
         assert_eq!(violations[0].path, "metadata.name");
     }

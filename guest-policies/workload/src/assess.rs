@@ -91,8 +91,8 @@ fn served_port(service: &Object) -> Option<u16> {
     first.get("port")?.as_u64()?.try_into().ok()
 }
 
-/// Returns the phase and the message. If an object waits for another object while its own pods serve, the phase is the
-/// phase of its pods. So an unstable dependency does not make the object unready.
+/// Returns the phase and the message. If an object has serving pods but waits for another object, only its pods decide
+/// the phase. So an unstable dependency does not make the object unready.
 fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
     let by_pods = || {
         let phase = if rollout.serves() { Phase::Ready } else { Phase::Pending };
@@ -119,8 +119,8 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
-/// missing or do not serve. They do not include a dependency that rolls out, because its old pods still serve. So a
-/// rollout causes no status write for the objects that depend on it.
+/// missing or do not serve. `blockers` must not contain a dependency that rolls out, because its old pods still serve.
+/// So a rollout causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");

@@ -10,7 +10,7 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Object, refusal};
 use serde_json::Value;
 
-/// The path of a list, and its maximum number of entries.
+/// The path of a list in an object, and the maximum number of entries in this list.
 pub type List = (&'static [&'static str], usize);
 
 /// The lists that every kind has. The host also limits the number of containers, including the policy's containers.
@@ -21,10 +21,11 @@ const EVERYWHERE: [List; 4] = [
     (&["spec", "podSpec", "volumes"], 2_000),
 ];
 
-/// The maximum bytes of one file in a ConfigMap. A ConfigMap can contain one mebibyte in total.
+/// The maximum size of one file in a ConfigMap, in bytes. A ConfigMap can contain one mebibyte in total.
 const FILE: usize = 1_000_000;
 
-/// Refuses an object with a list that has more entries than a pass can process. `lists` are the lists of the kind.
+/// Refuses an object with a list that has more entries than a pass can process. `lists` contains the limits for lists
+/// that only this kind has.
 pub fn check(object: &Object, lists: &[List]) -> Result<(), Refusal> {
     lists.iter().chain(&EVERYWHERE).try_for_each(|(path, most)| {
         let count = object.at(path).and_then(Value::as_array).map_or(0, Vec::len);

@@ -7,17 +7,17 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses two ports with one name. If a patch gives a port another number, the result has both ports, because ports
-/// merge by number.
+/// Refuses a container with two ports of the same name. A patch that changes the number of a port adds a second port of
+/// the same name, because ports merge by number.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {
         let Some(name) = name_of(port) else { continue };
         if seen.insert(name, 0).is_some() {
             let message = format!(
-                "two ports are named `{}`, since ports merge by number: choose another name, or set \
+                "two ports are named `{name}`, since ports merge by number: choose another name, or set \
                  the policy setting containerPort to change the port",
-                quote::shown(name, 15)
+                name = quote::shown(name, 15)
             );
             return Err(refusal::invalid(path(), message));
         }
@@ -25,12 +25,12 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers. A container's name must be unique across both lists. The check reports a duplicate in the
-/// later list.
+/// The lists of containers. A container's name must be unique across both lists. If both lists contain a name, the
+/// check reports the container in the later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Returns the path of the container with this name in the user's pod spec. Looks in `list` first, and then in the
-/// other list of containers.
+/// Returns the path of the container with this name in the user's pod spec. Searches `list` first, and then the other
+/// list of containers (`containers` or `initContainers`).
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));

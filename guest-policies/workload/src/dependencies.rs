@@ -1,11 +1,12 @@
-//! The objects that an object depends on. Each dependency has an address and reports whether it is ready.
+//! The objects that an object depends on. The status of each dependency contains an address, and whether the dependency
+//! is ready.
 //!
-//! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
-//! is not ready becomes a plan gate.
+//! While a dependency or its address is missing, the policy cannot build a correct manifest. A dependency that has an
+//! address but is not ready causes a plan gate.
 //!
-//! Gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves, and a
-//! rollout or a new label of the dependency begins no pass over the object. The policy reads more fields only if the
-//! dependency does not serve.
+//! Plan gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves. A
+//! rollout or a new label of the dependency then starts no pass over the object. The policy reads more fields only if
+//! the dependency does not serve.
 
 use crate::assess::Phase;
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 /// The fields that tell whether a dependency serves.
 const SERVES: [&str; 3] = ["status.endpoint", "status.deployment.availableReplicas?", "status.phase[=\"Failed\"]"];
-/// All fields that the policy reads of any dependency.
+/// The fields of a dependency that the policy reads if [`SERVES`] is not enough.
 const ALL: [&str; 4] =
     ["status.endpoint", "status.ready", "status.deployment.availableReplicas", "status.phase[=\"Failed\"]"];
 
@@ -24,14 +25,15 @@ const ALL: [&str; 4] =
 pub struct Dependency {
     /// The dependency.
     pub on: Reference,
-    /// The fields that the policy reads if the object was never applied, or if the dependency does not suffice.
+    /// The fields that the policy reads if the object was never applied, or if the dependency does not offer what the
+    /// object needs.
     pub all: Vec<String>,
-    /// The fields that the policy reads as long as the dependency suffices.
+    /// The fields that the policy reads as long as the dependency offers what the object needs.
     pub brief: Vec<String>,
 }
 
 impl Dependency {
-    /// Returns a dependency of which the policy reads only the status and these fields.
+    /// Returns the dependency `on`. The policy reads its status and the given fields.
     pub fn new(on: Reference, fields: &[&str]) -> Self {
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
         Self { on, all: fields.clone(), brief: fields }
@@ -62,7 +64,7 @@ fn id_of_all(id: &str) -> String {
     format!("{id}/all")
 }
 
-/// Returns the dependency, with the fields that the policy needs of it.
+/// Returns the dependency, with the fields that the policy reads.
 pub fn found(subject: &Subject, on: &Reference) -> Lookup<Object> {
     let id = id(on);
     match subject.one(&id_of_all(&id)) {
@@ -76,8 +78,8 @@ fn serves(found: &Object) -> bool {
     found.endpoint().is_some() && is_brief(found) && !has_failed(found)
 }
 
-/// Returns whether `found` has only the presence of available pods, and not their number. The policy reads only the
-/// presence if the object was applied before.
+/// Returns whether `found` contains only the fact that pods are available, and not their number. The policy reads only
+/// this fact if the object was applied before.
 fn is_brief(found: &Object) -> bool {
     found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
 }
@@ -86,7 +88,7 @@ fn has_failed(found: &Object) -> bool {
     found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str())
 }
 
-/// The problems of an object's dependencies.
+/// The blockers that an object's dependencies cause.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     /// Dependencies that do not exist or have no address.
@@ -113,7 +115,8 @@ impl Dependencies {
             if available.unwrap_or_default() < 1 {
                 self.failing.push(blocker.clone());
             } else if has_failed(found) {
-                let message = format!("{} {} has failed; its older pods still serve", on.kind, on.name);
+                let message =
+                    format!("{kind} {name} has failed; its older pods still serve", kind = on.kind, name = on.name);
                 self.failing.push(Blocker { message, ..blocker.clone() });
             }
             self.unready.push(blocker);

@@ -52,7 +52,7 @@ pub struct PodParts<'a> {
     pub volume_mounts: Vec<Value>,
     /// Volumes of the pod.
     pub volumes: Vec<Value>,
-    /// Init containers, without `env`. The mapping contains their variables.
+    /// Init containers, without `env`. The mapping contains the variables of the init containers.
     pub init_containers: Vec<Value>,
     /// Service account of the pods.
     pub service_account: Option<&'a str>,
@@ -63,7 +63,7 @@ pub struct PodParts<'a> {
     pub pod_spec: Option<&'a Value>,
 }
 
-/// A Deployment, and its final mapping.
+/// A Deployment, and the complete mapping of its variables.
 #[derive(Debug)]
 pub struct Deployment {
     /// The manifest of the Deployment.
@@ -73,7 +73,8 @@ pub struct Deployment {
 }
 
 impl PodParts<'_> {
-    /// Builds the Deployment of `workload` with the mapping `env`. Refuses invalid overrides in the object.
+    /// Builds the Deployment of `workload` with the mapping `env`. Refuses the object if its `container` or `podSpec`
+    /// is invalid.
     pub fn deployment(
         &self,
         workload: &Workload<'_>,
@@ -148,8 +149,8 @@ impl PodParts<'_> {
     }
 }
 
-/// Selects the fields of `spec.container` to merge into the main container. Treats an empty field as absent, because a
-/// typed client omits empty fields.
+/// Selects the fields of `spec.container` that the policy merges into the main container. Treats an empty field as
+/// absent, because a typed client omits empty fields.
 fn container_patch(over: &Value) -> Result<Value, Refusal> {
     const FIELDS: [&str; 7] =
         ["image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts"];
@@ -220,8 +221,8 @@ fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     planned
 }
 
-/// Adds the variables of an upper layer to containers that only `podSpec` defines. A variable that the user set there
-/// keeps its value.
+/// Adds the variables that an overlay sets to the containers that only `podSpec` defines. A variable that `podSpec`
+/// sets keeps the value in `podSpec`.
 fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
     let mut others = Map::new();
     for var in vars.iter().filter(|var| !planned.contains(&var.container)) {
@@ -229,7 +230,8 @@ fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec
     }
     for other in others.keys() {
         let Some(container) = containers(pod).find(|container| name(container) == other) else {
-            let message = format!("the pod has no container `{other}`, so the variables mapped for it are left out");
+            let message =
+                format!("the pod has no container `{other}`, so the plan leaves out the variables of this container");
             notes.push(note::warning("UnknownContainer", message));
             continue;
         };
@@ -261,7 +263,7 @@ fn repeated_env(over: &Value) -> Option<Note> {
     let mut seen = Places::new();
     let mut names = items(over, "env").iter().filter_map(name_of);
     let name = names.find(|name| seen.insert(name, 0).is_some())?;
-    let message = format!("`{}` occurs more than once: the last value wins", quote::shown(name, 63));
+    let message = format!("`{name}` occurs more than once: the last value wins", name = quote::shown(name, 63));
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
 

@@ -50,8 +50,8 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if a protecting object is
-    /// impossible.
+    /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if the operator cannot
+    /// create one of the protecting objects.
     pub fn entrance(
         &self,
         workload: &Workload<'_>,
@@ -131,8 +131,8 @@ impl Exposure<'_> {
             Err(duration::Error::NotGo | duration::Error::NotGateway) => Err(refusal::invalid(
                 path,
                 format!(
-                    "`{}` is not a timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
-                    shown(text)
+                    "`{text}` is not a timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
+                    text = shown(text)
                 ),
             )),
             // A timeout that is too long is a mistake only if the object has a route.
@@ -140,7 +140,7 @@ impl Exposure<'_> {
         }
     }
 
-    /// Returns the timeout as written in the object or the settings, and the path of the timeout.
+    /// Returns the text of the timeout in the object or the settings, and its path.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))
@@ -167,8 +167,8 @@ impl Exposure<'_> {
             Err(_) => Err(refusal::invalid(
                 path,
                 format!(
-                    "`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
-                    shown(text)
+                    "`{text}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
+                    text = shown(text)
                 ),
             )),
         }

@@ -91,10 +91,10 @@ impl Workload<'_> {
         let longest = LABEL_MAX - prefix;
         let message = if self.name.len() > longest {
             Some(format!(
-                "the name has {} characters, at most {longest} are possible: labels and names of Services allow \
-                 {LABEL_MAX}, and the Service name begins with `{}-`; choose a shorter name",
-                self.name.len(),
-                self.kind.prefix
+                "the name has {length} characters, at most {longest} are possible: labels and names of Services allow \
+                 {LABEL_MAX}, and the Service name begins with `{prefix}-`; choose a shorter name",
+                length = self.name.len(),
+                prefix = self.kind.prefix
             ))
         } else if has_service {
             self.wrong_for_a_service(longest)
@@ -110,16 +110,16 @@ impl Workload<'_> {
     fn wrong_for_a_service(&self, longest: usize) -> Option<String> {
         if self.name.is_empty() || self.name.starts_with('-') || !is_dns1035_label(&self.child_name()) {
             return Some(format!(
-                "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and \
+                "`{name}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and \
                  end with a letter or digit, at most {longest} characters",
-                quote::shown(self.name, 253)
+                name = quote::shown(self.name, 253)
             ));
         }
         None
     }
 }
 
-/// Labels and annotations from the settings. Every child and every pod gets them.
+/// Labels and annotations from the settings. Every child and every pod gets these labels and annotations.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra<'a> {
     /// Labels. Selectors do not contain these labels.

@@ -16,7 +16,8 @@
 //! | ask for the finalizer of the settings | [`finalizer()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
-//! Each policy decides what an object means, which variables it has, and on which objects it depends.
+//! Each policy decides what an object means, which variables its pods get, and on which other objects the object
+//! depends.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 #[macro_use]

@@ -8,22 +8,22 @@ use kaos_policy_sdk::need::equal;
 const LIST: &str = "spec.proxyConfig.models";
 /// The fields that `kaos_crds::modelapi::offered` reads, except [`LIST`].
 const OFFER: [&str; 4] = ["spec.mode", "spec.proxyConfig.model", "spec.hostedConfig.model", "spec.serverConfig.model"];
-/// The maximum number of patterns that a need selects one by one. If more patterns matter, the need selects the whole
-/// list.
+/// The maximum number of patterns that a need selects one by one. A need for more patterns selects the whole list.
 const MOST_PATTERNS: usize = 12;
-/// The maximum bytes of a model's name in such a pattern. For a longer name, the need selects the whole list.
+/// The maximum length in bytes of a model's name that a need selects. For a longer name, the need selects the whole
+/// list.
 const MOST_BYTES: usize = 128;
 
 /// The reason code of every note on a model name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
-/// Returns the fields of a ModelAPI with all models that it offers.
+/// Returns the paths of the fields that list all models of a ModelAPI.
 pub fn offer() -> Vec<String> {
     OFFER.into_iter().chain([LIST]).map(ToOwned::to_owned).collect()
 }
 
-/// Returns the fields of a ModelAPI that tell whether it offers these models. If possible, leaves out the other models
-/// of the ModelAPI's list.
+/// Returns the paths of the fields that tell whether a ModelAPI offers these models. If possible, leaves out the other
+/// models of the ModelAPI's list.
 pub fn offer_of<'a>(models: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut patterns = alloc::vec!["*".to_owned()];
     for model in models {
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(fields(&["gpt-4o"]), [r#"[="*"]"#, r#"[="gpt-4o"]"#]);
         assert_eq!(fields(&["a/b/c"]), [r#"[="*"]"#, r#"[="a/*"]"#, r#"[="a/b/*"]"#, r#"[="a/b/c"]"#]);
         assert_eq!(fields(&["a", "b"]), [r#"[="*"]"#, r#"[="a"]"#, r#"[="b"]"#]);
-        assert_eq!(fields(&["/".repeat(12).as_str()]), [""], "of so many patterns, the whole list");
+        assert_eq!(fields(&["/".repeat(12).as_str()]), [""], "for so many patterns, the need selects the whole list");
         assert_eq!(fields(&["x".repeat(200).as_str()]), [""]);
     }
 

@@ -1,4 +1,4 @@
-//! Notes on deprecated fields, and the condition that lists them.
+//! Builds notes on deprecated fields, and the condition that lists these notes.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};

@@ -5,8 +5,8 @@ use alloc::borrow::ToOwned;
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value};
 
-/// Returns `spec.container`. If it has no resources, adds the resources at the path `older`. Pass a path only if its
-/// resources apply to this container.
+/// Returns `spec.container`. If `spec.container` has no resources, adds the resources at the path `older`. Pass a path
+/// only if the resources at this path apply to the main container.
 pub fn container<'a>(object: &'a Object, older: Option<&[&str]>) -> Option<Cow<'a, Value>> {
     let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
     let Some(resources) = older.and_then(|older| object.at(older)).filter(|value| !value.is_null()) else {

@@ -1,17 +1,18 @@
-//! Settings that most clusters leave out.
+//! Groups of settings that most clusters do not set.
 
 use alloc::boxed::Box;
 use core::ops::Deref;
 use kaos_policy_sdk::{Decode, DecodeError};
 use serde_json::Value;
 
-/// The values of settings that no layer sets.
+/// The defaults of a group of settings that no layer sets.
 pub trait LeftOut: 'static {
     /// Returns the values.
     fn left_out() -> &'static Self;
 }
 
-/// Settings that are null unless a layer sets one of them. So a pass spends no fuel on decoding their values.
+/// A group of settings that is null unless a layer sets one of them. So most passes spend no fuel on decoding these
+/// settings.
 #[derive(Clone, Debug)]
 pub struct Rare<T>(Option<Box<T>>);
 

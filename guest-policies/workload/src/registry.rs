@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 /// The key below which a registry lists its entries.
 const RUNTIMES: &str = "runtimes";
 
-/// The maximum bytes of a registry. The policy does not parse a longer text, because parsing takes far longer than
-/// copying.
+/// The maximum size of a registry in bytes. The policy does not parse a longer text, because parsing takes far longer
+/// than copying.
 const READ: usize = 150_000;
 
 /// The entries of a registry, by name.
@@ -25,7 +25,10 @@ impl Registry {
     /// Parses the entries below `runtimes` in `text`. Returns an error with the reason if the text is not a registry.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
-            return Err(format!("{} bytes are too many, at most {READ}: remove unused entries", text.len()));
+            return Err(format!(
+                "{bytes} bytes are too many, at most {READ}: remove unused entries",
+                bytes = text.len()
+            ));
         }
         let fields = match yaml::parse_texts(text).map_err(|error| error.to_string())? {
             Value::Object(fields) => fields,
@@ -36,7 +39,7 @@ impl Registry {
             Some(Value::Object(entries)) => Ok(Self(entries.clone())),
             Some(Value::Null) => Ok(Self::default()),
             Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
-            // The key `runtimes` may be missing. Then the entries are at the top level.
+            // If the key `runtimes` is missing, the entries are at the top level.
             None => Ok(Self(fields)),
         }
     }

@@ -1,4 +1,4 @@
-//! Reads the state of a live Deployment's pods.
+//! Reads from a live Deployment how many of its pods serve.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::{Object, object};
@@ -45,7 +45,7 @@ impl Rollout {
         self.observed && self.wanted > 0 && self.updated > 0 && self.available > old
     }
 
-    /// Returns the counts. If no pod of the current generation serves, adds why pods do not start.
+    /// Returns the counts. If no pod of the current generation serves, the message also says why pods do not start.
     pub fn message(&self) -> String {
         let mut message = format!("Deployment ready replicas: {}/{}", self.ready, self.wanted);
         if self.wanted == 0 && self.status.is_some() {

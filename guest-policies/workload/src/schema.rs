@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 /// The additions of a policy to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
-    /// Environment variables that set leaves of a shared type. Each entry has the leaf's path and the variable.
+    /// Environment variables that set leaves of a type that several policies share. Each entry has the leaf's path and
+    /// the variable.
     pub env: &'a [(&'a str, &'a str)],
     /// Settings that an annotation of the object may override. Each entry is the path of a leaf, or the path of an
     /// object, for all leaves below the object.
@@ -44,14 +45,14 @@ pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String 
     format!("{:#}\n", of::<T>(extras))
 }
 
-/// Adds defaults, environment variables and marks for annotations to the leaves below `schema`.
+/// Adds to each leaf below `schema` its default, its environment variable, and whether an annotation may set it.
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
-    // A number has bounds, so its format adds nothing.
+    // Remove the format of a number, because the bounds already say the range.
     schema.remove("format");
-    // Remove the descriptions: Kubernetes documents the fields of a probe, and each component would contain the
-    // descriptions twice.
+    // Remove the descriptions: Remove the descriptions of a probe's fields: Kubernetes documents these fields, and each
+    // component would contain the descriptions twice.
     if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
         schema.remove("description");
     }

@@ -7,9 +7,9 @@ use crate::settings::Probe;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// DNS labels, separated by dots.
+/// A pattern for DNS labels that dots separate.
 const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-/// The part of a label's key after the slash.
+/// A pattern for the part of a label's key after the slash.
 const WORD: &str = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
 const QUANTITY: &str = "^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
@@ -83,7 +83,8 @@ fn keyed(value: &Value) -> Schema {
         "propertyNames": {
             "pattern": format!("^({SUBDOMAIN}/)?{WORD}$"),
             "maxLength": 317,
-            // The operator uses these keys itself: a policy that sets such a key would impersonate the operator.
+            // Refuse keys under `kaos.tools/`, which the operator itself uses: a policy with such a key would
+            // impersonate the operator.
             "not": {"pattern": "^(.*\\.)?kaos\\.tools/"},
         },
         "additionalProperties": value,
@@ -122,7 +123,7 @@ pub fn resources(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A liveness probe. Kubernetes requires a success threshold of 1.
+/// A liveness probe. Kubernetes requires a success threshold of 1 for a liveness probe.
 pub fn liveness(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Probe::json_schema(generator);
     if let Some(threshold) = schema.pointer_mut("/properties/successThreshold") {

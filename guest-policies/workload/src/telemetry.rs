@@ -23,8 +23,8 @@ pub struct Telemetry<'a> {
 }
 
 impl<'a> Telemetry<'a> {
-    /// Merges the object's fields at `path` with the settings. If the object does not set one of the fields, only this
-    /// field comes from the settings. So an object that sets only an endpoint does not disable telemetry.
+    /// Merges the object's fields at `path` with the settings. Each field that the object does not set comes from the
+    /// settings. So an object that sets only an endpoint does not disable telemetry.
     pub fn merge(
         enabled: Option<bool>,
         endpoint: Option<&'a str>,
@@ -62,7 +62,8 @@ impl<'a> Telemetry<'a> {
     }
 
     /// Sets the variable of the endpoint. Kubernetes expands variables in the endpoint, such as
-    /// `http://$(HOST_IP):4317` for a collector on each node. No address contains `$(` for another reason.
+    /// `http://$(HOST_IP):4317` for a collector on each node. An address contains `$(` only if the user wants this
+    /// expansion.
     pub fn set_endpoint(&self, env: &mut ContainerEnv<'_>) {
         if let Some(endpoint) = self.endpoint {
             env.bind("OTEL_EXPORTER_OTLP_ENDPOINT", literal(endpoint), &self.endpoint_origin);

@@ -45,7 +45,7 @@ impl Calls {
         self.0.iter().filter(|request| Sort::of(request) == sort).count()
     }
 
-    /// Returns the number of writes to a resource such as `agents/status`.
+    /// Returns the number of writes to the resource `resource`, such as `agents/status`.
     pub(crate) fn writes_of(&self, resource: &str) -> usize {
         let of = |request: &&Request| request.resource == resource && Sort::of(request) == Sort::Write;
         self.0.iter().filter(of).count()
@@ -101,8 +101,8 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Reads requests until two conditions are true. `enough` returns true, and the operator has sent only watches and
-    /// Lease requests for the time `still`.
+    /// Reads requests until `enough` returns true and the operator is idle. An operator is idle after it sent only
+    /// watches and Lease requests for the time `still`.
     pub(crate) async fn until_still(
         &mut self,
         tail: &mut Tail,

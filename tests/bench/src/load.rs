@@ -60,7 +60,7 @@ impl Load {
         self.agents + self.modelapis + self.mcpservers + self.memorystores
     }
 
-    /// Returns the objects. Each kind precedes the kinds that refer to it.
+    /// Returns the objects. The objects of a kind come before the objects that refer to them.
     fn objects(&self) -> Vec<Value> {
         let mut rng = Rng::with_seed(self.seed);
         let mut objects = vec![model_api_for(SHARED, &[MODEL])];

@@ -8,9 +8,8 @@
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. Through the health
-//! page, the bench measures the time until the operator is ready. On the metrics page, the bench reads the number of
-//! passes.
+//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. The bench reads
+//! from the health page when the operator is ready, and from the metrics page the number of passes.
 //!
 //! | module | contents |
 //! |---|---|
@@ -55,8 +54,8 @@ struct Arguments {
     /// Command of another operator to compare with
     #[arg(long, value_name = "COMMAND")]
     versus: Option<String>,
-    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the environment from its
-    /// Deployment and does not create it
+    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the operator's
+    /// environment from the Deployment, but does not create the Deployment
     #[arg(long, value_name = "FILE", default_value_os_t = chart::manifests())]
     install: PathBuf,
     /// Manifests that the other operator needs

@@ -91,7 +91,7 @@ impl Report<'_> {
         table
     }
 
-    /// Returns a sentence on the upper bounds that the first operator exceeds.
+    /// Returns a sentence that names each upper bound that the first operator exceeds.
     fn verdict(&self) -> String {
         let of = if self.measured.len() > 1 { " of the first operator" } else { "" };
         let missed = self.missed();
@@ -101,8 +101,8 @@ impl Report<'_> {
         format!("Missed aims{of}:\n\n- {}", missed.join("\n- "))
     }
 
-    /// Prints the table, and how it was measured. With `UPDATE_PERFORMANCE`, also writes the table into the performance
-    /// page. A comparison of two operators has its own section on the page.
+    /// Prints the table, and a line about the load and the machine. With `UPDATE_PERFORMANCE`, also writes the table
+    /// into the performance page. A comparison of two operators has its own section on the page.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, memorystores, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -125,7 +125,8 @@ impl Report<'_> {
         let missed = FIGURES.iter().filter_map(|figure| {
             let (value, aim) = (measured.median(figure.key)?, figure.aim(self.load)?);
             let (shown_value, shown_aim) = (shown(figure, value), shown(figure, aim));
-            (value > aim).then(|| format!("{}: {shown_value}, but the aim is at most {shown_aim}", figure.text))
+            (value > aim)
+                .then(|| format!("{figure}: {shown_value}, but the aim is at most {shown_aim}", figure = figure.text))
         });
         missed.collect()
     }
@@ -164,7 +165,7 @@ mod tests {
 
     const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
 
-    /// Returns an operator with these figures in a single round.
+    /// Returns an operator that has the figures `values` from a single round.
     fn one(values: &[(&'static str, f64)]) -> Measured {
         let mut figures = Figures::default();
         for &(key, value) in values {

@@ -98,7 +98,7 @@ impl Stage {
         &self.environment
     }
 
-    /// Returns the process group that ends with this process.
+    /// Returns the process group that ends when the bench ends.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
@@ -108,7 +108,7 @@ impl Stage {
         self.own.is_some()
     }
 
-    /// Returns the processor time that etcd and the API server have used, if the bench started them.
+    /// Returns the processor time of etcd and the API server so far, if the bench started these processes.
     pub(crate) fn processor(&self) -> Option<Duration> {
         self.own.as_ref().map(ControlPlane::processor)
     }

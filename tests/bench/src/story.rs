@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// If an operator sends no request for work during this time, the bench treats the operator as idle.
+    /// The bench treats an operator as idle after the operator sent no request for work during this time.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,
@@ -41,7 +41,9 @@ pub(crate) async fn tell(
     let told = story.all(&mut subject).await;
     let subject = match told {
         Ok(()) => story.again(subject).await.context("after the load")?,
-        Err(error) => return Err(error.context(format!("the operator's log is in {}", stage.folder().display()))),
+        Err(error) => {
+            return Err(error.context(format!("the operator's log is in {folder}", folder = stage.folder().display())));
+        }
     };
     if !stage.is_own() {
         load::take_away(&stage.client, namespace).await?;
@@ -66,8 +68,9 @@ impl Story<'_> {
             self.figures.note("ready", ready.as_secs_f64());
         }
         self.load(subject).await?;
-        // Read the size only now: right after the start, the process is still the shell that runs the command.
-        #[expect(clippy::cast_precision_loss, reason = "a program is smaller")]
+        // Do not read the size of the program earlier: right after the start, the process is still the shell that runs
+        // the command.
+        #[expect(clippy::cast_precision_loss, reason = "every program is small enough")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
         self.models(subject).await?;
@@ -219,14 +222,14 @@ impl Story<'_> {
     }
 }
 
-/// The requests, the processor time and the passes that a change caused.
+/// What a change caused: requests, processor time and passes.
 struct Done {
     calls: Calls,
     processor: f64,
     passes: Option<f64>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no process uses so much")]
+#[expect(clippy::cast_precision_loss, reason = "no process needs so much memory")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

@@ -64,7 +64,7 @@ impl Subject {
         while !get(health, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             self.check()?;
             if self.started.elapsed() > PATIENCE {
-                bail!("the operator does not become ready\n{}", self.last_words());
+                bail!("the operator does not become ready\n{log}", log = self.last_words());
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -87,7 +87,7 @@ impl Subject {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of passes, if the operator reports the number.
+    /// Returns the number of passes, if the operator has a metric for passes.
     pub(crate) fn passes(&self) -> Option<f64> {
         let page = get(self.metrics?, "/metrics")?;
         let counts = page.lines().filter(|line| PASSES.iter().any(|name| line.starts_with(name)));

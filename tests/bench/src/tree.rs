@@ -12,7 +12,7 @@ pub(crate) struct Usage {
     pub(crate) processor: Duration,
     /// Peak memory of the process itself, in bytes.
     pub(crate) peak: u64,
-    /// The sum of the peaks of the process and its running descendants.
+    /// The sum of the peak memory of the process and of each running descendant, in bytes.
     pub(crate) peaks: u64,
 }
 

@@ -84,7 +84,7 @@ pub(crate) async fn measure() -> Result<Part> {
     let ratio = |percent| percentile(&beside, percent).as_secs_f64() / percentile(&alone, percent).as_secs_f64();
     let missed = (ratio(95) > LONGER).then(|| {
         format!(
-            "{:.2} times as long at p95 next to a policy that burns fuel, but the aim is at most {LONGER}",
+            "edits take {:.2} times as long at p95 next to a policy that burns fuel, but the aim is at most {LONGER}",
             ratio(95)
         )
     });

@@ -13,7 +13,7 @@ use kaos_tests::harness::read::counted;
 
 /// The time between two polls.
 const BEAT: Duration = Duration::from_millis(250);
-/// If the operator does no work for this time, it has settled.
+/// An operator that does no work for this time has settled.
 const STILL: Duration = Duration::from_secs(3);
 /// The time limit until the operator has settled.
 const PATIENCE: Duration = Duration::from_mins(20);
@@ -70,8 +70,7 @@ impl Meter {
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until this many Agents are ready and the operator does no more work. Returns the first reading of this
-    /// state.
+    /// Waits until this many Agents are ready and the operator does no more work. Returns the first reading after that.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;
@@ -87,7 +86,7 @@ impl Meter {
                 return Ok(last);
             }
             if Instant::now() >= deadline {
-                bail!("the operator does not become idle\n{}\n{}", self.process.log(), last.page);
+                bail!("the operator does not become idle\n{log}\n{page}", log = self.process.log(), page = last.page);
             }
         }
     }

@@ -52,8 +52,8 @@ pub(crate) fn of(told: &[Told]) -> String {
     table
 }
 
-/// Returns the cost of each object and each pass, computed from the difference between two fleets. So the cost does not
-/// include the start of a process.
+/// Returns the cost of each object and each pass. The function subtracts the figures of the small fleet, so the cost
+/// does not include the start of a process.
 #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
 fn more(small: &Told, large: &Told) -> String {
     let objects = large.stored.0 - small.stored.0;

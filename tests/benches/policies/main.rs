@@ -82,8 +82,8 @@ fn compiled(check: &Check) -> Duration {
     steps.map(|taken| taken.time).sum()
 }
 
-/// Measures needs, map-env and translate of one object of each kind in a fresh sandbox. Also measures the host's
-/// complete pass, without reuse of earlier results.
+/// Measures the functions `needs`, `map-env` and `translate` for one object of each kind in a new sandbox. Also
+/// measures a complete pass of the host that reuses no earlier result.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
@@ -100,7 +100,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Runs only the policy's part of a pass.
+/// Runs only the functions of the policy that a pass calls.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.begin(subject)?;

@@ -57,9 +57,17 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         let (linear, resident) = whole::memory(policy)?;
         let (for_each, faster, longer) = (compile / 1e6 / kilobytes, compile / cached, sandbox / native);
         let mut aim = |met: bool, what: String| missed.extend((!met).then(|| format!("{name}: {what}")));
-        aim(for_each <= COMPILE, format!("{for_each:.2} ms/KB to compile, but the aim is at most {COMPILE}"));
-        aim(faster >= CACHED, format!("{faster:.0} times faster from the cache, but the aim is at least {CACHED}"));
-        aim(longer <= SANDBOX, format!("{longer:.2} times as long in a sandbox, but the aim is at most {SANDBOX}"));
+        aim(for_each <= COMPILE, format!("compiling takes {for_each:.2} ms/KB, but the aim is at most {COMPILE}"));
+        aim(
+            faster >= CACHED,
+            format!(
+                "loading from the cache is {faster:.0} times faster than compiling, but the aim is at least {CACHED}"
+            ),
+        );
+        aim(
+            longer <= SANDBOX,
+            format!("a pass takes {longer:.2} times as long in a sandbox, but the aim is at most {SANDBOX}"),
+        );
         write!(head, " {name} |")?;
         rule.push_str("---:|");
         let cells = [
@@ -86,14 +94,14 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     let (whole, compiling, passes) = (milliseconds(whole), milliseconds(compiling), milliseconds(passes));
     if whole > THOUSAND * passes {
         missed.push(format!(
-            "render of 1,000: {:.2} times its passes, but the aim is at most {THOUSAND}",
+            "rendering 1,000 objects takes {:.2} times as long as their passes, but the aim is at most {THOUSAND}",
             whole / passes
         ));
     }
     Ok(format!(
         "{head}\n{rule}\n{}\n\n`render` of 1,000 Agents from one file, in a process of its own that finds the policies \
-         in the cache: {whole:.0} ms; the passes alone {passes:.0} ms: {:.2} times as long (aim: 3). One that compiles \
-         the policies first takes {compiling:.0} ms. {} processors.\n",
+         in the cache: {whole:.0} ms; the passes alone {passes:.0} ms: {:.2} times as long (aim: 3). A process that \
+         compiles the policies first takes {compiling:.0} ms. {} processors.\n",
         rows.join("\n"),
         whole / passes,
         std::thread::available_parallelism()?,

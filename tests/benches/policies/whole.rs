@@ -26,7 +26,8 @@ const SANDBOXES: usize = 32;
 /// The number of runs of a process. The result is the median.
 const RUNS: usize = 5;
 
-/// Returns the time to compile a component in a child process, from the start of the process to its answer.
+/// Returns the time to compile a component in a child process, from the start of the process until the compiled code
+/// arrives.
 pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     let limits = CompileLimits::default();
     let compiler =
@@ -52,8 +53,8 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures a file with a thousand Agents. Returns three times: `render` in a separate process with a filled cache of
-/// compiled code, `render` with an empty cache, and the passes alone in this process.
+/// Measures a file with a thousand Agents. Returns three durations: of `render` in a separate process with a filled
+/// cache of compiled code, of `render` with an empty cache, and of the passes alone, in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({

@@ -1,7 +1,7 @@
 #![no_main]
 #![allow(dead_code, missing_docs)]
 
-// Include the file directly: with the crate of the tests, cargo-fuzz would build the whole operator with
+// Include the file itself. If this target used the crate of the tests, cargo-fuzz would build the whole operator with
 // instrumentation.
 #[path = "../../src/fuzzed.rs"]
 mod fuzzed;

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --locked -p kaos-tests --bin control-plane -- [COMMAND [ARGUMENT …]]`
 //!
-//! The command finds the control plane through `KUBECONFIG`. The suites of this package find it through
+//! The command finds the control plane through `KUBECONFIG`. The suites of this package find the control plane through
 //! `KAOS_TEST_KUBECONFIG`.
 
 use std::io::Write as _;

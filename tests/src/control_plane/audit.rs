@@ -83,12 +83,12 @@ impl Audit {
         Ok(usize::try_from(length)?)
     }
 
-    /// Returns the requests of a user that the API server answered after a position.
+    /// Returns the requests of `user` that the API server answered after the position `mark`.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
         self.tail(mark, user).read()
     }
 
-    /// Starts to follow the requests of one user from a position on.
+    /// Starts to follow the requests of `user` after the position `mark`.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }

@@ -1,4 +1,4 @@
-//! Starts the parts of a control plane.
+//! Starts the parts of a control plane, such as etcd and kube-apiserver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,13 +21,13 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// The maximum time for the start of a part. The time is long because a machine that also compiles is slow.
+/// The maximum time until a part has started. The time is long because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Returns a port on which no process listens. The port is below the range that the system uses for outgoing
-/// connections. So the port stays free until a part listens on it, and also while this part restarts. This process
-/// returns each port only once.
+/// connections. So the port stays free until a part of the cluster listens on it, and also while this part restarts.
+/// This process returns each port only once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ fn own_folder() -> Result<PathBuf> {
         }
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    // Two clusters may start in the same millisecond.
+    // The number distinguishes clusters that start in the same millisecond.
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let folder = runs.canonicalize()?.join(format!("{}-{}-{number}", std::process::id(), since.as_millis()));
     for part in ["log", "etcd", "serving"] {
@@ -65,7 +65,7 @@ fn own_folder() -> Result<PathBuf> {
 /// Which parts of a cluster to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Only etcd and kube-apiserver. The cluster stores objects, but no controller acts on them.
+    /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.
     Api,
     /// All parts. The cluster schedules pods, and the pods become ready.
     Full,
@@ -98,7 +98,8 @@ impl Launcher {
         self.folder.join(file).display().to_string()
     }
 
-    /// Calls `ask` repeatedly until it returns a value. Fails if a part ends, or after the time [`PATIENCE`].
+    /// Calls `ask` repeatedly until it returns a value. Fails if a part of the cluster ends, or if the time
+    /// [`PATIENCE`] passes.
     async fn until<T>(&mut self, what: &str, ask: impl AsyncFn() -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -107,7 +108,7 @@ impl Launcher {
             }
             self.parts.check()?;
             if Instant::now() > deadline {
-                bail!("{what} in vain; logs are in {}", self.folder.join("log").display());
+                bail!("gave up: {what}; logs are in {folder}", folder = self.folder.join("log").display());
             }
             tokio::time::sleep(BEAT).await;
         }
@@ -192,7 +193,7 @@ impl Launcher {
         self.spawn("kwok", nodes)
     }
 
-    /// Starts the controllers and creates nodes, so that the scheduler can place pods.
+    /// Starts the controllers and creates nodes, so that pods can run.
     async fn furnish(&mut self, client: &Client) -> Result<()> {
         self.controllers()?;
         for number in 0..2 {

@@ -3,8 +3,8 @@
 //!
 //! `tests/control-plane/provision` provides the programs. Each [`ControlPlane`] is a new cluster on free ports. The
 //! cluster has RBAC, an audit log, `PodSecurity` and `OwnerReferencesPermissionEnforcement`. The cluster ends when its
-//! [`ControlPlane`] is dropped, or when the process that started it ends for any reason. A guard process detects this
-//! end, and kills the other processes.
+//! [`ControlPlane`] is dropped, or when the process that started the cluster ends for any reason. A guard process
+//! detects that the starting process has ended, and kills the cluster's processes.
 //!
 //! | module | contents |
 //! |---|---|
@@ -68,9 +68,9 @@ impl ControlPlane {
         Self::of(Extent::Full)
     }
 
-    /// Starts a cluster with these parts.
+    /// Starts a cluster with the parts that `extent` names.
     pub fn of(extent: Extent) -> Result<Self> {
-        // Use a separate thread, because the caller may already be inside a runtime.
+        // Use a separate thread, because the caller may already be inside an async runtime.
         let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(launch::start(extent))
@@ -120,7 +120,7 @@ impl ControlPlane {
         Audit::new(self.folder.join("log/audit.log"))
     }
 
-    /// Returns the process group that ends with the cluster.
+    /// Returns the process group that ends when the cluster ends.
     pub fn group(&self) -> &Group {
         &self.group
     }

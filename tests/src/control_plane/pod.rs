@@ -1,4 +1,4 @@
-//! Reads from a Deployment how to start its process. So a test can run the process like the kubelet.
+//! Reads from a Deployment how to start its process, so that a test can run the process like the kubelet.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Reads the pod template of a Deployment or a Job. `config` returns the data of the ConfigMap with a name.
+    /// Reads the pod template of a Deployment or a Job. `config` returns the data of the ConfigMap with the given name.
     pub fn of(owner: &Value, config: impl Fn(&str) -> Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &owner["spec"]["template"]["spec"];

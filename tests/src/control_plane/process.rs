@@ -1,4 +1,4 @@
-//! Runs an operator in a separate process.
+//! Runs `kaos-operator run` in a separate process.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -64,7 +64,7 @@ impl Process {
             _ if page.starts_with("/debug/") => "debug",
             _ => "health",
         };
-        let address = self.address(which).context("it does not serve yet")?;
+        let address = self.address(which).context("the operator does not serve the page yet")?;
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(stream, "GET {page} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
@@ -122,8 +122,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An operator that stops gracefully releases the Lease. Otherwise the next operator would have to wait until
-        // the Lease expires.
+        // Wait until the operator has stopped gracefully and released the Lease. Otherwise the next operator would have
+        // to wait until the Lease expires.
         let (beat, patience) = (Duration::from_millis(20), 500);
         if self.ended().is_none() && self.signal("TERM").is_ok() {
             for _ in 0..patience {

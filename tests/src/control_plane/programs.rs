@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// The folders in which to look for programs.
+/// The folders that may contain the programs.
 #[derive(Debug, Clone)]
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// Returns the folders for the environment of this process.
+    /// Returns the folders that the environment of this process names, and the folder [`provided`].
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -20,7 +20,7 @@ impl Programs {
     /// Finds a program by name.
     pub fn get(&self, name: &str) -> Result<PathBuf> {
         let found = self.0.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
-        found.with_context(|| format!("{name} is not here: run tests/control-plane/provision"))
+        found.with_context(|| format!("{name} is not installed: run tests/control-plane/provision"))
     }
 
     /// Finds the operator that cargo built in the same target folder as this test.
@@ -28,7 +28,9 @@ impl Programs {
         let this = std::env::current_exe()?;
         let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
         let found = here.take(4).find(|path| path.is_file());
-        found.with_context(|| format!("no kaos-operator next to {}: build the whole workspace", this.display()))
+        found.with_context(|| {
+            format!("no kaos-operator next to {program}: build the whole workspace", program = this.display())
+        })
     }
 }
 
@@ -50,7 +52,10 @@ pub fn stages() -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = read.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
     if files.is_empty() {
-        bail!("{} is empty: remove it and run tests/control-plane/provision", folder.display());
+        bail!(
+            "the folder {folder} is empty: remove the folder and run tests/control-plane/provision",
+            folder = folder.display()
+        );
     }
     Ok(files)
 }

@@ -52,15 +52,15 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Returns whether a user may use a verb on `resource.group` in a namespace. The API server's authorizer learns
-    /// about a changed binding some moments later.
+    /// Returns whether `user` may use `verb` on the type `what` (`resource.group`) in `namespace`. The API server's
+    /// authorizer learns about a changed binding some moments later.
     ///
     /// # Panics
     /// If the API server does not respond.
     #[expect(clippy::expect_used, reason = "that is how a test fails")]
     pub fn may(&self, user: &str, verb: &str, what: &str, namespace: &str) -> bool {
-        // `kubectl auth can-i` accepts only groups that the API server serves. But some rights are for resources that
-        // the API server does not serve.
+        // `kubectl auth can-i` accepts only groups that the API server serves. But the operator also has rights for
+        // types that the API server does not serve, so ask the authorizer directly.
         let (resource, group) = what.split_once('.').unwrap_or((what, ""));
         let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
             "spec": {"user": user, "groups": ["system:authenticated"], "resourceAttributes":
@@ -91,7 +91,7 @@ impl ControlPlane {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
         shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
-        // `HOME` differs here, but build tools need their usual folders.
+        // The commands get another `HOME`, but build tools need the folders in the usual `HOME`.
         let home = std::env::home_dir().unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));

@@ -1,4 +1,4 @@
-//! Lets a test block the policy while the policy computes a plan with certain settings.
+//! Lets a test block the policy of Gadgets while the policy computes a plan with certain settings.
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +8,11 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time that the policy is blocked. This limit ends a failed test, and is longer than any wait of a test.
+/// The maximum time for which a test blocks the policy. This limit ends a failed test, and is longer than any wait of a
+/// test.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which the policy is blocked. The value is true after the policy has reached the block.
+/// The ports for which a test blocks the policy. The value is true after a pass with this port has reached the block.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {

@@ -125,8 +125,8 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
     let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
         "spec": {"selector": selector, "ports": [{"name": "http", "port": spec["port"]}]}});
     if spec["does"] == "misspell" {
-        // Add a misspelt field, so that the API server rejects the manifest. The host itself would already reject an
-        // invalid value.
+        // Add a misspelt field, so that the API server rejects the manifest. If a known field had an invalid value, the
+        // host would reject the manifest first.
         service["spec"]["prots"] = json!([]);
     }
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name)});

@@ -6,7 +6,7 @@ use super::World;
 use super::faults::{Fault, none_missed};
 
 impl World {
-    /// Adds a fault to the operator's requests on the embedded cluster. At least one request must meet the fault before
+    /// Adds a fault to the operator's requests on the embedded cluster. The fault must hit at least one request before
     /// the test removes the fault or ends.
     pub fn break_it(&self, fault: Fault) {
         // On a real cluster, the harness cannot change requests between the operator and the API server.
@@ -14,26 +14,26 @@ impl World {
         self.script.add(fault);
     }
 
-    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. At
-    /// least one event must meet the rule before the test removes the rule or ends.
+    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. The
+    /// rule must hit at least one event before the test removes the rule or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);
     }
 
-    /// Waits until at least one request or event has met each fault.
+    /// Waits until each fault has hit at least one request or event.
     pub async fn until_hit(&self) {
-        let what = format!("something meets each fault: {}", self.missed().join("; "));
+        let what = format!("each fault has hit a request or an event: {faults}", faults = self.missed().join("; "));
         self.until_true(&what, async || self.missed().is_empty()).await;
     }
 
-    /// Removes all faults. Fails the test for every fault that no request and no event has met.
+    /// Removes all faults. Fails the test for every fault that has hit no request and no event.
     pub fn mend(&self) {
         none_missed(self.script.missed());
         self.script.clear();
     }
 
-    /// Returns each required fault that no request or event has met yet.
+    /// Returns each required fault that has hit no request and no event yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

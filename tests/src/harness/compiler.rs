@@ -7,7 +7,7 @@ use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
 
 use super::once::Once;
 
-/// The rule for components on which the compiler fails, if there is one.
+/// The rule that makes the compiler fail on some components, if a test set such a rule.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
 /// A text, the compiler's error for components that contain this text, and the number of components with this error.
@@ -38,7 +38,7 @@ pub(super) struct Stall {
 }
 
 impl Mortal {
-    /// Returns the planned error for a component, if there is one. Also counts this error.
+    /// Returns the error that the test planned for a component, if any. Also counts this error.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
         let mut hindered = lock(&self.hindered);
         let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;

@@ -1,5 +1,5 @@
 //! Crash points. On a connection with a crash point, one write of an operator gets no response. The test decides
-//! whether the API server carries out this write. The test waits for the crash point and then ends the operator.
+//! whether the API server carries out this write. Then the test waits for the crash point and ends the operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -71,7 +71,8 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write. At the crash point, returns whether this write takes effect. Returns `None` at all other writes.
+    /// Counts a write. If a write is at the crash point, returns whether the write takes effect. Returns `None` at all
+    /// other writes.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {

@@ -9,7 +9,7 @@ use super::World;
 use super::read::condition;
 use super::samples;
 
-/// The group of CustomResourceDefinitions. The next constant is their plural.
+/// The API group of CustomResourceDefinitions.
 const DEFINING: &str = "apiextensions.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions";
 

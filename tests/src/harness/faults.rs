@@ -1,7 +1,7 @@
 //! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! If no request meets a fault, the test of this fault proves nothing. Therefore the script counts the requests that
-//! meet each fault. A test fails if no request met a fault before the test removed the fault or ended.
+//! If a fault hits no request, the test of this fault proves nothing. Therefore the script counts the requests that
+//! each fault hits. A test fails if a fault hit no request before the test removed the fault or ended.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub fn is_operator(user: &str) -> bool {
     user.starts_with(OPERATOR)
 }
 
-/// A rule that decides which of the operator's requests fail, how they fail, and how many.
+/// A rule that decides which of the operator's requests fail, how they fail, and how many of them fail.
 #[derive(Debug, Clone)]
 pub struct Fault {
     verbs: Vec<&'static str>,
@@ -82,7 +82,7 @@ impl Fault {
         self
     }
 
-    /// Makes matching requests take effect, but their responses get lost.
+    /// Lets matching requests take effect, but drops their responses.
     #[must_use]
     pub fn lose_answer(mut self) -> Self {
         self.outcome = Outcome::FailAfter(Failure::Disconnect);
@@ -103,7 +103,7 @@ impl Fault {
         self
     }
 
-    /// Makes the rule optional: the test may also pass if no request meets the rule.
+    /// Makes the rule optional: the test may also pass if the rule hits no request.
     #[must_use]
     pub fn if_ever(mut self) -> Self {
         self.if_ever = true;
@@ -119,7 +119,7 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Returns whether the rule is required and no request has met it. A rule for zero requests is never required.
+    /// Returns whether the rule is required and has hit no request. A rule for zero requests is never required.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }
@@ -149,7 +149,7 @@ struct Rules {
     events: Vec<EventFault>,
 }
 
-/// The decision about the watch events of a type, and the number of events that met it.
+/// A rule for the watch events of a type, and the number of events that the rule has hit.
 #[derive(Debug)]
 struct EventFault {
     plural: &'static str,
@@ -178,7 +178,7 @@ impl Script {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }
 
-    /// Returns each required rule that no request or event has met yet.
+    /// Returns each required rule that has hit no request and no event yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let rules = self.rules();
         let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
@@ -206,19 +206,23 @@ impl FaultPlan for Script {
         let mut events = rules.events.iter_mut();
         let rule = events.find(|rule| is_operator(&watch.user) && watch.resource == rule.plural);
         let Some(rule) = rule else { return EventFate::Deliver };
-        // Do not count bookmarks: they arrive without a change, so a lost bookmark proves nothing.
+        // Do not count bookmarks, because a bookmark reports no change: the loss of a bookmark proves nothing.
         rule.hits += usize::from(kind != "BOOKMARK");
         rule.fate
     }
 }
 
-/// Fails the test if no request or event met a planned fault.
+/// Fails the test if a planned fault hit no request and no event.
 ///
 /// # Panics
 /// If `missed` is not empty.
 pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
-    assert!(missed.is_empty(), "no request met this fault, so the test proves nothing about it: {}", missed.join("; "));
+    assert!(
+        missed.is_empty(),
+        "this fault hit no request, so the test proves nothing about it: {faults}",
+        faults = missed.join("; ")
+    );
 }
 
 #[cfg(test)]
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no request met this fault, so the test proves nothing about it: events of services: \
+    #[should_panic(expected = "this fault hit no request, so the test proves nothing about it: events of services: \
         Drop")]
     fn an_unmet_fault_fails_the_test() {
         let script = Script::default();

@@ -103,7 +103,7 @@ pub struct At {
 }
 
 impl At {
-    /// Parses a key. `namespace` is the namespace of a key without one.
+    /// Parses a key. `namespace` is the namespace for a key that names no namespace.
     ///
     /// # Panics
     /// If the text is not a key.
@@ -116,7 +116,7 @@ impl At {
         Self { kind, namespace, name: name.to_owned() }
     }
 
-    /// Returns the key of an object. `namespace` is the namespace of an object without one.
+    /// Returns the key of an object. `namespace` is the namespace for an object that names no namespace.
     pub fn of(object: &Value, namespace: &str) -> Self {
         let kind = Kind::of(object);
         let own = object["metadata"]["namespace"].as_str().unwrap_or(namespace);

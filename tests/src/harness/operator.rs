@@ -110,7 +110,7 @@ impl World {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Returns the sum of a metric's samples with labels that contain all of these texts.
+    /// Returns the sum of all samples of `metric` whose labels contain every text in `labels`.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
         counted(&self.metrics(), metric, labels)
     }
@@ -159,7 +159,7 @@ impl World {
         swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
     }
 
-    /// Removes the policy of a kind. The objects of the kind have no policy from now on.
+    /// Removes the policy of a kind. From now on, the objects of the kind have no policy.
     ///
     /// # Panics
     /// If the removal fails.
@@ -190,8 +190,8 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` removes this rule. The compiler must meet at least one such component before
-    /// the test changes the rule or ends.
+    /// child for lack of memory. `None` removes this rule. The compiler must get at least one such component before the
+    /// test changes the rule or ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
@@ -214,7 +214,8 @@ impl World {
         lock(&self.setting.held).text = text;
     }
 
-    /// Returns the number of components on which the compiler hangs now, and the number on which it ever hung.
+    /// Returns the number of components on which the compiler hangs now, and the number of components on which it has
+    /// ever hung.
     pub fn held(&self) -> (usize, usize) {
         let held = lock(&self.setting.held);
         (held.now, held.ever)

@@ -27,7 +27,7 @@ pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
 
-/// Returns the writes of replicas that did not hold the Lease at that time.
+/// Returns each write of a replica that did not hold the Lease when it wrote.
 pub fn second_writers(entries: &[Entry]) -> Vec<String> {
     let mut holder = None;
     let mut wrong = Vec::new();
@@ -36,7 +36,7 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
         match Sort::of(entry) {
             Sort::Lease if entry.attempt.verb.is_write() && (200..300).contains(&entry.code) => holder = user,
             Sort::Write | Sort::Event if (200..300).contains(&entry.code) && holder != user => {
-                wrong.push(format!("a replica without the Lease wrote: {} {entry}", entry.at));
+                wrong.push(format!("a replica without the Lease wrote: {time} {entry}", time = entry.at));
             }
             _ => {}
         }

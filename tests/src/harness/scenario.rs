@@ -77,7 +77,7 @@ impl Scenario {
         Self { needs: Needs::Real, why, ..Self::default() }
     }
 
-    /// Starts no operator. The test itself starts one.
+    /// Starts no operator. The test itself starts an operator.
     #[must_use]
     pub fn idle(mut self) -> Self {
         self.idle = true;
@@ -135,7 +135,7 @@ impl Scenario {
         self
     }
 
-    /// Lets the default policies read these namespaces for objects in the operator's namespace.
+    /// Lets the default policies read `namespaces` when they answer for an object in the operator's namespace.
     #[must_use]
     pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
         self.reads = namespaces;

@@ -33,7 +33,7 @@ pub(super) struct Setting {
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
-    /// How many replicas have started so far.
+    /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // The cluster and all operators share tokio's clock. An operator that starts late uses this clock, too.
+                // The cluster and all operators share tokio's clock, also an operator that starts late.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -79,7 +79,9 @@ impl Setting {
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
-        spared.map(|hindrance| format!("the compiler fails over {}: {}", hindrance.text, hindrance.why))
+        spared.map(|hindrance| {
+            format!("the compiler fails on components with {text}: {why}", text = hindrance.text, why = hindrance.why)
+        })
     }
 
     pub(super) fn layers(&self) -> Vec<Layer> {

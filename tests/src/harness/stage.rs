@@ -26,8 +26,7 @@ const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
 /// Runs a test's story, either on an embedded cluster in simulated time, or on the real cluster.
 ///
-/// # Panics
-/// If the story or the setup fails, or if no request met a planned fault.
+/// # Panics If the story or the setup fails, or if a planned fault hit no request.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();
@@ -99,9 +98,9 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these except
-/// their own namespace. Only the first test of a process creates the shared objects. For the large definitions, the API
-/// server needs more time than for a whole test.
+/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these objects
+/// except their own namespace. Only the first test of a process creates the shared objects. The API server needs more
+/// time for the large definitions than for the rest of a test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();

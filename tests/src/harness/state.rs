@@ -1,4 +1,4 @@
-//! The contents of a namespace after all changes, without values that differ between runs.
+//! Compares the contents of a namespace after all changes, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     let differs = |name: &&&String| end.0.get(**name) != wanted.0.get(**name);
     let tell = |name: &String| match (end.0.get(name), wanted.0.get(name)) {
         (None, _) => format!("{name} is missing"),
-        (_, None) => format!("{name} is there and should not be"),
+        (_, None) => format!("{name} exists, but must not exist"),
         (Some(end), Some(wanted)) => {
             let (wanted, end) = (pretty(wanted), pretty(end));
             let diff = similar::TextDiff::from_lines(&wanted, &end);

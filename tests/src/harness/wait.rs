@@ -1,4 +1,4 @@
-//! Waits until a condition is true, and prints details if it does not become true.
+//! Waits until a condition is true. If the time limit passes first, the message contains details.
 
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ impl World {
         lines
     }
 
-    /// Returns a function for the text that the watchdog prints. The function must not wait.
+    /// Returns a function that returns the text for the watchdog to print. The function must not wait.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
@@ -195,7 +195,7 @@ impl World {
 fn last_requests(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.journal().entries();
     let last = entries.iter().skip(entries.len().saturating_sub(60));
-    let heading = format!("--- the last of {} requests", entries.len());
+    let heading = format!("--- the last of {count} requests", count = entries.len());
     std::iter::once(heading).chain(last.map(|entry| format!("{} {entry}", entry.at))).collect()
 }
 

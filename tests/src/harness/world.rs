@@ -250,7 +250,7 @@ impl World {
         self.list_in(Kind::named(kind), &self.namespace).await
     }
 
-    /// Returns the objects of a kind in a namespace. Returns none if the API server does not serve the kind.
+    /// Returns the objects of a kind in a namespace. Returns an empty list if the API server does not serve the kind.
     ///
     /// # Panics
     /// If the objects cannot be listed.
@@ -309,7 +309,7 @@ impl World {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// Decides what happens to the pods of all other Deployments.
+    /// Decides what happens to the pods of all Deployments that [`Self::pods_of`] does not name.
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
@@ -324,7 +324,7 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Adds `apiVersion` and `kind`. The items of lists lack these fields.
+/// Adds `apiVersion` and `kind`, which the items of a list lack.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);

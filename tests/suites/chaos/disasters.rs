@@ -26,24 +26,24 @@ pub(crate) enum Disaster {
     Compaction,
     /// The proxy resets every connection of the operator.
     Cut,
-    /// The test kills the operator, and starts another one.
+    /// The test kills the operator, and starts another operator.
     Kill,
     /// The test kills the operator. Other changes happen before another operator starts.
     KillAndStay,
-    /// The test stops the operator gracefully, and starts another one.
+    /// The test stops the operator gracefully, and starts another operator.
     Stop,
 }
 
 use Disaster::{ApiServer, ApiServerAndHistory, Compaction, Cut, Etcd, Kill, KillAndStay, Stop};
 
-/// Returns the disasters of a run in random order. Every run contains the same disasters.
+/// Returns the disasters of a run in random order. Every run contains the same disasters, but in another order.
 pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     let mut deck = vec![ApiServer, ApiServerAndHistory, Etcd, Compaction, Cut, Cut, Kill, Kill, KillAndStay, Stop];
     rng.shuffle(&mut deck);
     deck
 }
 
-/// The maximum time for a part to recover.
+/// The maximum time until a restarted part of the cluster works again.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Makes a disaster happen, and waits until users can continue.

@@ -1,4 +1,4 @@
-//! Runs the operator as a process. Like a kubelet, restarts the operator when it ends.
+//! Runs the operator as a process. When the operator ends, starts it again like a kubelet.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,16 +18,16 @@ pub(crate) struct Keeper<'c> {
     pod: Pod,
     kubeconfig: PathBuf,
     process: Option<Process>,
-    /// How many times the keeper started an operator.
+    /// How often the keeper started an operator.
     pub(crate) started: usize,
-    /// How many times an operator ended by itself.
+    /// How often an operator ended by itself.
     pub(crate) ended: usize,
-    /// The exits that have no valid reason.
+    /// Messages about the exits of operators without a valid reason.
     pub(crate) wrong: Vec<String>,
 }
 
 impl<'c> Keeper<'c> {
-    /// Creates a keeper for an operator that starts like the container of its pod.
+    /// Creates a keeper that starts operators like the container of `pod`.
     pub(crate) fn new(cluster: &'c ControlPlane, pod: Pod, kubeconfig: PathBuf) -> Self {
         Self { cluster, pod, kubeconfig, process: None, started: 0, ended: 0, wrong: Vec::new() }
     }
@@ -59,7 +59,7 @@ impl<'c> Keeper<'c> {
         drop(self.process.take());
     }
 
-    /// Waits for this time, and restarts the operator if it has ended.
+    /// Waits for `time`. Starts another operator whenever the operator ends.
     pub(crate) async fn pass(&mut self, time: Duration, rng: &mut Rng) {
         let end = Instant::now() + time;
         loop {

@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How many connections met each fate.
+/// The number of connections with each fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,
@@ -117,7 +117,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // If this call fails, the connection closes without a reset. The client notices either end.
+        // If setting the option fails, the connection closes without a reset. The client notices either end.
         let _reset = client.set_zero_linger();
         return;
     };
@@ -134,7 +134,7 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     }
 }
 
-/// Forwards the bytes of one direction until their end. After an error, the caller resets the connection.
+/// Forwards the bytes of one direction until the sender ends. After an error, the caller resets the connection.
 async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std::io::Result<()> {
     let (mut piece, mut carried) = (vec![0; 16 << 10], 0);
     let broken = || Err(std::io::ErrorKind::ConnectionReset.into());
@@ -162,7 +162,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std:
 }
 
 impl Shared {
-    /// Draws the fate of a connection, and counts it.
+    /// Chooses the fate of a connection at random, and counts the fate.
     fn fate(&self) -> Fate {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = if self.trouble.load(Ordering::Relaxed) { Fate::draw(&mut rng) } else { Fate::Pass };

@@ -16,7 +16,7 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The time limit for recovery, long enough for the longest backoff on a slow machine.
+/// The time limit for recovery. The limit is longer than the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// At the end of a run, the operator must send no requests for this time.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub(crate) struct Ended {
     pub(crate) summary: String,
     /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
-    /// The differences from the wanted state. The list is empty if the run reached this state.
+    /// The differences from the wanted state. The list is empty if the run reached the wanted state.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -162,9 +162,9 @@ impl Run<'_> {
         self.proxy.trouble(false);
         self.proxy.cut();
         // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
-        // a user may have deleted an object and created it again. Then the garbage collector may keep the children of
-        // the first object until the garbage collector restarts. The scheduler would wait half a minute before it
-        // retries.
+        // a user may have deleted an object and created it again. In this case, the garbage collector keeps the
+        // children of the deleted object until the garbage collector restarts. Without a restart, the scheduler would
+        // wait half a minute before it retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();
@@ -206,14 +206,15 @@ impl Run<'_> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {
             if self.w.look(at).await["metadata"]["resourceVersion"] != *version {
-                wrong.push(format!("{at} belongs to another client and was changed"));
+                wrong.push(format!("the operator changed {at}, which belongs to another client"));
             }
         }
         wrong
     }
 
     /// Returns the requests that an idle operator sends, from the API server's audit log. After an outage of the API
-    /// server, an operator lists again after its backoff. So lists are a mistake only if they do not end.
+    /// server, an operator lists again after its backoff. So lists are a mistake only if the operator does not stop
+    /// listing.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());
@@ -225,7 +226,10 @@ impl Run<'_> {
             asked.retain(|request| request.resource != "leases" && request.verb != "watch");
             let comes_back = !asked.is_empty() && asked.iter().all(|request| request.verb == "list");
             if !comes_back || Instant::now() > deadline {
-                return asked.iter().map(|request| format!("nothing has changed, and yet: {request:?}")).collect();
+                return asked
+                    .iter()
+                    .map(|request| format!("although nothing has changed, the operator sent: {request:?}"))
+                    .collect();
             }
         }
     }

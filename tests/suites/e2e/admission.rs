@@ -73,7 +73,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
         assert!(may, "`policy push`, `policy rollback` or a retry request needs the verb {verb}");
     }
     developer(&["delete", "configmap", "company", "plain", "-n", SYSTEM]).expect();
-    // The right is valid only in the namespace of its role binding.
+    // The user's right to activate policies is valid only in the namespace of the role binding.
     developer(&["delete", "configmap", "own", "-n", "own"]).expect_failure();
     cluster.kubectl(&["delete", "namespace", "own", "--wait=false"]).expect();
     own.until_gone("Namespace/own").await;

@@ -12,7 +12,7 @@ use crate::support::{Release, USER, until_ready};
 /// A label that the nodes get only when a test adds it.
 const PLACE: &str = "kaos.test/place";
 
-/// Changes on which nodes the ModelAPI's pods may run.
+/// Opens and closes the nodes for the ModelAPI's pods, by a label on the nodes.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {
@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete a pod. No node accepts the replacement of this pod.
+    // Delete a pod. Delete the running pod while no node accepts its replacement.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;
@@ -139,7 +139,7 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     assert!(config.contains("model-19") && !config.contains("model-18"), "{config}");
     world.apply(&model_api("llm")).await;
 
-    // The order in which users create the objects does not matter.
+    // Create the objects in this order in one namespace, and in the reverse order in the other namespace.
     let team = [
         model_api("llm"),
         mcp_server("echo"),

@@ -35,7 +35,8 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Widget");
     world.until_ready("Widget/w").await;
 
-    // The operator watches the object, repairs its child, changes the child for another edition, and prunes it.
+    // The operator recreates the deleted child, repairs the changed child, and updates the child for another edition.
+    // At the end, the operator prunes the child.
     world.delete(MADE).await;
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;

@@ -15,8 +15,8 @@ fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
 }
 
-/// Writes a component of the Agents' policy with different bytes. Writes a `policy.yaml` with these settings into the
-/// same folder.
+/// Writes two files into one folder: the component of the Agents' policy with changed bytes, and a `policy.yaml` with
+/// `settings`.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
     // Use a separate folder, because `policy.yaml` applies to every component in its folder.
@@ -158,7 +158,7 @@ async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values()
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("the status names the policy", "Agent/a", serves).await;
 
-    // Remove one of the policies as the guide describes.
+    // Remove one of the two policies, in the way that the guide describes.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
     let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
     release.cluster.helm(&[&upgrade[..], &without].concat()).expect();

@@ -43,7 +43,7 @@ async fn after_the_leader_is_killed_only_the_other_replica_writes() {
     let writers: BTreeSet<&str> = writes.iter().map(|request| request.credential.as_str()).collect();
     assert_eq!(writers.len(), 2, "{writers:?}");
     let changes = writes.windows(2).filter(|pair| pair[0].credential != pair[1].credential).count();
-    assert_eq!(changes, 1, "both wrote: {writes:#?}");
+    assert_eq!(changes, 1, "both replicas wrote at the same time: {writes:#?}");
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! Checks that the chart grants every right that the operator needs, and no other right.
 //!
-//! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, each right
-//! must have a request. The unit tests of the rules check that no right is granted twice. The API server checks further
-//! rights when it creates a child, and no log shows these checks. So the test removes one such right at a time, until
-//! the API server rejects a request.
+//! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, the log must
+//! contain a request for each right. The unit tests of the rules check that no right is granted twice. When the API
+//! server creates a child, it checks further rights of the operator, and no log shows these checks. So the test removes
+//! one such right at a time, until the API server rejects a request.
 
 mod missing;
 
@@ -55,7 +55,7 @@ impl Role {
         self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
     }
 
-    /// Returns the rights of this role that no request used.
+    /// Returns the rights of this role for which `asked` contains no request.
     fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
         let mut idle = Vec::new();
         for rule in self.rules(release) {
@@ -107,7 +107,7 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
     taken
 }
 
-/// The volume claim of a store.
+/// The PersistentVolumeClaim of a store.
 const CLAIM: &str = "PersistentVolumeClaim/memorystore-notes-data";
 
 /// Returns a volume for the claim of a store.
@@ -191,13 +191,17 @@ async fn objects_live(world: &World) {
     world.apply_all(&team(&world.namespace)).await;
     // A MemoryStore gets its children only after its ModelAPI has its own children.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
-        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+        world
+            .until("another object has the name of the child", taken, |it| reason(it, "Applied") == "OwnershipConflict")
+            .await;
     }
     for stranger in &strangers()[..4] {
         world.delete(&at(stranger)).await;
     }
     for taken in ["MemoryStore/notes", "MemoryStore/facts", "Agent/a"] {
-        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+        world
+            .until("another object has the name of the child", taken, |it| reason(it, "Applied") == "OwnershipConflict")
+            .await;
     }
     for stranger in &strangers()[4..] {
         world.delete(&at(stranger)).await;
@@ -214,7 +218,8 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // No plan contains this condition, so only the managed fields show the owner of this condition.
+    // Add a condition of another controller. No policy knows the condition, so the operator can recognise its owner
+    // only by the managed fields.
     let without_pods = ["AccessGrant/readers", "AuthorizationPolicy/kaos-authz"];
     for object in without_pods.into_iter().chain(["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"]) {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
@@ -293,7 +298,8 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
-/// Deletes the definition of routes. Waits until it is gone, because the next test may create it immediately.
+/// Deletes the definition of routes. Waits until the definition is gone, because the next test may create it
+/// immediately.
 async fn end_routes(world: &World) {
     let definition = at(&routes());
     world.delete(&definition).await;

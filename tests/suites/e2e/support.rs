@@ -1,4 +1,4 @@
-//! The chart on a cluster, and operators that start like its pods.
+//! Installs the chart on a cluster, and starts operators like the pods of the chart.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -53,7 +53,8 @@ impl Release {
     }
 
     /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
-    /// some seconds later than the rest of the API server. Until then, admission rejects such owners.
+    /// some seconds later than the rest of the API server. Until admission knows a definition, it rejects owners of
+    /// this kind.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
@@ -77,7 +78,7 @@ impl Release {
             let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", file]);
             ran.err.contains("cannot set blockOwnerDeletion") && !ran.err.contains("RESTMapping")
         };
-        world.until_true("the kinds are known as owners", async || files.iter().all(is_known)).await;
+        world.until_true("admission accepts the kinds as owners", async || files.iter().all(is_known)).await;
     }
 
     /// Waits for a cluster, and installs nothing.
@@ -130,7 +131,7 @@ impl Release {
         self.cluster.kubectl(&[&["delete", "rolebindings", "-n", SYSTEM], &bindings[..]].concat());
     }
 
-    /// Marks the release as changed, so that the next test does not reuse it.
+    /// Marks the release as changed, so that the next test does not reuse this release.
     pub(crate) fn is_changed(&self) {
         self.installed.replace(None);
     }
@@ -138,12 +139,12 @@ impl Release {
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
         self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
-        // Helm reuses the values of the previous release unless the command sets values or this flag.
+        // Without this flag and without values, `helm upgrade` reuses the values of the previous release.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
         self.cluster.helm(&[&command, fresh, flags].concat())
     }
 
-    /// Returns access to the cluster with this namespace.
+    /// Returns a world on this cluster, with `namespace` as the namespace of the test.
     pub(crate) fn over(&self, namespace: &str) -> World {
         World::over(self.client.clone(), namespace)
     }
@@ -151,8 +152,8 @@ impl Release {
     /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // An earlier namespace with this name may still be terminating. Deleting the namespace also deletes new objects
-        // in it.
+        // An earlier namespace with this name may still be terminating. Wait for its end: deleting a namespace also
+        // deletes new objects in the namespace.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the earlier namespace with this name is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
@@ -249,7 +250,7 @@ impl Drop for Release {
             self.clear_up();
         }
         // Wait for the objects, because the next test counts them. Do not wait for the namespaces, because the next
-        // test has a namespace of its own.
+        // test has its own namespace.
         let kinds = "accessgrants,agents,authorizationpolicies,modelapis,mcpservers,memorystores";
         let objects = ["delete", kinds, "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);

@@ -1,10 +1,10 @@
 //! The upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the state that KAOS's operator
-//! leaves. Then this operator takes over the state with the preset `kaos-0.8`.
+//! leaves. This project's operator then takes over the state, with the preset `kaos-0.8`.
 //!
-//! KAOS 0.8 was not recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other samples, the
-//! test renders the children with this operator. The test then replaces this operator's labels and annotations with
-//! those of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
-//! `golden/today/expected`.
+//! No cluster with KAOS 0.8 was recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other
+//! samples, the test renders the children with this operator. The test then replaces this operator's labels and
+//! annotations with those of KAOS's operator. Another test compares the rendered children with the description of KAOS
+//! 0.8 in `golden/today/expected`.
 
 use std::collections::BTreeMap;
 
@@ -99,8 +99,7 @@ async fn leave(world: &World, object: &Value, rendered: &Value) {
     api(world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
 }
 
-/// Returns a rendered child as KAOS's operator would write it. The owner reference is not complete yet, because it
-/// needs a UID.
+/// Returns a rendered child as KAOS's operator would write it. The owner reference still lacks the UID of the owner.
 fn as_kaos_writes(mut child: Value) -> Value {
     let (is_account, is_deployment) = (child["kind"] == "ServiceAccount", child["kind"] == "Deployment");
     let metadata = child["metadata"].as_object_mut().unwrap();
@@ -163,7 +162,7 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     };
     let mut left =
         Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
-    // Sample 20 also contains children. Create these children after their owners.
+    // Sample 20 also contains children. Create these children after the objects that own them.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
         leave(&left.world, object, &of(object)).await;
@@ -228,7 +227,8 @@ async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Returns a message for each unwanted change.
+/// Returns a message for each rollout, each restarted pod, and each object that the takeover replaced or left
+/// unfinished.
 async fn lost(left: &Left) -> Vec<String> {
     let (world, sample) = (&left.world, left.sample);
     let mut wrong = Vec::new();
@@ -254,7 +254,7 @@ async fn lost(left: &Left) -> Vec<String> {
     }
     for child in &left.children {
         if is_of_go(&world.look(child).await) {
-            wrong.push(format!("{sample}: fields of {child} are still KAOS's operator's"));
+            wrong.push(format!("{sample}: KAOS's operator still owns fields of {child}"));
         }
     }
     for object in &left.objects {
@@ -269,7 +269,7 @@ async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
-    // This test adds a type to the cluster that the release does not have.
+    // This test adds a type to the cluster. The release does not contain this type.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "thirdpartyservices.kaos.tools"},
@@ -313,12 +313,12 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     for left in &all {
         for child in &left.children {
-            let what = format!("{}: {child} belongs to this operator", left.sample);
+            let what = format!("{sample}: {child} belongs to this operator", sample = left.sample);
             let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // The status of a grant no longer claims that the grant is enforced.
+    // The status of an AccessGrant must no longer claim that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
             let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";
@@ -326,7 +326,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             assert_eq!(condition(&grant, "Enforced")["status"], "False");
         }
     }
-    // A rollout would be visible by now.
+    // By now, an unwanted rollout would have begun.
     all[0].world.quiet().await;
     let mut wrong = Vec::new();
     for left in &all {
@@ -334,7 +334,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // A user can delete the Agent with the client's finalizer. Kubernetes then deletes the Agent's children, too.
+    // A user can delete the Agent that has the finalizer for its OpenID client. Kubernetes then deletes the Agent's
+    // children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;
     for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {

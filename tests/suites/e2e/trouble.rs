@@ -57,7 +57,7 @@ async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error
     world.delete("Deployment/modelapi-held").await;
     world.patch("Service/modelapi-held", &json!({"metadata": {"labels": {"app": "other"}}})).await;
     world.until_gone("Deployment/modelapi-held").await;
-    // At the same time, create objects and delete them immediately.
+    // Meanwhile, create objects and delete each object immediately.
     for number in 0..10 {
         let brief = format!("brief-{number}");
         world.apply(&model_api(&brief)).await;

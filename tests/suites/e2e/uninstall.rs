@@ -50,7 +50,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     system.delete("ConfigMap/brief").await;
     until_state(&release, "brief", "Superseded").await;
     until_ready(&world, &objects).await;
-    // The policy of a user adds a finalizer to its objects.
+    // This edition of the Widgets' policy adds a finalizer to Widgets.
     let file = release.packed_widgets("1 holds", &[]);
     world.apply(&widgets::definition()).await;
     release.apply(&file);
@@ -69,7 +69,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(code, Some(1), "the operator keeps writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
-    // Add finalizers that the Go operator may have left. This operator has never reconciled the object.
+    // Add finalizers that the Go operator may have left. No operator reconciles the object before the hook runs.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
     let said = release.hook().expect();
@@ -77,7 +77,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Users delete the policies that they applied. The records of active policies stay, too.
+    // Delete the policy like the user who applied it. After the uninstall, the records of active policies stay, too.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();

@@ -148,12 +148,12 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
             taken.await;
         }
         for name in made {
-            let what = format!("{}: {name} belongs to this operator", case.name);
+            let what = format!("{case}: {name} belongs to this operator", case = case.name);
             let child = world.until(&what, name, |child| {
                 entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
             });
             if is_of_go(&child.await) {
-                wrong.push(format!("{}: fields of {name} are still the Go operator's", case.name));
+                wrong.push(format!("{case}: the Go operator still owns fields of {name}", case = case.name));
             }
         }
     }
@@ -164,7 +164,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
         for name in made.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
             let own = sets.iter().filter(|set| controller(set)["name"] == name).count();
             if own != 1 {
-                wrong.push(format!("{}: Deployment {name} has {own} ReplicaSets", case.name));
+                wrong.push(format!("{case}: Deployment {name} has {own} ReplicaSets", case = case.name));
             }
         }
         let now = pods(world).await;
@@ -198,7 +198,7 @@ async fn the_guides_preview_shows_the_differences() {
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // Wait, because the comparison would show a status write as a difference.
+    // Wait until the operator writes nothing more: the comparison would show a status write as a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();

@@ -24,11 +24,10 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The memory that the check of a hostile component may need in addition to the check of a normal policy. The sum of 32
-/// MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The memory that the check of a hostile component may need in addition to the check of a normal policy. This number
+/// is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The processor time that a check may need. This is twice the time that a slow machine needs for the fuel of all
-/// samples.
+/// The processor time that a check may need. A slow machine needs half of this time for the fuel of all samples.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.
@@ -69,7 +68,11 @@ fn a_hostile_component_costs_little_more_than_a_well_behaved_one() {
         println!("{}", cost.said.lines().last().unwrap_or_default());
         assert!(cost.said.contains(reason), "{mode}: {}", cost.said);
         let more = cost.memory.saturating_sub(usual.memory);
-        assert!(more < MORE, "{mode}: {} MiB more than a well-behaved component", more >> 20);
+        assert!(
+            more < MORE,
+            "{mode}: the check needs {mebibytes} MiB more than for a well-behaved component",
+            mebibytes = more >> 20
+        );
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

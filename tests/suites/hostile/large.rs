@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// The size of one part of an object in bytes. An API server accepts only a little more for the whole object.
+/// The size in bytes of the text, list or object that a test puts into an object. An API server accepts only a little
+/// more for the whole object.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {
@@ -174,7 +175,7 @@ fn a_text_of_a_megabyte_gives_a_plan_in_the_sandbox() {
     }
 }
 
-/// Returns a larger value. A list repeats its items, and an object repeats its members with new names.
+/// Returns a larger value. Grows a list by repeating its items, and an object by repeating its members with new names.
 fn grown(value: &Value, bytes: usize, entries: usize) -> Value {
     let size = |value: &Value| value.to_string().len() + 8;
     match value {

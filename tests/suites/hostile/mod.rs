@@ -91,7 +91,7 @@ fn values_that_no_pod_can_have_are_refused_at_the_users_field() {
         ("/spec/container/args", json!("--fast"), "spec.container.args"),
         ("/spec/container/command/0", json!(1), "spec.container.command[0]"),
     ];
-    // These kinds have no pods.
+    // AccessGrants and AuthorizationPolicies have no pods.
     let is_without = |kind: &Value| kind == "AccessGrant" || kind == "AuthorizationPolicy";
     for subject in NATIVE.iter().filter(|subject| !is_without(&subject.object["kind"])) {
         // A MemoryStore has no `podSpec`.

@@ -1,5 +1,6 @@
-//! Fields with a definition that accepts any content. A policy must not silently drop an unknown field there. The
-//! policy passes the field to the API server, refuses the object, or writes a note.
+//! Some fields accept any content, according to their definition. A policy must not silently drop an unknown field
+//! inside of such a field. Instead, the policy passes the unknown field to the API server, refuses the object, or
+//! writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -8,60 +9,60 @@ use serde_json::{Value, json};
 
 use super::NATIVE;
 
-/// A field that no type has.
+/// The name of a field that no type has.
 const UNKNOWN: &str = "unknownField";
 
 #[test]
 fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
-    let (mut places, mut dropped) = (0, Vec::new());
+    let (mut open_fields, mut dropped) = (0, Vec::new());
     for (text, kind) in manifests::ALL.iter().zip(manifests::KINDS) {
         let definition: Value = serde_saphyr::from_str(text).unwrap();
         let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
-        for place in open(spec, "/spec") {
+        for pointer in open(spec, "/spec") {
             let mut subjects = NATIVE.iter().filter(|subject| subject.object["kind"] == kind);
-            if !subjects.any(|subject| is_seen(subject, &place)) {
-                dropped.push(format!("{kind}: {place}"));
+            if !subjects.any(|subject| is_seen(subject, &pointer)) {
+                dropped.push(format!("{kind}: {pointer}"));
             }
-            places += 1;
+            open_fields += 1;
         }
     }
     assert!(dropped.is_empty(), "silently dropped: {dropped:#?}");
-    assert!(places > 50, "only {places} places are open");
+    assert!(open_fields > 50, "only {open_fields} fields are open");
 }
 
-/// Returns the open fields below a schema as JSON pointers. Fields inside of other open fields are included. A field
-/// that lists its own fields is closed, because the API server reports unknown fields there. For a list, the pointer
-/// names the first item.
-fn open(schema: &Value, place: &str) -> Vec<String> {
-    let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| place.to_owned());
+/// Returns the open fields below a schema as JSON pointers. The list also contains open fields inside of other open
+/// fields. A field that lists its own fields is closed, because the API server reports unknown fields there. For a
+/// list, the pointer names the first item.
+fn open(schema: &Value, pointer: &str) -> Vec<String> {
+    let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| pointer.to_owned());
     let fields = schema["properties"].as_object().into_iter().flatten();
-    let below = fields.flat_map(|(name, field)| open(field, &format!("{place}/{name}")));
+    let below = fields.flat_map(|(name, field)| open(field, &format!("{pointer}/{name}")));
     let below = own.into_iter().chain(below);
-    below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{place}/0")))).collect()
+    below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{pointer}/0")))).collect()
 }
 
 /// Returns whether the answer mentions the unknown field.
-fn is_seen(subject: &Subject, place: &str) -> bool {
+fn is_seen(subject: &Subject, pointer: &str) -> bool {
     let mut object = subject.object.clone();
     // Remove the newer field, because the deprecated field has no effect while the newer field is set.
-    if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| place.contains("/resources")) {
+    if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| pointer.contains("/resources")) {
         newer.remove("resources");
     }
-    put(&mut object, place);
+    put(&mut object, pointer);
     match subject.verdict(&object).unwrap() {
         Verdict::Refused(refusal) => format!("{refusal:?}").contains(UNKNOWN),
         Verdict::Planned(plan) => {
             let is_in = |value: &Value| value.to_string().contains(UNKNOWN);
             plan.manifests.iter().any(is_in) || plan.notes.iter().any(|note| note.message.contains(UNKNOWN))
         }
-        Verdict::Failed(failure) => panic!("{place}: {failure}"),
+        Verdict::Failed(failure) => panic!("{pointer}: {failure}"),
     }
 }
 
-/// Creates the path in the object, and puts the unknown field there.
-fn put(object: &mut Value, place: &str) {
+/// Puts the unknown field into `object` at `pointer`. Creates missing objects and lists on the path.
+fn put(object: &mut Value, pointer: &str) {
     let mut here = object;
-    for step in place.split('/').skip(1) {
+    for step in pointer.split('/').skip(1) {
         if step == "0" {
             if !here.is_array() {
                 *here = json!([{}]);

@@ -1,4 +1,5 @@
-//! A policy that panics. Even for a release build, the error shows the panic's message and source location.
+//! A policy that panics. If a policy panics, the error shows the panic's message and source location, even for a
+//! release build.
 
 use std::io::Write as _;
 use std::path::Path;

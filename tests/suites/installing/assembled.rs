@@ -55,7 +55,8 @@ fn chunks_may_come_in_any_order_and_the_swap_waits_for_the_last() {
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
 
-        // Apply another edition, and the index first. The operator must not combine chunks of two editions.
+        // Apply the ConfigMaps of another edition, beginning with the index. The operator must not combine chunks of
+        // two editions.
         let (pieces, index) = in_pieces("widgets", "2");
         world.apply(&index).await;
         until_incomplete(world, "widgets", "sha256").await;
@@ -151,7 +152,7 @@ fn a_too_long_list_of_chunks_is_refused_unread() {
     });
 }
 
-/// Returns a Kite. The Widgets' policy may also claim this kind.
+/// Returns a Kite. An edition of the Widgets' policy may also claim the kind `Kite`.
 fn kite(name: &str) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name}, "spec": {}})
 }

@@ -26,11 +26,12 @@ pub(crate) enum Fate {
     Serves,
     /// The gate refuses the candidate.
     Refused(&'static str),
-    /// The candidate serves until it fails on some objects. Then the operator puts the candidate into quarantine.
+    /// The candidate serves until it fails on some objects. After that, the operator puts the candidate into
+    /// quarantine.
     PutAside,
 }
 
-/// A content of the package, with its expected fate.
+/// One content of the package, and the fate that the test expects for this content.
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
@@ -41,7 +42,7 @@ pub(crate) struct Candidate {
 /// A function that builds a candidate. The candidate is broken in one way.
 type Break = fn(u32) -> Candidate;
 
-/// The functions for all broken candidates.
+/// The functions that build the broken candidates.
 pub(crate) const BROKEN: [Break; 19] = [
     |edition| bytes(edition, "WrongDigest", cut),
     |edition| unpinned(edition, "Malformed", cut),
@@ -69,8 +70,8 @@ pub(crate) fn good(edition: u32) -> Candidate {
     made(edition, "", "")
 }
 
-/// Returns a candidate with the embedded component and its own settings. The bytes of the component are unique. The
-/// settings appear in the variables, in the pod, and in the metadata of all children.
+/// Returns a candidate with the embedded component and settings for this edition. The component has bytes that no other
+/// edition has. The settings show the edition in the variables, in the pod, and in the metadata of all children.
 fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     let (component, file_of_own) = own(edition);
     let mut text = file_of_own.to_owned();

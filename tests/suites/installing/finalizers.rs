@@ -1,4 +1,5 @@
-//! Finalizers from settings. The settings change, or no operator runs while a user deletes the object.
+//! Finalizers from settings. Tests the finalizers of policies if the settings change, or if no operator runs while a
+//! user deletes the object.
 
 use kaos_tests::harness::read::finalizers;
 use kaos_tests::harness::requests::Sort;

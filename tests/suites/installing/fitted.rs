@@ -184,12 +184,12 @@ fn invalid_settings_do_not_make_waiting_packages_retry_more_often() {
         world.apply(&says(FIRST, false)).await;
         world.until_warned(OWN, "BadSettings").await;
         let asked = asked_in_ten_minutes(world).await;
-        assert!((1..=2 * usual).contains(&asked), "{asked} times, and {usual} times before");
+        assert!((1..=2 * usual).contains(&asked), "{asked} rights reviews in ten minutes, but {usual} before");
         world.embedded().allow_everything();
         let waits = until_state(world, "own", "Pending").await;
         assert_eq!(waits["status"]["reason"], "BadSettings", "{waits}");
         let asked = asked_in_ten_minutes(world).await;
-        assert!((1..=2 * usual).contains(&asked), "{asked} times, and {usual} times before");
+        assert!((1..=2 * usual).contains(&asked), "{asked} rights reviews in ten minutes, but {usual} before");
         world.delete(OWN).await;
         until_state(world, "own", "Active").await;
     });

@@ -1,5 +1,5 @@
-//! A new version of a policy together with the active settings. The operator tries the new version with the active
-//! settings. If the new version and new settings fit only each other, both become active at once.
+//! The operator tries a new version of a policy with the active settings. If only new settings are valid for the new
+//! version, and only the new version accepts them, both become active at once.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};
@@ -14,7 +14,11 @@ fn size(size: u32) -> Value {
 }
 
 async fn until_size(world: &World, size: &str) {
-    world.until(&format!("its size is {size}"), "ConfigMap/w", |live| live["data"]["size"] == size).await;
+    world
+        .until(&format!("the size of the Widget's ConfigMap is {size}"), "ConfigMap/w", |live| {
+            live["data"]["size"] == size
+        })
+        .await;
 }
 
 /// Waits until a version of the Widgets' policy is in a state. Returns its revision.
@@ -26,7 +30,8 @@ async fn until_version(world: &World, digit: u32, state: &str) -> Value {
     revisions(world, "widgets").await.into_iter().find(is_it).unwrap()
 }
 
-/// Waits until the operator refuses a package because of active settings. Returns the message.
+/// Waits until the operator refuses a package because the package does not accept the active settings. Returns the
+/// message.
 async fn until_unfit(world: &World, source: &str) -> String {
     let refused = until_state(world, source, "Refused").await;
     assert_eq!(refused["status"]["reason"], "SettingsDoNotFit", "{refused}");
@@ -118,7 +123,7 @@ fn settings_of_a_tenant_do_not_delay_a_policy_for_the_cluster() {
     });
 }
 
-/// Asserts that no Widget ever got children from an edition with settings that do not fit this edition.
+/// Asserts that no Widget ever got children from an edition together with settings that belong to another edition.
 fn never_mixed(states: &[Value]) {
     for state in states.iter().filter(|state| !state["data"].is_null()) {
         let (edition, size) = (&state["data"]["edition"], &state["data"]["size"]);

@@ -13,7 +13,7 @@ async fn package_waits(world: &World) {
     world.apply(&package("widgets", "1", "")).await;
 }
 
-/// Starts an operator, and waits until the operator checks the package. The check does not end.
+/// Starts an operator, and waits until the operator begins to check the package. This check hangs.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
     world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));

@@ -1,5 +1,5 @@
-//! A namespace's own policy does not affect other namespaces. The guard prevents the policy from reaching objects
-//! there. These tests show that the policy does not slow down passes in other namespaces, either.
+//! A namespace's own policy does not affect other namespaces. The guard prevents the policy from reaching objects of
+//! other namespaces. These tests show that the policy does not slow down passes in other namespaces, either.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn few_removed_packages_of_a_namespace_are_kept() {
             world.delete(&format!("greedy:ConfigMap/{name}")).await;
             until_state(world, &name, "Superseded").await;
         }
-        world.until_true("the oldest are gone", async || kept().await == 3).await;
+        world.until_true("the oldest revisions are gone", async || kept().await == 3).await;
     });
 }
 

@@ -126,28 +126,28 @@ fn a_quarantine_that_cannot_be_written_delays_no_other() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&namespace("other")).await;
-        let places = [("first", "test"), ("second", "other")];
-        for (name, place) in places {
-            world.apply(&widget_in(place, "w", &json!({}))).await;
+        let packages = [("first", "test"), ("second", "other")];
+        for (name, namespace) in packages {
+            world.apply(&widget_in(namespace, "w", &json!({}))).await;
             for edition in ["1", "2 traps"] {
-                world.apply(&package(name, edition, &format!("scope: {{namespaces: [{place}]}}"))).await;
-                until_edition(world, &format!("{place}:ConfigMap/w"), &edition[..1]).await;
+                world.apply(&package(name, edition, &format!("scope: {{namespaces: [{namespace}]}}"))).await;
+                until_edition(world, &format!("{namespace}:ConfigMap/w"), &edition[..1]).await;
             }
         }
         world.quiet().await;
         let second_edition = |revision: &Value| revision["status"]["version"] == "2.0.0";
         let bad = revisions(world, "first").await.into_iter().find(second_edition).unwrap();
         world.break_it(writes_of_states().named(name(&bad)).fail(Failure::Server(500)));
-        for (_, place) in places {
-            world.apply(&widget_in(place, "w", &json!({"fragile": true}))).await;
+        for (_, namespace) in packages {
+            world.apply(&widget_in(namespace, "w", &json!({"fragile": true}))).await;
         }
         until_state(world, "second", "Quarantined").await;
         world.until_hit().await;
         assert!(!states(world, "first").await.contains(&"Quarantined".to_owned()));
         world.mend();
         until_state(world, "first", "Quarantined").await;
-        for (_, place) in places {
-            until_edition(world, &format!("{place}:ConfigMap/w"), "1").await;
+        for (_, namespace) in packages {
+            until_edition(world, &format!("{namespace}:ConfigMap/w"), "1").await;
         }
     });
 }

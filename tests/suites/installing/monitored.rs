@@ -31,7 +31,8 @@ fn rated() -> Vec<String> {
     names.filter(|name| *name != OPEN).map(str::to_owned).collect()
 }
 
-/// Waits until the metric counts this many unserved objects of a kind for this reason, and none for any other reason.
+/// Waits until the metric counts `objects` unserved objects of `kind` for the reason `why`, and 0 for every other
+/// reason.
 async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
     let counted = |labels: &[&str]| world.counted("kaos_operator_objects_unserved", labels);
     let kind = format!("kind=\"{kind}\"");
@@ -120,8 +121,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // The metrics may contain four versions: the active one, its two predecessors, and the one that the last change
-        // replaced.
+        // The metrics may contain four versions: the active version, its two predecessors, and the version that the
+        // last change replaced.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the metrics omit the old versions", no_more).await;

@@ -34,7 +34,8 @@ fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
-            // Wait until the package serves. A package that disappears during its check leaves no record.
+            // Wait until the package serves. If the test deleted a package during its check, the operator would create
+            // no record.
             until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;
@@ -67,7 +68,7 @@ fn the_last_three_of_config_maps_with_generated_names_are_kept() {
             all.iter().map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
         };
         let kept = ["widgets-3", "widgets-4", "widgets-5", "widgets-6"].map(str::to_owned).into();
-        world.until_true("the oldest are gone", async || left().await == kept).await;
+        world.until_true("the oldest revisions are gone", async || left().await == kept).await;
     });
 }
 

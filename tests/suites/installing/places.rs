@@ -1,4 +1,4 @@
-//! Namespaces, pins, and which of several policies answers for an object.
+//! Tests which of several policies answers for an object, by namespace and by pin.
 
 use std::time::Duration;
 
@@ -262,7 +262,7 @@ fn on_a_fresh_cluster_only_the_winning_package_creates_children() {
         world.apply(&package("a-cluster", "1", "")).await;
         world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
         let told = world.history("Widget/w").await;
-        // Slow down the check. So a pass could run between the activations of the two packages.
+        // Slow down the check, so that a pass could run between the activations of the two packages.
         let review = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(review.slow(Duration::from_secs(2)));
         world.start().await;

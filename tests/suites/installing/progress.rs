@@ -1,5 +1,5 @@
-//! The conditions of revisions. Other tools read these conditions to decide whether to wait or to report a failure.
-//! `tests/gitops` checks the recorded revisions with the tools' own libraries.
+//! Tests the conditions of revisions. Other tools read these conditions to decide whether to wait or to report a
+//! failure. `tests/gitops` checks the recorded revisions with the tools' own libraries.
 
 use std::time::Duration;
 

@@ -233,7 +233,7 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
         tenant(world).await;
         until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
         assert!(world.look("ConfigMap/w").await.is_null(), "the refused package does not serve");
-        // A policy in the operator's own namespace may read this kind.
+        // A policy in the operator's own namespace may read Deployments.
         world.apply(&package("cluster", "2 reads deployments", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });

@@ -1,4 +1,5 @@
-//! The API server rejects the dry run of a plan. The status must show the same reason as after a real apply.
+//! The API server rejects the dry run of a plan. The status must show the reason that it would show after a rejected
+//! apply.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::samples::{agent, model_api};

@@ -36,8 +36,8 @@ fn a_slowly_loading_policy_of_a_namespace_delays_only_its_own_objects() {
         own_edition_serves(world).await;
         world.apply(&namespace("other")).await;
         world.apply(&package_in("other", "theirs", "2", "")).await;
-        for place in ["other", "default"] {
-            world.apply(&widget_in(place, "w", &json!({}))).await;
+        for namespace in ["other", "default"] {
+            world.apply(&widget_in(namespace, "w", &json!({}))).await;
         }
         until_edition(world, "other:ConfigMap/w", "2").await;
         until_edition(world, "default:ConfigMap/w", "3").await;
@@ -48,10 +48,10 @@ fn a_slowly_loading_policy_of_a_namespace_delays_only_its_own_objects() {
         world.stop_all().await;
         world.spawn();
         world.until_meanwhile("the operator loads the policy", async || world.held() == (1, 1)).await;
-        for place in ["test", "other", "default"] {
-            world.delete(&format!("{place}:ConfigMap/w")).await;
+        for namespace in ["test", "other", "default"] {
+            world.delete(&format!("{namespace}:ConfigMap/w")).await;
         }
-        let is_made = async |place: &str| !world.look(&format!("{place}:ConfigMap/w")).await.is_null();
+        let is_made = async |namespace: &str| !world.look(&format!("{namespace}:ConfigMap/w")).await.is_null();
         let others = async || is_made("other").await && is_made("default").await;
         world.until_meanwhile("the other objects are served", others).await;
         assert!(loads_for_test(world), "{:?} {:?}", world.probe().ready(), world.probe().loading());
@@ -184,8 +184,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
         world.spawn();
         world.until_meanwhile("the operator compiles the predecessor", async || world.held() == (1, 1)).await;
         world.until_meanwhile("the operator is ready and loads the policy", async || loads_for_test(world)).await;
-        for place in ["other", "test"] {
-            world.delete(&format!("{place}:ConfigMap/w")).await;
+        for namespace in ["other", "test"] {
+            world.delete(&format!("{namespace}:ConfigMap/w")).await;
         }
         let is_made = async || world.look("other:ConfigMap/w").await["data"]["edition"] == "3";
         world.until_meanwhile("another namespace is served", is_made).await;
@@ -204,8 +204,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // The policy for Agents can create NetworkPolicies. A policy of a namespace may create them only if the operator's
-    // owner lists this type.
+    // The policy for Agents can create NetworkPolicies. A policy of a namespace may create NetworkPolicies only if the
+    // operator's owner lists this type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
             "Deployment.apps",
@@ -218,7 +218,7 @@ fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
         options.grantable.emits = Some(kinds.map(|kind| kind.parse().unwrap()).into());
     });
     play(scenario, async |world| {
-        // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace may have them.
+        // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace may have grants.
         let (component, _) = kaos_tests::shipped::embedded("agent").unwrap();
         let component = kaos_tests::shipped::with_section(component, "edition", b"EDITION=1").unwrap();
         let mut own = packed("own", Some(&component), "{}");

@@ -1,4 +1,4 @@
-//! Applied packages start to serve.
+//! Packages start to serve after a user applies them.
 
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};

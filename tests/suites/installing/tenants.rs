@@ -19,8 +19,8 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is `CODE` times this size. The
-/// limit of all tenants together is `CODE` + 10 times this size.
+/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is this size times `CODE`. The
+/// limit of all tenants together is this size times `CODE` + 10.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
@@ -152,7 +152,7 @@ fn an_unreadable_package_keeps_serving_and_delays_nothing() {
         until_state(world, "widgets", "Active").await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
-        // A new process has not read the ConfigMap, so it can load the policy only from the stored bytes.
+        // The new process has not read the ConfigMap, so the process can load the policy only from the stored bytes.
         world.restart().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

@@ -95,7 +95,8 @@ fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
 
 #[test]
 fn a_field_of_a_newer_server_is_passed_on_and_reported() {
-    // Create no Agent: the embedded server does not know the field either, and would reject the Agent's child.
+    // Create no Agent: like the operator, the embedded server does not know the field, and would reject the Agent's
+    // child.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
         world.apply(&settings("tuned", file)).await;
@@ -116,11 +117,11 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
 }
 
 /// Installs settings in the operator's namespace that set size 5 for the Widgets of one namespace.
-async fn size_is_5_in(world: &World, place: &str) {
+async fn size_is_5_in(world: &World, namespace: &str) {
     world
         .apply(&settings(
             "sizes",
-            &format!("{{name: widget, scope: {{namespaces: [{place}]}}, settings: {{size: 5}}}}"),
+            &format!("{{name: widget, scope: {{namespaces: [{namespace}]}}, settings: {{size: 5}}}}"),
         ))
         .await;
 }

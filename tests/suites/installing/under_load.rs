@@ -66,7 +66,7 @@ struct Seen {
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the editions that a Deployment shows. Several places of a Deployment show the edition.
+/// Returns the editions that the fields of a Deployment show. Several fields of a Deployment show the edition.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -132,7 +132,7 @@ async fn change(world: &World, candidate: &Candidate) {
 async fn until_settled(world: &World, edition: u32) {
     let is = format!("e{edition}");
     world
-        .until_true(&format!("all are of edition {is}"), async || {
+        .until_true(&format!("all Deployments are of edition {is}"), async || {
             for namespace in NAMESPACES {
                 let deployments = world.list_in(Kind::named("Deployment"), namespace).await;
                 let others = |it: &&Value| {
@@ -203,8 +203,13 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
                     Fate::Refused(_) => false,
                     Fate::PutAside => !is_fragile(number),
                 };
-                assert!(may || !made, "{} was made by {edition}: {:?}", name(number), candidate.fate);
-                assert!(may || !told, "the status of {} named {edition}", name(number));
+                assert!(
+                    may || !made,
+                    "{edition} served {agent}, although its fate is {fate:?}",
+                    agent = name(number),
+                    fate = candidate.fate
+                );
+                assert!(may || !told, "the status of {agent} named {edition}", agent = name(number));
             }
         }
         let last = &candidates.last().unwrap().1.digest;
@@ -217,7 +222,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. If the new operator has no work, the last edition has served the last edits.
+        // Restart the operator. If the restarted operator finds no work, the last edition has served the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;

@@ -1,5 +1,5 @@
-//! The operator cannot write or remove a record. Such a record must not delay other packages, neither an activation nor
-//! a quarantine.
+//! The operator cannot write or remove a record. Such a record must not delay the activation or the quarantine of other
+//! packages.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::name;
@@ -30,7 +30,7 @@ async fn two_places_are_served(world: &World) {
     until_edition(world, "canary:ConfigMap/w", "2").await;
 }
 
-/// Asserts that the operator still quarantines a failing revision, and still activates the next revision.
+/// Asserts that the operator continues to put failing revisions into quarantine, and to activate new revisions.
 async fn policies_are_looked_after(world: &World) {
     world.apply(&package("widgets", "2 traps", "")).await;
     until_state(world, "widgets", "Quarantined").await;

@@ -1,5 +1,5 @@
-//! Generates objects from the schemas of their kinds. If a schema leaves a field open, the generator uses Kubernetes'
-//! own type for the field.
+//! Generates objects from the schemas of their kinds. If a schema accepts any content for a field, the generator uses
+//! Kubernetes' own type for the field.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl Maker<'_> {
         self.rng.u8(..100) < self.nasty
     }
 
-    /// Returns the fields that an object of a kind needs.
+    /// Returns the fields that every object of `kind` must have.
     fn base(&mut self, kind: &str) -> Vec<(&'static str, Value)> {
         match kind {
             "Agent" => {
@@ -139,7 +139,7 @@ impl Maker<'_> {
         }
         let is_nasty = self.is_nasty();
         if schema["oneOf"].is_array() || schema["x-kubernetes-int-or-string"] == true {
-            // The schema accepts a number or a text: this is a quantity, or a port's number or name.
+            // A schema that accepts a number or a text belongs to a quantity, or to a port that has a number or a name.
             return match (field, self.rng.bool()) {
                 ("port" | "targetPort", true) => json!(words::text("ContainerPort", "name", &mut self.rng, is_nasty)),
                 ("port" | "targetPort", false) => words::number(field, &mut self.rng, is_nasty),
@@ -216,8 +216,8 @@ impl Maker<'_> {
         Value::Object(object)
     }
 
-    /// Handles types that need exactly one of several fields. Returns these fields, and the chosen field. Returns
-    /// `None` for some objects, so that these objects get two of the fields, or none.
+    /// Handles types that need exactly one of several fields. Returns the names of these fields, and the field that the
+    /// generator chose. Returns `None` at random, so that some objects get two of the fields, or none of them.
     fn variant(&mut self, schema: &Value, of: &str) -> Option<(Vec<String>, String)> {
         const COMMON: [&str; 11] = [
             "emptyDir",

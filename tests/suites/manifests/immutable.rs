@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{NAMESPACE, Server};
 
-/// An object, with changes of it. Each change has a path and a new value.
+/// An object, and changes to this object. Each change has a path and a new value.
 struct Case {
     object: Value,
     changes: Vec<(&'static str, Value)>,
@@ -123,7 +123,10 @@ async fn the_server_refuses_every_change_that_the_plan_calls_immutable() {
             put(&mut changed, pointer, &value);
             let (known, there) = (refused(&object, &changed), server.attempt(&changed).await.err());
             if known.is_some() != there.is_some() {
-                wrong.push(format!("{} {pointer} to {value}: plan: {known:?}, server: {there:?}", object["kind"]));
+                wrong.push(format!(
+                    "{kind} {pointer} to {value}: the plan reports {known:?}, and the server {there:?}",
+                    kind = object["kind"]
+                ));
             }
         }
         server.delete(&object).await;

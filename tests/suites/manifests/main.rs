@@ -1,6 +1,6 @@
 //! Random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal must
-//! have the path of the violation. The server must then reject the object or its manifests, too. If nothing is refused,
-//! the server must accept the manifests and store them as requested.
+//! have the path of the violation. For such an object, the server must also reject the object or its manifests. If the
+//! policy and the host accept the object, the server must accept the manifests, and store them as requested.
 //!
 //! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
 //!
@@ -66,9 +66,9 @@ async fn manifests_that_pass_the_checks_are_accepted_unchanged_by_the_api_server
     println!("{}", run.summary(begin.elapsed()));
     assert!(
         run.wrong.is_empty(),
-        "seed {seed}: {} objects have a wrong outcome\n{}",
-        run.wrong.len(),
-        run.wrong.join("\n\n")
+        "seed {seed}: {count} objects have a wrong outcome\n{findings}",
+        count = run.wrong.len(),
+        findings = run.wrong.join("\n\n")
     );
     if only.is_none() {
         run.has_seen_everything();

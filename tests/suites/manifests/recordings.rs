@@ -1,5 +1,5 @@
-//! Records the answers of a real API server again, and compares them with the recordings that the tests of the embedded
-//! cluster use. `UPDATE_GOLDEN=1` writes the recordings.
+//! Records the answers of a real API server again. Compares these answers with the recordings that the tests of the
+//! embedded cluster use. `UPDATE_GOLDEN=1` writes the recordings.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
 mod normal;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use normal::{content_type, normal, without_hash};
 
-/// The folder of the embedded cluster's crate.
+/// Returns the folder of the crate that contains the embedded cluster.
 fn crate_of_the_cluster() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/cluster")
 }
@@ -73,13 +73,13 @@ async fn until_established(client: &Client, definition: &str) {
     world.until("the definition is served", &at, |now| has_condition(now, |it| it["type"] == "Established")).await;
 }
 
-/// Returns whether a condition of Kubernetes' own kinds is true. Such conditions name no generation.
+/// Returns whether a condition of Kubernetes' own kinds is true. Conditions of these kinds contain no generation.
 fn has_condition(object: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
     let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     conditions.iter().any(|condition| condition["status"] == "True" && is_it(condition))
 }
 
-/// Plays all scenarios. Returns the answers by scenario.
+/// Plays all scenarios. Sends the requests of all scenarios. Returns the server's answers for each scenario.
 async fn play(client: &Client, scenarios: &[Value]) -> Value {
     let mut answers = Map::new();
     for scenario in scenarios {
@@ -95,7 +95,7 @@ async fn play(client: &Client, scenarios: &[Value]) -> Value {
     answers.into()
 }
 
-/// Sorts the managed fields by manager. The server sorts them by the time of the last write in seconds, and these times
+/// Sorts the managed fields by manager. The server sorts the managed fields by the second of the last write, which may
 /// differ on a slow machine.
 fn with_sorted_managers(mut answer: Value) -> Value {
     let sort = |object: &mut Value| {

@@ -24,7 +24,7 @@ struct Renderers {
     unchecked: Renderer,
 }
 
-/// A run of many objects.
+/// The state of a run: the outcomes of all objects so far, and the findings.
 pub(crate) struct Run {
     server: Server,
     seed: u64,
@@ -74,7 +74,7 @@ impl Run {
         self.end("otherwise");
     }
 
-    /// Generates an object, and checks it up to the stored manifests or the refusal.
+    /// Generates object `number`, and checks its outcome: the manifests that the server stores, or the refusal.
     pub(crate) async fn object(&mut self, number: u64) {
         let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
         let mut object = self.generator.object(rng);
@@ -92,7 +92,11 @@ impl Run {
         match (rendered.verdict, there) {
             (Verdict::Planned(planned), Ok(())) => self.applied(number, &planned.manifests, &asked).await,
             (Verdict::Planned(_), Err(refusal)) => {
-                self.wrong(number, &format!("planned, and the server refuses the object: {refusal}"), &asked);
+                self.wrong(
+                    number,
+                    &format!("the policy made a plan, but the server refuses the object: {refusal}"),
+                    &asked,
+                );
             }
             (Verdict::Refused(refusal), there) => {
                 self.refused(number, &refusal, there.is_ok(), (&object, &asked)).await;
@@ -100,7 +104,11 @@ impl Run {
             (Verdict::Failed(failure), _) => {
                 let told = failure.to_string();
                 if told.contains("FitsKind") {
-                    self.wrong(number, &format!("refused as if the policy were wrong: {told}"), &asked);
+                    self.wrong(
+                        number,
+                        &format!("the host reports a failure of the policy, although the object is invalid: {told}"),
+                        &asked,
+                    );
                 } else {
                     self.end("stopped by the guard");
                 }
@@ -127,7 +135,10 @@ impl Run {
                 // A flag of the server decides whether this field is allowed.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
-                    let what = format!("planned, and the server refuses {}: {refusal}", manifest["kind"]);
+                    let what = format!(
+                        "the policy made a plan, but the server refuses {kind}: {refusal}",
+                        kind = manifest["kind"]
+                    );
                     self.wrong(number, &what, asked);
                 }
             }
@@ -138,8 +149,7 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path. If the refusal predicts that the server rejects the object, also checks this
-    /// prediction.
+    /// Checks that a refusal has a path. Also checks that the server rejects the object, if the refusal predicts this.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -157,7 +167,7 @@ impl Run {
                 return self.end("refused as the server refuses it");
             }
         }
-        // The server ignores an unknown field if it is empty. The host refuses such a field, because it is probably a
+        // The server ignores an unknown field that is empty. The host refuses such a field, because it is probably a
         // typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {
@@ -184,10 +194,10 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes occurred. Without both outcomes, the run proves nothing.
+    /// Asserts that both main outcomes, accepted and refused, occurred. Otherwise the run would prove nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
-            assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");
+            assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object had the outcome: {end}");
         }
     }
 }

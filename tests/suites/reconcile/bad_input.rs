@@ -62,7 +62,7 @@ fn malformed_objects_at_the_start_are_reported_and_block_no_other() {
         plant(w);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.start().await;
-        w.until_all("the good ones are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+        w.until_all("the valid objects are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
             all.iter().all(is_ready)
         })
         .await;
@@ -165,7 +165,7 @@ fn an_optional_type_is_used_while_it_is_served() {
         w.apply(&model_api("llm")).await;
         w.until_ready("ModelAPI/llm").await;
         w.install_definitions(true).await.unwrap();
-        w.until("there is a route", "HTTPRoute/modelapi-llm", |route| !route.is_null()).await;
+        w.until("the ModelAPI has a route", "HTTPRoute/modelapi-llm", |route| !route.is_null()).await;
         let routes = "CustomResourceDefinition/httproutes.gateway.networking.k8s.io";
         w.delete(routes).await;
         w.until_gone(routes).await;

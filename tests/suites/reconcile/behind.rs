@@ -57,7 +57,8 @@ fn d11_ready_names_only_applied_generations_so_that_kubectl_wait_waits() {
     });
 }
 
-/// Returns the result of `kubectl wait --for=condition=…`. `kubectl wait` ignores a condition of an older generation.
+/// Returns whether `kubectl wait --for=condition=…` would succeed. `kubectl wait` ignores a condition of an older
+/// generation.
 fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     let observed = condition["observedGeneration"].as_i64().or(object["status"]["observedGeneration"].as_i64());

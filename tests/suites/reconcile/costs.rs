@@ -1,4 +1,4 @@
-//! The costs for the API server: writes and reads, and no requests in a steady state.
+//! Counts the operator's requests: writes and reads during changes, and no requests in a steady state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
 }
 
-/// Removes the status writes from the counts. Asserts that each object had one or two status writes.
+/// Removes the status writes from the counts. Asserts that the operator wrote the status of each object once or twice.
 fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
     for (plural, count) in objects {
         let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
@@ -179,8 +179,8 @@ fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // The cluster does not serve routes. The watch on definitions would report a change, so the operator needs no
-        // discovery.
+        // The cluster does not serve routes. If this changes, the watch on definitions reports the change, so the
+        // operator needs no discovery.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -240,12 +240,12 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// With only Roles, the operator cannot watch definitions. So the operator asks repeatedly which types exist, but
-/// rarely for optional types.
+/// With only Roles, the operator cannot watch definitions. So the operator asks the API server repeatedly which types
+/// exist. The operator asks about optional types only rarely.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    // Run the operator like the chart without protection of objects. Then HTTPRoute is the only optional type.
+    // Run the operator as the chart does if protection is disabled. In this case, HTTPRoute is the only optional type.
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];

@@ -153,12 +153,17 @@ fn f3_a_deleting_object_without_a_policy_is_released_after_a_deadline() {
         );
         assert_eq!(w.writes(), [""; 0]);
         w.pass_time(Duration::from_mins(6)).await;
-        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        w.until("only the foreign finalizer is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"])
+            .await;
         for round in ["1", "2", "3"] {
             w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": round}}})).await;
             w.quiet().await;
         }
-        assert!(w.reads().len() <= 1, "the operator must know the object without further reads: {:#?}", w.reads());
+        assert!(
+            w.reads().len() <= 1,
+            "the operator must know the object without further reads: {reads:#?}",
+            reads = w.reads()
+        );
         w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;
         w.until_all("the children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
@@ -231,7 +236,8 @@ fn f5_foreign_finalizers_are_kept() {
         w.apply(&gadget).await;
         w.until_ready("Gadget/web").await;
         w.delete("Gadget/web").await;
-        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        w.until("only the foreign finalizer is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"])
+            .await;
         w.quiet().await;
         w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
         w.until_gone("Gadget/web").await;
@@ -278,7 +284,7 @@ fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
 }
 
 /// Removes the finalizers of all policies from all objects, like the command of the uninstall hook. Returns the events
-/// that this command reports.
+/// that the removal reports.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);

@@ -75,7 +75,7 @@ fn e2_an_unknown_field_is_reported_once_and_retried_slowly() {
     });
 }
 
-/// Returns the rejected write of a Gadget, from the operator's explanation of the Gadget.
+/// Returns the write that the API server rejected, from the operator's explanation of a Gadget.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
@@ -117,7 +117,7 @@ async fn is_refused(w: &World, plural: &'static str) {
     w.quiet().await;
 }
 
-/// A time that is shorter than any backoff.
+/// A time limit that is shorter than every backoff.
 const SOON: Duration = Duration::from_secs(40);
 
 #[test]
@@ -327,11 +327,11 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
             })
             .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
-        // The Agent has its earlier need again.
+        // Refer to the first ModelAPI again.
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;
-        w.until("the error of the Agent is over", "Agent/a", |agent| is_true(agent, "Applied")).await;
+        w.until("the Agent no longer reports the error", "Agent/a", |agent| is_true(agent, "Applied")).await;
         w.quiet().await;
         w.delete("ModelAPI/llm").await;
         w.until("Agent/a follows", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;

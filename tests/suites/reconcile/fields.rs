@@ -41,7 +41,7 @@ async fn change_without_concern(w: &World) {
     }
     w.quiet().await;
     w.apply(&model_api_for("llm", &["tiny", "gpt-4o"])).await;
-    w.until("its new pods serve", "ModelAPI/llm", |api| {
+    w.until("the new pods of the ModelAPI serve", "ModelAPI/llm", |api| {
         is_ready(api) && api["status"]["observedGeneration"] == api["metadata"]["generation"]
     })
     .await;

@@ -1,4 +1,4 @@
-//! `AccessGrants`, and the `AuthorizationPolicy` that gives the grants to the gateway's decision point.
+//! Tests `AccessGrants`, and the `AuthorizationPolicy` whose ConfigMap tells the gateway's decision point about them.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn projection(more: &Value) -> Value {
 pub(crate) fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
-        // These tests concern only grants, and the embedded cluster does not serve NetworkPolicies.
+        // Disable NetworkPolicies: the tests do not need them, and the embedded cluster does not serve them.
         ("SECURITY_NETWORK_POLICY_DISABLED", "true"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER", "https://cluster"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS", KEYS),
@@ -47,8 +47,8 @@ pub(crate) fn secured() -> BTreeMap<String, String> {
     environment
 }
 
-/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. The projection may read
-/// the namespaces n1 and n2.
+/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. The policy may read the
+/// namespaces n1 and n2 for the projection.
 fn projecting() -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["n1", "n2"])
@@ -157,7 +157,7 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
         assert_eq!(known["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         assert_eq!(known["user"], json!({"issuer": "https://people", "audience": "kaos"}));
 
-        // The status reports a changed grant as enforced only after the decision point has the change.
+        // The status reports a changed AccessGrant as in force only after the ConfigMap contains the change.
         let by_label = json!([{"kind": "MCPServer", "selector": {"matchLabels": {"team": "maths"}}}]);
         let changed = w.apply(&grant(&json!([{"kind": "User", "name": "ada"}]), &by_label)).await;
         let has_it = |it: &Value| {
@@ -196,8 +196,8 @@ fn a_projection_contains_objects_of_all_listed_namespaces_and_no_others() {
         assert_eq!(reason(&outside, "Enforced"), "PolicyProjectionInactive");
         assert!(condition(&outside, "Enforced")["message"].to_string().contains("does not list namespace n3"));
 
-        // The operator does not read a namespace that its owner did not list. The data of the decision point stays
-        // unchanged.
+        // The operator does not read a namespace that the operator's owner did not list. The data of the decision point
+        // stays unchanged.
         w.patch(PROJECTION, &json!({"spec": {"namespaces": ["n1", "n2", "n3"]}})).await;
         let refused = w
             .until("the condition Resolved has the reason NotPermitted", PROJECTION, |it| {
@@ -253,7 +253,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The operator leaves its last data in the ConfigMap until a user replaces these data.
+        // The data that the operator wrote last stay in the ConfigMap until a user replaces them.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;
@@ -275,7 +275,7 @@ fn a_settled_projection_causes_no_requests() {
         w.until_ready("Agent/a").await;
         w.quiet().await;
         w.forget_requests();
-        // Start a pass of the projection that has no work.
+        // Start a pass over the AuthorizationPolicy that has no work.
         w.patch("Agent/a", &json!({"metadata": {"labels": {"x": "y"}}})).await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());

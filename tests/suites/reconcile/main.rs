@@ -1,7 +1,8 @@
-//! The rules of the reconcile loop. One test checks one rule.
+//! The rules of the reconcile loop. Each test checks a single rule.
 //!
-//! The name of a test contains the row of `checklist.md` that it checks: `a1_…` checks row A1. The tests run on the
-//! embedded cluster. If `KAOS_TEST_KUBECONFIG` is set, tests that also work on a real control plane run there instead.
+//! The name of a test begins with the row of `checklist.md` that the test checks: `a1_…` checks row A1. The tests run
+//! on the embedded cluster. If `KAOS_TEST_KUBECONFIG` is set, tests that also work on a real control plane run there
+//! instead.
 //!
 //! | module | rows |
 //! |---|---|

@@ -115,7 +115,8 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room()
         for part in ["1200 label selectors", "follows at most 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
-        // The denied selector must not replace another selector, and must not cause repeated requests.
+        // The selector that the operator denies must not replace another selector, and must not cause repeated
+        // requests.
         w.apply(&labelled("m", "a-5")).await;
         hears(w, "Deployment/a", &json!("m")).await;
         w.quiet().await;
@@ -128,7 +129,7 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room()
             .iter()
             .map(|gadget| is_ready(gadget) != (gadget["metadata"]["name"] == "e"))
             .collect();
-        assert_eq!(ready, BTreeSet::from([true]), "all but the last are ready");
+        assert_eq!(ready, BTreeSet::from([true]), "all Gadgets except the last are ready");
         w.delete("Gadget/c").await;
         w.until_ready("Gadget/e").await;
         w.apply(&labelled("n", "e-9")).await;

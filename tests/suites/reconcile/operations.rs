@@ -142,7 +142,7 @@ fn g6_nothing_is_written_before_all_watches_synced() {
     });
 }
 
-/// Kills the operator. Makes the next operator's list of Deployments take a minute.
+/// Kills the operator. Makes the list of Deployments slow: the next operator gets this list only after a minute.
 async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();
@@ -153,7 +153,8 @@ fn slow_list_of_deployments(w: &World) {
     w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
 }
 
-/// Restarts the operator. For a minute, the new operator has listed every type except Deployments.
+/// Restarts the operator. Starts an operator. For its first minute, this operator knows the objects of every type
+/// except Deployments.
 async fn start_without_deployments(w: &World) {
     end_before_a_slow_list(w).await;
     w.spawn();
@@ -218,7 +219,7 @@ fn g8_an_agent_waits_until_its_dependencies_are_ready() {
         assert!(w.look("Deployment/agent-a").await.is_null());
         w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
         w.until_ready("Agent/a").await;
-        // After the first apply, the status still reports the unready dependency, but the plan gate delays nothing any
+        // After the first apply, an unready dependency still appears in the status, but the plan gate has no effect any
         // more.
         w.pods_of("mcpserver-echo", PodFate::NotReady);
         w.until("the Agent reports the unready MCPServer", "Agent/a", |agent| {

@@ -52,7 +52,7 @@ async fn end(w: &World) -> BTreeMap<String, Value> {
         for condition in status["conditions"].as_array_mut().unwrap() {
             condition.as_object_mut().unwrap().remove("lastTransitionTime");
         }
-        // Remove this field, because it contains names of ReplicaSets.
+        // Remove the field `deployment`, because it contains names of ReplicaSets, which differ between runs.
         status.as_object_mut().unwrap().remove("deployment");
         end.insert(at.to_owned(), status);
     }
@@ -163,7 +163,7 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // After the missing Agent appears, its peers keep running.
+        // When the missing Agent appears, the Agents that name it as a peer keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both objects are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

@@ -60,7 +60,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
         // The new workload may never serve, for example because it needs a resource that the old workload occupies. So
-        // the operator waits only for a limited time.
+        // the operator waits for the new workload only for a limited time.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest Deployment exists", "Deployment/web-three", |child| !child.is_null()).await;
@@ -83,7 +83,7 @@ fn c3_a_foreign_object_is_not_deleted_whatever_its_labels() {
         let mut stranger = config_map("stranger", &json!({"a": "b"}));
         stranger["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "kaos-operator", "gadget-of": "web"});
         stranger["metadata"]["annotations"] = json!({"kaos.tools/applied-digest": "sha256:0"});
-        // This ConfigMap has the Gadget as an owner, but not as its controller.
+        // Create a ConfigMap that has the Gadget as an owner, but not as its controller.
         let owner = w.apply(&web()).await;
         let mut shared = config_map("shared", &json!({"a": "b"}));
         shared["metadata"]["labels"] = stranger["metadata"]["labels"].clone();

@@ -1,4 +1,4 @@
-//! A6, A7, A10, A11, A13, A15: how passes run.
+//! A6, A7, A10, A11, A13, A15: when passes run, and what a pass does.
 
 use std::time::Duration;
 
@@ -167,8 +167,8 @@ fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
 fn a15_a_lost_answer_creates_no_second_child() {
     play(Scenario::embedded("the test drops answers"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
-        // The requests take effect although the responses are lost. So after several attempts, nothing may be left to
-        // write.
+        // The requests take effect although the responses are lost. So nothing may be left to write when the next fault
+        // begins, and the next fault is optional.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -1,4 +1,5 @@
-//! D14, D15: other tools read these conditions to decide whether to wait for an object or to report a failure.
+//! D14, D15: the conditions `Reconciling` and `Stalled`. Other tools read these conditions to decide whether to wait
+//! for an object or to report a failure.
 //!
 //! Each test also records the object. `tests/gitops` checks the records with the libraries of Flux, kpt and Argo CD.
 
@@ -16,7 +17,7 @@ use crate::support::{web, web_with};
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Waits until the condition `of` has this reason. Asserts that the object does not have the other condition in `BOTH`.
+/// Waits until the condition `of` has this reason. Asserts that the object has only this one of the conditions `BOTH`.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
         .until(&format!("{at} is {of} with the reason {reason}"), at, |object| {

@@ -1,5 +1,5 @@
-//! The recorded cases that need a running operator. These cases have pods that become ready, a second apply, drift, or
-//! an object without an owner.
+//! The recorded cases that need a running operator. In these cases, pods become ready, a user applies again or edits a
+//! child, or a child has no owner.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn make_ready(w: &World, pods: &[case::Ready]) {
     w.quiet().await;
 }
 
-/// Applies the update of a case. Patches children as another client, and applies all other objects as the user.
+/// Applies the update of a case: changes children as another client, and all other objects as the user.
 async fn update(w: &World, case: &Case) {
     for object in &case.update {
         let at = At::of(object, &w.namespace).to_string();
@@ -96,8 +96,8 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Removes the number of replicas if the wanted result has a rollout that the recording lacks. During a rollout, old
-/// and new pods run at the same time.
+/// Removes the number of replicas from the outcome if this operator causes a rollout that the recording lacks. During a
+/// rollout, old and new pods run at the same time.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()
         && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()

@@ -39,7 +39,11 @@ fn e1_another_conflict_is_reported_in_the_servers_words_and_heals() {
                     reason(gadget, "Applied") == "ApplyFailed"
                 })
                 .await;
-            assert!(applied(&told).contains(words), "the message about an existing child: {}", applied(&told));
+            assert!(
+                applied(&told).contains(words),
+                "the message about an existing child is wrong: {message}",
+                message = applied(&told)
+            );
             w.mend();
             w.until_ready("Gadget/web").await;
         });

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 /// How many times the test kills the leader.
 const KILLS: usize = 6;
 
-/// Waits until a replica other than this one leads.
+/// Waits until a replica other than `than` leads.
 async fn until_other(w: &World, than: Option<&str>) -> String {
     let other = async || w.leader().await.filter(|leader| Some(leader.as_str()) != than);
-    w.until_true("another one leads", async || other().await.is_some()).await;
+    w.until_true("another replica leads", async || other().await.is_some()).await;
     other().await.unwrap()
 }
 
@@ -40,7 +40,7 @@ fn g4_a_killed_leader_is_replaced_within_the_lease_time_and_only_one_replica_wri
             // also notice the expiry one poll interval late.
             let Timing { duration, retry_period, .. } = Timing::default();
             let took = killed.elapsed();
-            assert!(took <= duration + 3 * retry_period, "it took {took:?}");
+            assert!(took <= duration + 3 * retry_period, "the takeover took {took:?}");
             for name in [early, late] {
                 w.until_ready(&format!("ModelAPI/{name}")).await;
             }

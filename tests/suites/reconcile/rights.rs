@@ -1,4 +1,5 @@
-//! G3, G7: the operator's rights. E3: which needs an object may cause. E8: requests that the operator may not send.
+//! G3, G7: the operator's rights. E3: which other objects a policy may read for an object. E8: requests that the
+//! operator may not send.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, image, may_change_all_but, web, web_with};
 
-/// Returns the operator's accepted requests, or its rejected requests.
+/// Returns the operator's rejected requests if `refused` is true, and its accepted requests otherwise.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     let entries = w.embedded().journal().entries();
     let fits = |entry: &&Entry| {
@@ -68,7 +69,7 @@ async fn live(w: &World) {
     w.until_ready("Gadget/web").await;
     w.delete("Gadget/web").await;
     w.until_gone("Gadget/web").await;
-    w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+    w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
 /// Runs a `MemoryStore`. The operator prunes a claim that is not in the plan. The store then moves to a database, and
@@ -111,8 +112,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The API server checks some of these rights indirectly. The operator uses the other rights only if a watch
-        // does not deliver the object.
+        // The API server checks some of these rights as part of another request. The operator uses the other rights
+        // only if a watch does not deliver the object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -166,7 +167,7 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
     );
 }
 
-/// Returns Gadgets with this version of their image.
+/// Returns `count` Gadgets whose image has the version `image`.
 fn gadgets(count: usize, image: u32) -> Vec<Value> {
     let image = format!("registry.example/gadget:{image}");
     (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()
@@ -184,8 +185,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
         w.until_true("all Deployments exist", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;
         for (edit, reads) in [(10, true), (20, false)] {
-            // As on a real API server, open watches continue. In the second round, reads are rejected and the test also
-            // cuts the watches.
+            // Open watches continue, as on a real API server. In the second round, the API server rejects reads, and
+            // the test also cuts the watches.
             w.embedded().authorise(move |attempt| {
                 attempt.user != OPERATOR || (reads && !attempt.verb.is_write()) || attempt.resource == "leases"
             });
@@ -207,7 +208,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 );
             }
             w.embedded().allow_everything();
-            // Wait for the longest backoff of a watch, or of the one object that probes for all others.
+            // Wait for the longest backoff of a watch, or of the single object with which the operator tests whether
+            // writes work again.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));
@@ -300,7 +302,7 @@ fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
 fn e8_a_forbidden_change_of_finalizers_is_reported_and_heals() {
     let mut api = model_api("llm");
     api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
-    // The policy of the Gadget asks for a finalizer. An earlier operator left a finalizer on the ModelAPI.
+    // The policy of Gadgets gives the Gadget a finalizer. The ModelAPI has a finalizer that an earlier operator left.
     for (object, resource, at, child) in [
         (web(), "gadgets", "Gadget/web", "Deployment/web"),
         (api, "modelapis", "ModelAPI/llm", "Deployment/modelapi-llm"),

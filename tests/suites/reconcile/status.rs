@@ -87,11 +87,12 @@ fn d4_the_status_and_each_condition_have_the_observed_generation() {
 #[test]
 fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
-        // The pass first removes the finalizer of an earlier operator. The request for this removal is slow.
+        // The first step of the pass removes the finalizer of an earlier operator. This step takes long, because its
+        // request is slow.
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.break_it(Fault::on(&["patch"]).of("modelapis").slow(Duration::from_secs(30)).times(1));
-        // The first generation is applied. Every apply of the next generation fails.
+        // The operator has applied the first generation. Every apply of the next generation fails.
         w.break_it(Fault::on(&["patch"]).of("deployments").times(1));
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)));
         w.apply(&api).await;
@@ -121,7 +122,7 @@ fn d5_a_transition_time_changes_only_when_its_condition_flips() {
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
         w.pass_time(Duration::from_secs(100)).await;
-        // The object stays ready while pods of the old template serve. So make all pods fail.
+        // Make all pods fail, because the object would stay ready while pods of the old template serve.
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let down = w

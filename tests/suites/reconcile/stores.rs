@@ -1,4 +1,4 @@
-//! `MemoryStores`: the claim with the data, and the ModelAPI for which a store waits.
+//! Tests `MemoryStores`: the PersistentVolumeClaim with the data, and the ModelAPI for which a store waits.
 
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Waits until a `MemoryStore`'s claim exists, and until the store's status reports the claim. Returns the claim.
+/// Waits until the PersistentVolumeClaim of a `MemoryStore` exists, and until the store's status reports the claim.
+/// Returns the claim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("the status of the store reports the claim", STORE, |it| {
@@ -170,7 +171,7 @@ fn a_store_that_moves_to_a_database_keeps_its_volume_claim() {
         let claim = settled(w, &memory_store("notes", "llm")).await;
         w.apply(&external("notes")).await;
         let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
-        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until("the store's pods use the database", "Deployment/memorystore-notes", moved).await;
         w.until_ready(STORE).await;
         w.quiet().await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
@@ -191,8 +192,8 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // While the API server rejects reads, policies still get the last known objects for a minute. So wait for a
-        // longer time.
+        // Wait longer than a minute, because policies still get the last known objects for a minute after the API
+        // server rejects reads.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";
@@ -203,7 +204,7 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
         w.embedded().allow_everything();
         let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
-        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until("the store's pods use the database", "Deployment/memorystore-notes", moved).await;
         w.until_ready(STORE).await;
         w.quiet().await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));
@@ -361,7 +362,7 @@ fn an_agent_whose_store_is_missing_gets_a_deleted_deployment_back() {
         with_dependencies(w).await;
         w.delete(STORE).await;
         w.until_gone(STORE).await;
-        w.until("the gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
+        w.until("the plan gate holds back the apply", "Agent/a", |it| reason(it, "Applied") == "Gated").await;
         w.delete("Deployment/agent-a").await;
         w.until("the operator has created the Deployment again", "Deployment/agent-a", |it| {
             it["metadata"]["deletionTimestamp"].is_null() && it.is_object()

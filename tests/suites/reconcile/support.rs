@@ -33,12 +33,12 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
     entries.iter().filter(fits).collect()
 }
 
-/// Returns whether the operator may send this request. Of the Gadgets, the operator may write only the status.
+/// Returns whether the operator may send this request, under a rule that lets it write only the status of Gadgets.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Returns whether the operator may send this request. The operator may not change objects of `resource`, except their
+/// Returns whether the operator may send this request, under a rule that forbids changes of `resource`, except of the
 /// status.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
@@ -52,7 +52,7 @@ pub(crate) fn passes(world: &World) -> f64 {
     world.counted("kaos_operator_passes_total", &["kind=\"Gadget\""])
 }
 
-/// Returns the number of passes over Gadgets that the operator has to repeat.
+/// Returns the number of passes over Gadgets after which the operator retried.
 pub(crate) fn retries(world: &World) -> f64 {
     world.counted("kaos_operator_retries_total", &["kind=\"Gadget\""])
 }

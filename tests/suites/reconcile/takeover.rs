@@ -19,7 +19,7 @@ async fn create(w: &World, object: &Value) {
     w.create(object, &params).await;
 }
 
-/// Replaces a child of this operator with the child that the Go operator would have created.
+/// Rewrites a child that this operator created, so that the child looks as if the Go operator had created it.
 async fn as_go_left_it(w: &World, at: &str, change: impl Fn(&mut Value)) {
     let mut child = w.look(at).await;
     w.delete(at).await;
@@ -126,8 +126,8 @@ fn c8_a_child_of_the_go_operator_that_left_the_plan_is_pruned() {
     });
 }
 
-/// Creates a ModelAPI with a workload of the Go operator. Scales the workload like a user, and waits for the takeover.
-/// Returns the ModelAPI.
+/// Creates a ModelAPI with a Deployment of the Go operator. Scales the Deployment like a user, and waits for the
+/// takeover. Returns the ModelAPI.
 async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
     let object = || {
         let mut object = model_api("llm");
@@ -147,7 +147,8 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
         .await;
     }
     w.scale(CHILDREN[0], 4).await;
-    // The operator's cache removes this annotation from every object, but the object must keep it.
+    // The operator's cache drops this annotation from its copy of every object, but the annotation must stay on the
+    // object itself.
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;
@@ -253,7 +254,7 @@ fn c8_running_children_of_a_refused_object_are_reported() {
     });
 }
 
-/// The type of a condition of another controller.
+/// The type of a condition that another controller writes.
 const THEIRS: &str = "Audited";
 
 fn another_condition(of: &str) -> Value {

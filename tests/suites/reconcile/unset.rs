@@ -1,4 +1,4 @@
-//! B11: a user sets a field and later removes it. Then the children equal the children of an object that never had the
+//! B11: after a user sets a field and removes it again, the children equal the children of an object that never had the
 //! field.
 
 use std::cmp::Reverse;
@@ -46,7 +46,8 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
         w.until_all("the pods no longer use the ServiceAccount", &children, runs_as_nobody).await;
-        // Setting the account causes one rollout, and removing it causes another.
+        // The field for the ServiceAccount causes one rollout when a user sets it, and a second rollout when a user
+        // removes it.
         w.quiet().await;
         for child in children {
             assert!(w.rollouts(child.trim_start_matches("Deployment/")).await <= 2, "{child}");
@@ -61,7 +62,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
         // A user sets the field, and then stops managing the field without setting another value. The server keeps the
-        // alias of the field, and no manager owns this alias.
+        // field's deprecated alias, and no manager owns this alias.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();
@@ -79,7 +80,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
 fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_value() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
-        // The server fills in the empty path, so the child never equals the plan.
+        // The server replaces the empty path with a default, so the child never equals the plan.
         let side = json!({"name": "side", "image": "side:1", "terminationMessagePath": ""});
         w.apply(&agent("a", "models", &json!({"podSpec": {"containers": [side]}}))).await;
         w.until("the Deployment exists", "Deployment/agent-a", |child| !child.is_null()).await;
@@ -210,8 +211,8 @@ fn a_service_keeps_its_address_while_its_port_is_set_and_removed() {
     });
 }
 
-/// For each optional field, returns the path of the field, and the object without this field. If the parent would
-/// become empty, also removes the parent, because an apply of an empty object may remove it.
+/// For each optional field, returns the path of the field, and the object without this field. If removing the field
+/// leaves an empty object, also removes this object, because an apply may remove an empty object.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {
@@ -284,7 +285,7 @@ async fn children(w: &World, kind: &str, name: &str) -> BTreeMap<String, Value> 
     children
 }
 
-/// Waits until the status of each of these objects is about its current generation.
+/// Waits until the status of each of these objects shows the current generation of the object.
 async fn until_answered(w: &World, kind: &str, names: &[String]) {
     for name in names {
         let at = format!("{kind}/{name}");
@@ -293,9 +294,9 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     }
 }
 
-/// Applies the first primary of a case twice, with the names `set` and `never`. `set` gets a field and later loses the
-/// field. `never` never has the field. Returns the differences between their children. Adds the compared fields to
-/// `compared`.
+/// Applies the first primary of a case twice, with the names `set` and `never`. The object `set` gets a field and later
+/// loses it. The object `never` never has the field. Returns the differences between their children. Adds the compared
+/// fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -305,7 +306,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut variants = Vec::new();
     for (at, (path, without)) in without_each(primary).into_iter().enumerate() {
         let (set, never) = (format!("set{at:03}"), format!("nev{at:03}"));
-        // Skip a field that the definition requires. Also skip a case that the server rejects.
+        // The server rejects an object without a required field, and a case that is invalid. Skip both.
         if w.try_apply(&renamed(primary, &set)).await.is_ok() && w.try_apply(&renamed(&without, &never)).await.is_ok() {
             variants.push((path, without, set, never));
         }
@@ -356,7 +357,7 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs each recorded case of a kind that needs no special environment. Runs the cases in turn, with a new operator for
+/// Runs all recorded cases of `kind` that need no special environment. Runs the cases in turn, with a new operator for
 /// each case. Expects a minimum number of cases, and a minimum number of compared fields.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
@@ -379,7 +380,7 @@ fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
         }
         play(Scenario::default(), async |w| found.extend(differing(w, case, &mut compared).await));
     }
-    assert!(compared.len() >= fields, "only {} fields were compared: {compared:#?}", compared.len());
+    assert!(compared.len() >= fields, "the test compared only {count} fields: {compared:#?}", count = compared.len());
     assert!(found.is_empty(), "{} differ\n{}", found.len(), found.join("\n"));
 }
 

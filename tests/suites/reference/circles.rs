@@ -1,8 +1,8 @@
-//! Finds files and folders of a crate that use each other in a circle. The test reads `use` declarations and paths as
-//! text.
+//! Finds circles of files or folders in a crate, such as A uses B, B uses C, and C uses A. The test reads `use`
+//! declarations and paths as text.
 //!
-//! A file uses another file if it names an item that the other file defines. Declaring a module, or re-exporting its
-//! items, is not a use. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
+//! File A uses file B if A names an item that B defines. A declaration of a module or a re-export of its items does not
+//! count as a use. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ type Module = Vec<String>;
 struct File {
     module: Module,
     text: String,
-    /// Each name from a `use` declaration, with its path.
+    /// Each name that a `use` declaration imports, with the path of the item.
     imports: BTreeMap<String, Vec<String>>,
     handed_on: BTreeSet<String>,
 }
@@ -135,8 +135,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns every set of files in which each file reaches all others. Also returns such sets among the files and
-    /// folders of one folder.
+    /// Returns every set of files in which each file reaches all others. Does the same for the files and folders inside
+    /// of each folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {

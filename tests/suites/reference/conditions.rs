@@ -1,9 +1,9 @@
 //! People write `docs/reference/conditions.md` by hand. The page must have a row for every word that the sources can
 //! put into a condition, an Event, a revision or a note.
 //!
-//! The test treats every string literal in `CamelCase` in the sources as such a word. This file lists the words with
-//! another meaning, so an author cannot forget to document a new reason. Phases, and states of revisions, come from the
-//! definitions.
+//! For this test, every string literal in `CamelCase` in the sources is such a word. This test lists the literals that
+//! have another meaning. So the test fails if an author forgets to document a new reason. The phases of objects and the
+//! states of revisions come from the definitions of the kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// The words in this folder are values of Kubernetes' own fields.
+/// The test skips this folder, because its words are values of Kubernetes' own fields.
 const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.
@@ -45,7 +45,7 @@ const OTHER_WORDS: &str = "
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
 
-/// Fails if a word has no row, or if a row has no word.
+/// Fails if a word has no row, or if a row contains no word of the sources.
 pub(crate) fn check() {
     let others: BTreeSet<&str> = OTHER_WORDS.split_whitespace().collect();
     let mut words: BTreeMap<String, String> = BTreeMap::new();

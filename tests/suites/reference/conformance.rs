@@ -1,8 +1,8 @@
 //! Generates `docs/reference/conformance.md`. The page lists each row of the reconcile loop's checklist, with the tests
 //! for this row.
 //!
-//! The rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` contains its
-//! row, and its scenario shows whether it also runs on real Kubernetes.
+//! The rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` contains the
+//! row. The scenario of the test shows whether the test also runs on real Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -118,8 +118,8 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Returns why a test needs the embedded cluster. Either the test or a function that it calls in the same file contains
-/// the reason.
+/// Returns why a test needs the embedded cluster. The reason is in the test, or in a function of the same file that the
+/// test calls.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -6,7 +6,7 @@ use wit_parser::{
     Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
-/// Stands for a type without a name on the page.
+/// The text that would be on the page for a type without a name.
 pub(crate) const NO_NAME: &str = "(no name)";
 
 /// Generates the page for a contract.

@@ -1,5 +1,5 @@
-//! Checks that every test file is part of a test executable. Only a few executables contain all tests, so cargo finds
-//! no test file itself. Cargo would never run a file that no executable includes.
+//! Checks that every test file is part of a test executable. A few executables contain all tests. Cargo does not search
+//! for test files, so it would never run a file that no executable includes.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ const FOLDERS: [(&str, &str, &str); 5] = [
     ("tests/suites", "tests/Cargo.toml", "policies.rs"),
 ];
 
-/// Asserts that every Rust file of [`FOLDERS`] is the root of a test executable, or a module of one. Checks every
-/// folder with a `main.rs` or a `mod.rs` in the same way.
+/// Asserts that every Rust file of [`FOLDERS`] is the root of a test executable, or a module of a test executable. Also
+/// asserts this for every folder with a `main.rs` or a `mod.rs`.
 pub(crate) fn check() {
     for (folder, manifest, list) in FOLDERS {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,6 +1,6 @@
 //! Generates `docs/reference/fields.md`. The page lists every field of every kind, from the CustomResourceDefinitions.
 //!
-//! The page contains identical groups of fields only once, and links to them.
+//! The page shows a group of fields that occurs several times only once, and links to the group.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// A group with fewer fields is easier to read in place, so the page does not share it.
+/// The page repeats a group with fewer fields at each field that contains the group, because a link would be harder to
+/// read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.
@@ -145,7 +146,7 @@ fn kind_of(field: &Value) -> String {
     }
 }
 
-/// Groups of equal fields that several places of the definitions contain.
+/// Groups of equal fields that occur several times in the definitions.
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,
@@ -179,7 +180,7 @@ impl Groups {
         }
     }
 
-    /// Removes the groups that only one place contains. Gives every remaining group a name from one of its places.
+    /// Removes the groups that occur only once. Names each remaining group after one of the fields that contain it.
     fn name(&mut self) {
         self.shapes.retain(|_, group| group.places.len() > 1);
         for shape in &self.met {
@@ -209,7 +210,8 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes the permission of other fields and of null from a schema. The page shows this permission at each place.
+/// Removes from a schema the marks that allow unknown fields and null. The page shows these marks at each field that
+/// links to the group.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");

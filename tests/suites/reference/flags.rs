@@ -62,7 +62,7 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// Returns the verbs that can run, with their full names, which include the parent verbs.
+/// Returns the verbs that can run, with full names such as `policy plan`.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown

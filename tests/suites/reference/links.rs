@@ -18,7 +18,7 @@ pub(crate) fn broken() -> Vec<String> {
 fn broken_on(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let prose: String = text.split("```").step_by(2).collect();
-    // Leave out code, because it contains no links.
+    // Leave out text between backticks, because code contains no links.
     let prose: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
     let leads = |link: &&str| {

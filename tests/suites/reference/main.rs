@@ -98,7 +98,8 @@ fn the_upgrade_guide_has_the_number_of_real_takeovers() {
     let page = fs::read_to_string(Path::new(ROOT).join("docs/guide/upgrade-from-kaos.md")).unwrap();
     let words: Vec<&str> = page.split_whitespace().collect();
     let recorded = case::all().unwrap().iter().filter(|case| case.about.by_hand.is_none()).count();
-    let said = format!("{} of the {recorded} recorded outcomes", case::left_by_go().unwrap().len());
+    let said =
+        format!("{taken_over} of the {recorded} recorded outcomes", taken_over = case::left_by_go().unwrap().len());
     assert!(words.join(" ").contains(&said), "the page does not say {said}");
 }
 

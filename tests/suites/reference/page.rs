@@ -61,7 +61,7 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
-/// Returns the limits in a schema, except the type.
+/// Returns the limits that a schema sets in addition to the type, such as a minimum.
 pub(crate) fn limits(schema: &Value) -> Vec<String> {
     let words = [
         ("minimum", "at least", ""),

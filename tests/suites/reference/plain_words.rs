@@ -8,7 +8,7 @@ use crate::page::ROOT;
 use crate::{links, sources};
 
 const LONGEST: usize = 30;
-/// The accepted share of such sentences, in a thousand.
+/// How many of a thousand sentences may be of these sorts.
 const ACCEPTED: usize = 6;
 const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
 /// If a sentence begins with one of these words, its subject is a relative clause. Questions may begin with these
@@ -17,7 +17,7 @@ const OPENINGS: [&str; 8] = ["what", "whatever", "who", "whoever", "nobody", "so
 const OLD: [&str; 9] =
     ["anew", "beside", "of which", "in whose stead", "comes of", "ours", "theirs", "stranger", "strangers"];
 
-/// A sentence with its place.
+/// A sentence, with its file and its line.
 struct Sentence {
     place: String,
     text: String,
@@ -42,9 +42,9 @@ pub(crate) fn check() {
     let (count, most) = (hard.len(), all.len() * ACCEPTED / 1000);
     assert!(
         count <= most,
-        "{count} of {} sentences are hard to read, at most {most}:\n{}",
-        all.len(),
-        worst.join("\n")
+        "{count} of {total} sentences are hard to read, but at most {most} may be:\n{worst}",
+        total = all.len(),
+        worst = worst.join("\n")
     );
 }
 

@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 
 use crate::page::ROOT;
 
-/// Names that only the chart has. The name `policy` selects the policy whose settings change, and the other names
-/// select the source of a component.
+/// Names that exist in the chart's values, but not in `policy.yaml`. The value `policy` names the policy whose settings
+/// change, and the other two values name the source of a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
-/// Fails if the schema of the chart's values has more names or fewer names.
+/// Fails if the schema of the chart's values and `policy.yaml` do not have the same names.
 pub(crate) fn check() {
     let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let entry = &schema["properties"]["policies"]["additionalProperties"];
-    // Set this field, because serialization omits a field with its default.
+    // Set `on_refusal` to a value other than its default, because serialization omits fields that have their default.
     let file = PolicyFile { on_refusal: OnRefusal::Hold, ..PolicyFile::default() };
     let mut known = fields(&file);
     known.extend(OWN.map(str::to_owned));

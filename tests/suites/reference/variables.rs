@@ -25,8 +25,8 @@ const OF_SETTINGS: [(&str, &str); 8] = [
 ];
 /// Variables that come from the cases' registry of runtimes.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables whose names contain another name. Each entry has the form on the page, the text before the inner name, and
-/// the text after it.
+/// Variables whose names contain the name of an object. Each entry has the variable's form on the page, the text before
+/// the object's name, and the text after it.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
@@ -42,15 +42,15 @@ pub(crate) fn check() {
     let missing: Vec<_> = set.difference(&told).collect();
     assert!(missing.is_empty(), "docs/reference/variables.md has no row for: {missing:?}");
     let unset: Vec<_> = told.difference(&set).collect();
-    assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
+    assert!(unset.is_empty(), "the page has rows for variables that no pod of a recorded case has: {unset:?}");
 }
 
 /// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
-/// Checks the two tables of the chapter. The first table must have the variables that a pod has and its image does not
-/// use. The second table must have the variables that an image reads and no policy sets. The step `runtimes` compares
-/// `reads.json` with the packages.
+/// Checks the two tables of the chapter. The first table must have the variables that a policy sets in a pod and that
+/// the image does not use. The second table must have the variables that an image reads and no policy sets. The step
+/// `runtimes` compares `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
     let reads: Value = serde_json::from_str(&reads).unwrap();
@@ -64,7 +64,7 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
             read.insert(row);
         }
     }
-    // The chapter has two tables. The second column of each contains the kind.
+    // The chapter has two tables. The second column of each table contains the kind.
     let tables: Vec<BTreeSet<(String, String)>> = chapter.split("|---|---|---|").skip(1).map(of_kinds).collect();
     let is_known = |row: &&(String, String)| IMAGES.iter().any(|(kind, _)| *kind == row.0);
     let unused: BTreeSet<_> = told.difference(&used).filter(is_known).cloned().collect();
@@ -100,7 +100,7 @@ fn compare_with_versions(chapter: &str) {
         } else {
             all.iter().all(|name| !is_used(name))
         };
-        assert!(is_right, "{entry}: the packages say otherwise of {all:?}");
+        assert!(is_right, "{entry}: the packages contradict the policy's table about {all:?}");
     }
     assert!(chapter.contains(&table), "docs/reference/variables.md needs this table:\n{table}");
     // Check the variables that a field sets and the image ignores.

@@ -1,7 +1,7 @@
 //! Runs objects with real processes until all objects are ready.
 //!
-//! The policies decide which children an object gets. The node runs the pods of the Deployments. An object becomes
-//! ready when the probes of its pod pass.
+//! The policies decide which children an object gets. For each Deployment among the children, the node runs a pod. An
+//! object becomes ready when the probes of its pod pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

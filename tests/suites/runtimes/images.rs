@@ -1,6 +1,7 @@
-//! The programs that replace images, from the packages that `tests/runtimes/provision` installs.
+//! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
+//! packages with these programs.
 //!
-//! An image has a command, and adds its own variables to the variables of the pod.
+//! Like the image, the program has a command, and adds its own variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,7 +79,9 @@ pub(crate) fn installed() -> PathBuf {
 pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     let library = installed().join(environment).join("lib");
     let mut found = std::fs::read_dir(&library)
-        .with_context(|| format!("{} is not there: run tests/runtimes/provision", library.display()))?
+        .with_context(|| {
+            format!("the folder {library} does not exist: run tests/runtimes/provision", library = library.display())
+        })?
         .filter_map(|entry| Some(entry.ok()?.path().join("site-packages")));
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }

@@ -38,7 +38,7 @@ pub(crate) struct Node {
 
 /// A running pod.
 pub(crate) struct Pod {
-    /// The name of its Deployment.
+    /// The name of the Deployment that the pod belongs to.
     pub(crate) name: String,
     labels: Value,
     folder: PathBuf,
@@ -161,7 +161,7 @@ impl Pod {
         self.folder.join("ports").join(port.to_string())
     }
 
-    /// Waits until the readiness probe passes. Then the liveness probe must pass, too.
+    /// Waits until the readiness probe passes. Fails unless the liveness probe passes, too.
     pub(crate) fn until_ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         let readiness = self.container.readiness.clone();
@@ -204,7 +204,7 @@ impl Pod {
         let text = fs::read_to_string(&file).with_context(|| {
             let listens: Vec<_> = fs::read_dir(self.folder.join("ports")).into_iter().flatten().flatten().collect();
             let listens: Vec<_> = listens.iter().map(fs::DirEntry::file_name).collect();
-            format!("{} does not listen on {port} but on {listens:?}", self.name)
+            format!("the pod of {name} does not listen on {port}, but on {listens:?}", name = self.name)
         })?;
         Ok(text.parse()?)
     }

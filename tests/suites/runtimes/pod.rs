@@ -1,8 +1,9 @@
 //! Reads the pod of a Deployment like the kubelet. Volumes become folders, variables get their values, and the
 //! container gets its command and its arguments.
 //!
-//! A folder replaces the container's file system. If a variable or an argument contains a path below a mount, this
-//! module puts the folder in front of the path. A path that no volume mounts stays unchanged, and does not exist.
+//! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
+//! with the path below the folder that stands for the mount. A path below no mount stays unchanged, and does not exist
+//! on this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ use crate::images::Image;
 /// A container that is ready to start.
 pub(crate) struct Container {
     pub(crate) image: String,
-    /// The command in the pod. If this command is empty, the image's command runs.
+    /// The command in the pod. If the pod has no command, the container runs the image's command.
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
@@ -46,7 +47,8 @@ impl Container {
         ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
         // A user can add containers with other images. The node does not run these containers.
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
-        let container = list(&pod["containers"]).iter().find(is_known).context("no container has a known image")?;
+        let container =
+            list(&pod["containers"]).iter().find(is_known).context("the node knows the image of no container")?;
         let mut mounts = Vec::new();
         for mount in list(&container["volumeMounts"]) {
             let path = mount["mountPath"].as_str().context("a mount without a path")?;
@@ -125,7 +127,7 @@ impl Objects<'_> {
         } else if volume["emptyDir"].is_object() || volume["persistentVolumeClaim"].is_object() {
             BTreeMap::new()
         } else {
-            bail!("the node has no volumes of this form: {volume}")
+            bail!("the node does not support this volume: {volume}")
         };
         for (name, text) in files {
             fs::write(folder.join(name), text)?;
@@ -143,14 +145,14 @@ impl Objects<'_> {
         let (kind, reference) = match (from["secretKeyRef"].is_object(), from["configMapKeyRef"].is_object()) {
             (true, _) => ("Secret", &from["secretKeyRef"]),
             (_, true) => ("ConfigMap", &from["configMapKeyRef"]),
-            _ => bail!("the node knows no such source: {from}"),
+            _ => bail!("the node does not support this source of a variable: {from}"),
         };
         let key = reference["key"].as_str().context("a reference without a key")?;
         let value = self.find(kind, &reference["name"]).and_then(texts).map(|texts| texts.get(key).cloned());
         match value {
             Ok(Some(value)) => Ok(Some(value)),
             _ if reference["optional"] == true => Ok(None),
-            Ok(None) => bail!("{kind} {} has no key {key}", reference["name"]),
+            Ok(None) => bail!("{kind} {name} has no key {key}", name = reference["name"]),
             Err(error) => Err(error),
         }
     }
@@ -179,7 +181,8 @@ fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<S
     if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
-/// Puts the folder of a mount in front of a path below this mount.
+/// Translates a path below a mount to a path on this machine. If a folder stands for the mount `/data`, `/data/x`
+/// becomes `FOLDER/x`.
 fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     let within = |(path, folder): &(String, PathBuf)| {
         let rest = text.strip_prefix(path.as_str())?;
@@ -210,7 +213,7 @@ fn number(port: &Value, ports: &[Value]) -> Result<u16> {
     Ok(u16::try_from(number)?)
 }
 
-/// Returns the items of a list. Returns none if the value is not a list.
+/// Returns the items of a list. Returns an empty list if the value is not a list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

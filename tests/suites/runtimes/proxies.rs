@@ -33,7 +33,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         stage.apply(object);
     }
     stage.settle().unwrap();
-    // Updates are later in the list, so they replace the original object.
+    // An updated object is later in the list, so it replaces the original object.
     let apis: BTreeMap<String, &Value> = objects
         .iter()
         .filter(|object| object["kind"] == "ModelAPI")
@@ -56,7 +56,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     proxies
 }
 
-/// Returns the Secrets and ConfigMaps with the keys of providers. The cases themselves do not create these objects.
+/// Returns the Secrets and ConfigMaps with the keys of providers. The recorded cases do not contain these objects.
 fn keys(deployment: &Value) -> Vec<Value> {
     let variables = list(&deployment["spec"]["template"]["spec"]["containers"][0]["env"]).iter();
     let references = variables.flat_map(|variable| {

@@ -9,7 +9,7 @@ use crate::cluster::Running;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// The source of the tools, with dollar signs that Kubernetes would expand in a variable.
+/// The Python source of the tools. Kubernetes would expand the dollar signs in this source if they were in a variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -20,15 +20,16 @@ def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
 "#;
-/// The maximum time until the memory service has extracted facts from turns. The service extracts facts only after its
-/// answer.
+/// The maximum time until the memory service has extracted facts from the turns of a session. The service answers the
+/// Agent first, and extracts facts afterwards.
 const EXTRACTION: Duration = Duration::from_mins(2);
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
 }
 
-/// Returns the provider behind the ModelAPI, and the Secret with its key. The provider does not come from a policy.
+/// Returns the provider behind the ModelAPI, and the Secret with the provider's key. The provider does not come from a
+/// policy.
 fn provider() -> Vec<Value> {
     let labels = json!({"app": "provider"});
     let probe = json!({"tcpSocket": {"port": 8000}});
@@ -168,8 +169,8 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     }
     assert!(told.contains(of_provider), "{told}");
 
-    // If the window is full, the service removes turns from the window. The service extracts facts from these turns
-    // with the models of the ModelAPI.
+    // If the session's window of turns is full, the service removes turns from the window. The service extracts facts
+    // from these turns with the models of the ModelAPI.
     let begun = Instant::now();
     while !facts(&mut running, "lead").contains(of_provider) {
         assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());

@@ -55,7 +55,8 @@ impl Warm {
 
 impl Drop for Warm {
     fn drop(&mut self) {
-        // First end the container with an order: a signal to this process would leave the container running.
+        // First send the order to end the container: a signal would end only the warm process, and leave the container
+        // running.
         let _ = self.orders.write_all(b"\n");
         let _ = self.hear("ended");
         let _ = self.process.kill();

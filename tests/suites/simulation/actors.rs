@@ -167,7 +167,8 @@ async fn upheaval(w: &World, rng: &mut Rng) -> String {
     if w.look(&at).await.is_null() { apply(w, &object).await } else { delete(w, &at).await }
 }
 
-/// Creates missing definitions and the namespace again. Skips those that are still being deleted.
+/// Creates missing definitions and the namespace again. Skips definitions that the cluster is still deleting, and a
+/// namespace that the cluster is still deleting.
 async fn restore_ground(w: &World) {
     for name in DEFINITIONS {
         if w.look(&format!("CustomResourceDefinition/{name}")).await.is_null() {
@@ -298,6 +299,6 @@ impl Ending {
                 return Ok(());
             }
         }
-        Err(format!("these do not come back, or do not go first: {missing:?}"))
+        Err(format!("after many tries, these objects are missing or still being deleted: {missing:?}"))
     }
 }

@@ -9,5 +9,7 @@ pub(crate) use kaos_tests::harness::state::{State, differences, strays};
 pub(crate) fn noise(w: &World) -> Vec<String> {
     let sorts = [Sort::Write, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Read, Sort::Discovery];
     let requests = sorts.into_iter().flat_map(|sort| w.requests(sort));
-    requests.map(|entry| format!("nothing has changed, and yet: {} {entry}", entry.at)).collect()
+    requests
+        .map(|entry| format!("although nothing has changed, the operator sent: {time} {entry}", time = entry.at))
+        .collect()
 }

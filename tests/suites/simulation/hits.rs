@@ -1,4 +1,5 @@
-//! Counts how often each kind of fault occurred. A kind that never occurs proves nothing.
+//! Counts how often each kind of fault occurred. The simulation proves nothing about a kind of fault that never
+//! occurred.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

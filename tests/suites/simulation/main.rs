@@ -2,7 +2,7 @@
 //! faults.
 //!
 //! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
-//! of the operator. A run has one simulated cluster in simulated time. All runs with one seed are equal.
+//! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with the same seed are equal.
 //!
 //! | module | contents |
 //! |---|---|
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hits::Hits;
 use run::{Ended, simulate};
 
-/// The number of seeds in CI. The nightly run uses 10,000.
+/// The number of seeds in CI. The nightly run uses 10,000 seeds.
 const SEEDS: u64 = 100;
 
 fn number(variable: &str) -> Option<u64> {
@@ -46,7 +46,11 @@ fn failure(seed: u64, all: Ended) -> String {
     let without = shrink::superfluous(all.steps, |without| !run(without).wrong.is_empty());
     let left = all.steps - without.len();
     let shown = if without.is_empty() { all } else { run(&without) };
-    format!("{}{left} of {} steps are necessary for this\n", report(seed, &shown), shown.steps)
+    format!(
+        "{report}{left} of {steps} steps are necessary for this\n",
+        report = report(seed, &shown),
+        steps = shown.steps
+    )
 }
 
 /// Returns the report on a run.
@@ -60,7 +64,7 @@ fn report(seed: u64, ended: &Ended) -> String {
     )
 }
 
-/// The number of failed seeds that are shown.
+/// The number of failed seeds in the message of the test.
 const SHOWN: usize = 3;
 
 #[test]
@@ -96,10 +100,18 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
     failed.sort_unstable_by_key(|(seed, _)| *seed);
     let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
     let reports: Vec<String> = failed.into_iter().take(SHOWN).map(|(seed, ended)| failure(seed, ended)).collect();
-    assert!(numbers.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), numbers.len());
+    assert!(
+        numbers.is_empty(),
+        "{reports}\n{failed} of {seeds} seeds fail: {numbers:?}",
+        reports = reports.join("\n"),
+        failed = numbers.len()
+    );
     // A few seeds may not have every kind of fault.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
-    assert!(missing.is_empty(), "these faults never occurred, so nothing was shown about them: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "these faults never occurred, so the simulation proves nothing about them: {missing:?}"
+    );
 }
 
 #[test]
@@ -117,6 +129,6 @@ fn a_seed_repeats_its_run_request_by_request() {
             panic!("seed {seed} differs at request {at}\n{}\n--- and\n{}", around(&one), around(&other));
         }
         assert_eq!((one.journal.len(), one.trace), (other.journal.len(), other.trace), "seed {seed}");
-        assert!(one.journal.len() > 200, "there is little to compare: {} requests", one.journal.len());
+        assert!(one.journal.len() > 200, "too few requests for a comparison: {count}", count = one.journal.len());
     }
 }

@@ -21,14 +21,14 @@ use crate::check::{self, State};
 use crate::hits::Hits;
 use crate::trouble::{Cut, Trouble};
 
-/// The result of a run with one seed.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// The events of the run, with their simulated times.
     pub(crate) trace: Vec<String>,
     /// Every request of every user.
     pub(crate) journal: Vec<String>,
-    /// The number of steps that the seed asks for.
+    /// The number of steps that the seed determines.
     pub(crate) steps: usize,
     /// The differences from the wanted state. The list is empty if the run reached this state.
     pub(crate) wrong: Vec<String>,
@@ -49,7 +49,7 @@ fn scenario(seed: u64) -> Scenario {
     if seed % 8 == 6 { scenario.components() } else { scenario }
 }
 
-/// Runs one seed without these steps. `hits` counts the faults.
+/// Runs one seed, but leaves out the steps `without`. `hits` counts the faults.
 pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> Ended {
     let shared = Rc::new(RefCell::new(Ended::default()));
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
@@ -83,7 +83,7 @@ pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> End
 
 struct Run<'w> {
     w: &'w World,
-    /// The generator of the current step.
+    /// The random generator of the current step.
     rng: Rng,
     hits: Hits,
     ended: Rc<RefCell<Ended>>,
@@ -128,7 +128,8 @@ impl Run<'_> {
         let steps = self.rng.usize(8..30);
         self.ended.borrow_mut().steps = steps;
         for step in (0..steps).filter(|step| !without.contains(step)) {
-            // Each step has a generator of its own, so that a step does the same in a run without other steps.
+            // Each step has its own random generator, so that a step does the same in a run that leaves out other
+            // steps.
             self.rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(step as u64));
             self.step().await;
         }
@@ -150,7 +151,7 @@ impl Run<'_> {
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
             if now != *version {
-                wrong.push(format!("{at} belongs to another client and was changed"));
+                wrong.push(format!("the operator changed {at}, which belongs to another client"));
             }
         }
         self.note_journal();
@@ -242,7 +243,7 @@ impl Run<'_> {
         format!("Namespace/{}", self.w.namespace)
     }
 
-    /// Waits for this time. If an operator crashes or loses the Lease, starts another one.
+    /// Waits for this time. If an operator crashes or loses the Lease, starts another operator.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-/// The most runs for one seed. A run takes about a second.
+/// The maximum number of runs for one seed. A run takes about a second.
 const RUNS: usize = 60;
 
-/// Returns a set of steps that is as large as possible, so that the run still fails without these steps.
+/// Searches for the largest set of steps without which the run still fails, and returns this set.
 ///
 /// Tries to leave out half of the steps, then a quarter, and so on. `fails` runs the seed without some steps, and
 /// returns whether that run fails.

@@ -17,7 +17,7 @@ use crate::check::{self, State};
 /// The write at which the operator ends.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// The number of writes before that write.
+    /// The number of writes before the operator's last write.
     writes: u32,
     /// Whether the write takes effect.
     after: bool,
@@ -28,7 +28,7 @@ struct End {
 struct Told {
     state: State,
     wrong: Vec<String>,
-    /// Whether the operator ended at the planned write. False if the run has fewer writes.
+    /// Whether the operator ended at the planned write. False if the operator sent fewer writes in this run.
     ended: bool,
 }
 
@@ -74,7 +74,7 @@ impl Change {
     }
 }
 
-/// Waits for this time. If the operator ends, starts it again.
+/// Waits for this time. If the operator ends, starts another operator.
 async fn pass(w: &World, time: Duration) {
     let until = Instant::now() + time;
     while let Ok(user) = timeout(until.saturating_duration_since(Instant::now()), w.crash_point.reached()).await {

@@ -9,15 +9,16 @@ use kaos_tests::harness::faults::is_operator;
 
 use crate::hits::Hits;
 
-/// The user that is cut off from the API server, if there is one. All clones share this state.
+/// The user whose requests do not reach the API server, if the simulation has cut off a user. All clones share this
+/// state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 
-/// How the user is cut off.
+/// A user that the simulation has cut off, and how.
 #[derive(Debug, Clone)]
 struct Off {
     user: String,
-    /// Whether requests hang. If this is false, requests fail immediately.
+    /// Whether the user's requests hang. If false, the requests fail immediately.
     hangs: bool,
 }
 
@@ -58,7 +59,7 @@ impl Trouble {
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }
     }
 
-    /// Returns whether only a new list can repair the operator's cache.
+    /// Returns whether the faults lose watch events, so that only a new list can repair the operator's cache.
     pub(crate) fn loses_events(self) -> bool {
         self.dropped > 0.0
     }

@@ -1,4 +1,4 @@
-//! The recorded cases of the kind. Tests of this policy run these cases without the operator.
+//! The recorded cases of the kind `Agent`, for tests that run the policy without the operator.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
@@ -67,7 +67,7 @@ impl Case {
 
     /// Returns the recorded children of the primary object, if the plan must match them.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
-        // These cases deviate from the Go operator, but their plans do not.
+        // The cases that deviate from the Go operator although their plans match the recorded children.
         const SAME_PLAN: [&str; 3] =
             ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
@@ -116,7 +116,7 @@ impl Case {
         testing::plan::<Agent>(&self.subject())
     }
 
-    /// Returns the report on the plan. The Deployment has its recorded status.
+    /// Returns the report on the plan, after the Deployment got the status in the recording.
     pub(crate) fn report(&self) -> Report {
         let subject = self.subject();
         let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// Returns the settings that the operator reads from its environment in a profile.
+/// Returns the settings that result from the environment of a profile, such as `base`, in `profiles.yaml`.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();
@@ -150,7 +150,7 @@ fn settings(profile: &str) -> Value {
     settings
 }
 
-/// Returns the manifests of a plan in the format of the recordings.
+/// Returns the manifests of a plan in the format of the recorded children.
 pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
     let mut manifests: Vec<Value> =
         testing::manifests(plan).iter().map(|manifest| stripped(manifest.value())).collect();

@@ -1,5 +1,6 @@
-//! The committed schema of the settings of a policy. The tests of other policies use this file, too. Only the policy
-//! `agent` has a test of its own, because `policy new --from agent` copies this test into projects.
+//! Compares the committed schema of a policy's settings with the code. The tests of other policies include this file,
+//! too. The policy `agent` has its own test of the schema, because `policy new --from agent` copies that test into
+//! projects.
 
 /// Asserts that the committed schema equals the schema that the code generates. `WRITE_SCHEMA=1` writes the schema.
 pub(crate) fn assert_schema(text: &str) {

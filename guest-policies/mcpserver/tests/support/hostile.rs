@@ -8,10 +8,10 @@ use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
-/// Returns `object` with `value` at the path `place`. Replaces values along this path if necessary.
-pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
+/// Returns `object` with `value` at the path `pointer`. Replaces values along this path if necessary.
+pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let mut at = &mut object;
-    for key in place.split('/').skip(1) {
+    for key in pointer.split('/').skip(1) {
         if !at.is_object() {
             *at = json!({});
         }
@@ -21,12 +21,12 @@ pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     object
 }
 
-/// Checks that the answer obeys the contract, and that the policy can report on it.
+/// Checks that the policy's plan or refusal obeys the contract, and that the policy can build a report after it.
 pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
     let outcome = match testing::plan::<P>(subject) {
         Ok(plan) => {
             let names: BTreeSet<_> = plan.env.iter().map(|var| (&var.container, &var.name)).collect();
-            assert_eq!(names.len(), plan.env.len(), "no variable twice");
+            assert_eq!(names.len(), plan.env.len(), "a container has no variable twice");
             Outcome::Applied
         }
         Err(refused) => {

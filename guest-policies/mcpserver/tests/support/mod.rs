@@ -1,5 +1,5 @@
-//! Recorded cases for policies that run natively. A case has the settings from an environment, the applied objects, and
-//! the recorded result.
+//! Recorded cases, for tests that compile and run a policy as native code. A case has the settings from an environment,
+//! the applied objects, and the recorded result.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) struct Case {
     environment: BTreeMap<String, String>,
 }
 
-/// Returns the cases with names that begin with `prefix`, for the object of this kind.
+/// Returns the cases with names that begin with `prefix`. Each case is about an object of the kind `kind`.
 pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let profiles = yaml::parse(&fs::read_to_string(golden.join("profiles.yaml")).unwrap()).unwrap();
@@ -67,7 +67,7 @@ fn documents(path: &Path) -> Vec<Value> {
     text.split("\n---\n").map(|text| yaml::parse(text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).collect()
 }
 
-/// Returns the settings: the environment's values, and the schema's defaults for the rest.
+/// Returns the settings. Values come from the environment, or else from the defaults in the schema.
 pub(crate) fn settings(schema: &Value, environment: &BTreeMap<String, String>) -> Value {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         return properties.iter().map(|(name, schema)| (name.clone(), settings(schema, environment))).collect();
@@ -110,7 +110,8 @@ impl Case {
         assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
     }
 
-    /// Checks that `plan` and the first report on it match the recording. Prints both if they differ.
+    /// Checks that `plan` and the first report on it match the recording. If a difference exists, prints the result of
+    /// the policy and the recording.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
         let (ours, theirs) = (children(plan), self.recorded_children());

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 /// One row: the setting, another value for the setting, and the paths that this value changes, as `Kind:/pointer`.
 pub(crate) type Row = (String, Value, Vec<String>);
 
-/// Builds a row. `places` is one text with all paths. In a path, `@` stands for the main container.
-pub(crate) fn row(setting: &str, value: Value, places: &str) -> Row {
-    let place = |place: &str| place.replace('@', "Deployment:/spec/template/spec/containers/0");
-    (setting.to_owned(), value, places.split_whitespace().map(place).collect())
+/// Builds a row. `paths` is one text with all paths. In a path, `@` stands for the main container.
+pub(crate) fn row(setting: &str, value: Value, paths: &str) -> Row {
+    let path = |path: &str| path.replace('@', "Deployment:/spec/template/spec/containers/0");
+    (setting.to_owned(), value, paths.split_whitespace().map(path).collect())
 }
 
 /// Builds the rows of an HTTP or TCP probe.
@@ -21,7 +21,7 @@ pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     let is_http = handler == "httpGet";
     let only_http = |leaf: &str| if is_http { at(leaf) } else { String::new() };
     let (other, port) = if is_http { ("tcpSocket", "httpGet/port") } else { ("httpGet", "tcpSocket/port") };
-    let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let of = |leaf: &str, value: Value, paths: &str| row(&format!("{setting}.{leaf}"), value, paths);
     let mut rows = vec![
         of("handler", json!(other), &format!("{} {}", at("httpGet"), at("tcpSocket"))),
         of("path", json!("/changed"), &only_http("httpGet/path")),
@@ -54,7 +54,7 @@ pub(crate) fn security() -> Vec<Row> {
     let from = |index: u8| {
         format!("{network}/ingress/0/from/{index}/namespaceSelector/matchLabels/kubernetes.io/metadata.name")
     };
-    let of = |leaf: &str, value: Value, places: &str| row(&format!("security.{leaf}"), value, places);
+    let of = |leaf: &str, value: Value, paths: &str| row(&format!("security.{leaf}"), value, paths);
     vec![
         of("targetHeader", json!(true), "HTTPRoute:/spec/rules/0/filters"),
         // The authorizer of `secured` wins over `pdp`, so `pdp` changes nothing.
@@ -76,8 +76,8 @@ pub(crate) fn security() -> Vec<Row> {
     ]
 }
 
-/// Fails for the first row whose setting changes other paths than the row lists. Also fails for a setting without a
-/// row.
+/// Fails at the first row whose value changes a path that the row does not list, or leaves a listed path unchanged.
+/// Also fails for a setting without a row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],
@@ -89,16 +89,16 @@ pub(crate) fn assert_each_changes_its_places<P: Policy>(
     leaves.sort();
     tested.sort();
     assert_eq!(tested, leaves, "each setting has one row");
-    for (setting, value, places) in rows {
+    for (setting, value, paths) in rows {
         let settings = if setting.starts_with("security.") { secured(settings) } else { settings.clone() };
         let before = plan(setting, &settings);
         let after = plan(setting, &schema::with(&settings, setting, value.clone()));
         let mut changed = Vec::new();
         differences("", &by_kind(&before), &by_kind(&after), &mut changed);
-        let mut places = places.clone();
-        places.sort();
+        let mut paths = paths.clone();
+        paths.sort();
         changed.sort();
-        assert_eq!(changed, places, "{setting}");
+        assert_eq!(changed, paths, "{setting}");
     }
 }
 
@@ -106,22 +106,22 @@ fn by_kind(plan: &Plan) -> Value {
     testing::manifests(plan).iter().map(|manifest| (manifest.kind().to_owned(), manifest.value().clone())).collect()
 }
 
-fn differences(place: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
                 let null = Value::Null;
-                let below = if place.is_empty() { format!("{key}:") } else { format!("{place}/{key}") };
+                let below = if path.is_empty() { format!("{key}:") } else { format!("{path}/{key}") };
                 differences(&below, a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null), found);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                differences(&format!("{place}/{index}"), a, b, found);
+                differences(&format!("{path}/{index}"), a, b, found);
             }
         }
         (a, b) if a == b => {}
-        _ => found.push(place.to_owned()),
+        _ => found.push(path.to_owned()),
     }
 }

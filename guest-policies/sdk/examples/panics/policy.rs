@@ -1,5 +1,5 @@
-//! A policy that panics, for tests of the host's message. The field `does` of the object or of the settings chooses how
-//! it panics.
+//! A policy that panics, for tests of the host's message. The field `does` of the object or of the settings chooses the
+//! kind of panic.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
@@ -13,7 +13,7 @@ struct Settings {
     does: Option<String>,
 }
 
-/// Returns how to panic, as the object or the settings choose.
+/// Returns the kind of panic that the object or the settings choose.
 fn does(subject: &Subject) -> String {
     let by_setting = subject.settings::<Settings>().ok().and_then(|settings| settings.does);
     let by_object = subject.object().str_at(&["spec", "does"]).map(ToOwned::to_owned);

@@ -70,8 +70,8 @@ pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
 /// once in the pod spec (see [`each_once`](super::each_once)).
 ///
 /// A variable that equals its entry in `known` keeps its origin. Every other variable came from the patch and gets the
-/// origin `patched`, for example `spec.podSpec`. Violations also get this origin. [`check_patch`] reports violations
-/// with the exact path in the patch.
+/// origin `patched`, for example `spec.podSpec`. Violations also get the origin `patched`. [`check_patch`] reports
+/// violations with the exact path in the patch.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let mut vars = Vec::with_capacity(known.len());

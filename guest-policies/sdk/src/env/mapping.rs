@@ -26,8 +26,8 @@ impl Env {
         Self::default()
     }
 
-    /// Starts from the mapping of the layer below. A variable that this layer sets replaces the variable of the same
-    /// name in `base`, even if the user wrote that variable. The origin shows who set a variable
+    /// Starts from `base`, the mapping of the policy below. A variable that this policy sets replaces the variable of
+    /// the same name in `base`, even if the user set the variable in `base`. The origin shows who set a variable
     /// (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
@@ -96,9 +96,10 @@ impl ContainerEnv<'_> {
 
     /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
     ///
-    /// If a variable exists already, it gets the user's value and keeps its position, so that references to it still
-    /// work. If the user's value refers to a variable after that position, the variable moves to the user's position
-    /// instead. If the operator later sets one of the user's variables, the user's value stays.
+    /// A variable that exists already gets the user's value and keeps its position, so that later variables can still
+    /// refer to it. But if the user's value refers to a variable after that position, the variable with this value
+    /// moves to its position in the user's list. If the operator later sets one of the user's variables, the user's
+    /// value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);
@@ -121,7 +122,7 @@ impl ContainerEnv<'_> {
         self.position(name).map(|at| &self.env.entries[at].var.source)
     }
 
-    /// Removes `name`, even if the user set it.
+    /// Removes the variable `name`, even if the user set this variable.
     pub fn remove(&mut self, name: &str) -> &mut Self {
         if let Some(at) = self.position(name) {
             self.env.entries.remove(at);

@@ -1,16 +1,16 @@
 //! Decides which of several definitions of a variable the mapping keeps, and at which position.
 //!
 //! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
-//! The mapping keeps the last definition of a name. This definition moves to the position of the name's first
-//! definition, because variables in between may refer to the name. If the last definition itself refers to a variable
-//! in between, it keeps its own position.
+//! The mapping keeps the last definition of a name. The kept definition moves to the position of the name's first
+//! definition, because the variables between both definitions may refer to the name. But if the kept definition refers
+//! to a variable between both definitions, it keeps its own position.
 
 use crate::Places;
 use crate::quote::references;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// Keeps one definition of each variable of an `env` array. Returns whether a variable had more than one.
+/// Keeps one definition of each variable of an `env` array. Returns whether a variable had more than one definition.
 pub fn each_once(list: &mut Vec<Value>) -> bool {
     let order = order(list.iter().map(|var| {
         let text = |field: &str| var.get(field).and_then(Value::as_str);
@@ -50,7 +50,7 @@ pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a s
     all.into_iter().flatten().collect()
 }
 
-/// Returns the items with these indexes, in the order of `order`.
+/// Returns the items whose indexes `order` lists, in this order.
 pub(super) fn picked<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.iter().filter_map(|at| items.get_mut(*at)?.take()).collect()

@@ -1,4 +1,4 @@
-//! Copies the content of a patch, without directives and nulls, to a place where the base has no value.
+//! Copies the content of a patch, without directives and nulls, to a path at which the base has no value.
 
 use super::directive::{DIRECTIVE, is_directive};
 use serde_json::{Map, Value};

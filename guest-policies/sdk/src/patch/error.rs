@@ -16,13 +16,13 @@ pub struct Error {
 /// The kinds of mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// A patch is not an object, or an item of a list that merges by key is not an object.
+    /// The patch is not an object, or a list that merges by key has an item that is not an object.
     #[error("must be an object")]
     NotAnObject,
-    /// The value of a directive that takes a list is not a list.
+    /// A directive requires a list, but its value is not a list.
     #[error("must be a list")]
     NotAList,
-    /// An item of a list that merges by key lacks the key.
+    /// A list that merges by key has an item without the key.
     #[error("each item needs the field {0}, which identifies it")]
     NoMergeKey(&'static str),
     /// The policy's own manifest has an item without the merge key.
@@ -34,7 +34,7 @@ pub enum Problem {
     /// The value of `$patch` is unknown.
     #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
-    /// Two members that exclude each other are set.
+    /// The patch sets two members that exclude each other.
     #[error("must not be set together with {0}; remove one of them")]
     NotBeside(String),
     /// A list contains an item with `$patch: merge`.
@@ -43,7 +43,7 @@ pub enum Problem {
     /// The patch sets a field that `$retainKeys` does not list.
     #[error("$retainKeys must list every field that is set here; {0} is missing")]
     NotRetained(String),
-    /// `$setElementOrder` lacks items of the patch, or has another order.
+    /// `$setElementOrder` lacks items of the patch, or lists the items in another order.
     #[error("$setElementOrder must list every item of the patch, in the same order")]
     OrderMismatch,
 }

@@ -31,7 +31,7 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
-    // First set the members to delete to null. Remove them at the end.
+    // First replace each member that the patch deletes by null. Remove these nulls at the end.
     let mut has_nulls = false;
     let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {
@@ -96,7 +96,7 @@ fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: 
     Ok(())
 }
 
-/// Removes the members of `base` that a member of `patch` excludes.
+/// Removes the members of `base` that must not exist together with a member of `patch`.
 fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusive: &Exclusive) {
     let sets = |key: &str| patch.get(key).is_some_and(|value| !value.is_null());
     if let Exclusive::By(kind) = exclusive {

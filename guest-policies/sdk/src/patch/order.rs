@@ -2,8 +2,8 @@
 //!
 //! Items that the patch names form one sequence, in the patch's order. All other items form a second sequence, in the
 //! base's order. The merge then repeatedly compares the first remaining items of both sequences. The item of the second
-//! sequence goes first only if the base contained both items, and contained this item first. Otherwise the item of the
-//! first sequence goes first.
+//! sequence goes first only if the base contained both items in this order. In all other cases, the item of the first
+//! sequence goes first.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};
@@ -50,7 +50,7 @@ pub(super) fn positions(ids: &[String]) -> Places<'_> {
 }
 
 /// Orders `items`. `own` contains their ids. Items with an id in `wanted` get the order of `wanted`. All other items
-/// get the order of `below`.
+/// get the order of the list `below`.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
     // Use one slot for each position. The code of a sort would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();

@@ -1,11 +1,11 @@
 //! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
-//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. For other lists, the patch replaces
-//! the whole list. Other maps are merged.
+//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. A list without a merge key or
+//! strategy does not merge: the patch replaces the whole list. Other maps are merged.
 
 use super::directive::is_directive;
 
-/// The special fields of a type.
+/// The fields of a type that have a merge rule, and its members that exclude each other.
 pub(super) struct Type {
     pub(super) fields: &'static [(&'static str, Field)],
     pub(super) exclusive: Exclusive,
@@ -29,7 +29,7 @@ pub(super) enum Exclusive {
     Among(&'static [&'static str]),
     /// At most one member may be set in addition to this member.
     AllBut(&'static str),
-    /// A new value of this member removes all members of the base.
+    /// If the patch gives this member a new value, the merge removes all members of the base.
     By(&'static str),
 }
 
@@ -102,7 +102,7 @@ pub(super) static CONTAINER: Type = keys(&[
 static ENV: Type =
     Type { fields: &[("valueFrom", Object(&ONE_MEMBER))], exclusive: Exclusive::Among(&["value", "valueFrom"]) };
 
-/// The `valueFrom` of a variable, which has exactly one source.
+/// The type of a variable's `valueFrom`, in which exactly one member is set.
 static ONE_MEMBER: Type = Type { fields: &[], exclusive: Exclusive::AllBut("") };
 
 static LIFECYCLE: Type = keys(&[("postStart", Object(&HANDLER)), ("preStop", Object(&HANDLER))]);

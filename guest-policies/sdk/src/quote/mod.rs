@@ -1,4 +1,4 @@
-//! Quotes text so that a reader takes the whole text as one value.
+//! Quotes text so that a shell or a YAML parser reads the whole text as one value.
 
 mod expansion;
 mod shell;

@@ -31,7 +31,7 @@ fn of_schema(schema: &Value) -> Option<Value> {
 ///
 /// # Panics
 ///
-/// Fails the test if a plan differs, or a file cannot be read or written.
+/// Fails the test if a plan differs from its file, or if a file cannot be read or written.
 #[allow(clippy::panic, reason = "a difference fails the test")]
 pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
     let descriptor = P::describe();
@@ -49,8 +49,8 @@ pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
         let recorded = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         assert!(
             recorded == plan,
-            "the plan for sample {name} differs from {}: check it, then write it with UPDATE_GOLDEN=1 cargo test\n{plan}",
-            file.display(),
+            "the plan for sample {name} differs from {file}: check the plan, then record it with UPDATE_GOLDEN=1 cargo test\n{plan}",
+            file = file.display(),
         );
     }
 }
@@ -60,7 +60,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("a sample: {error}"))
 }
 
-/// Returns a plan or a refusal as one JSON document.
+/// Converts a plan or a refusal to one JSON document.
 fn document(plan: &Result<Plan, Refusal>) -> Value {
     match plan {
         Ok(plan) => {

@@ -1,4 +1,4 @@
-//! Compares the YAML reader with a general parser. Both must read the same values.
+//! Compares the SDK's YAML reader with a general YAML parser: both must read the same values from a text.
 
 use super::{parse, scalar};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn other(text: &str) -> Option<Value> {
     Some(document.unwrap_or_default())
 }
 
-/// Generates pieces of YAML in any order. Many results are invalid, and the valid results are unusual.
+/// Generates pieces of YAML in any order. Many of the generated texts are invalid, and the valid texts are unusual.
 fn texts() -> impl Strategy<Value = String> {
     const PIECES: [&str; 56] = [
         "a", "b c", "- ", "- ", "\n", "\n", "\n", "\n  ", "\n  ", "\n    ", "\n- ", "\n  - ", ": ", ": ", ":", "k: ",
@@ -76,8 +76,9 @@ proptest! {
     #[test]
     fn both_parsers_read_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
-        // Exclude empty keys and indentation by tabs: the YAML reader refuses some that the general parser accepts.
-        // Also exclude document markers: the YAML reader recognizes them inside of texts.
+        // Exclude texts with empty keys or with tabs as indentation: the YAML reader refuses some texts that the
+        // general parser accepts. Also exclude texts with document markers: the YAML reader recognizes a marker even
+        // inside of a string.
         let odd = |line: &str| {
             line.starts_with("...") || line.starts_with("---") || line.trim_start_matches([' ', '-', '?']).starts_with(['\t', ':'])
         };

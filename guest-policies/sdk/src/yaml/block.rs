@@ -9,7 +9,8 @@ use serde_json::Value;
 /// The token before a value. The token decides which structure may follow.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
-    /// `- ` or `? `, or the start of the document. A list or an object may begin on the same line.
+    /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object
+    /// may begin on the same line.
     Entry,
     /// `---`. A list or an object may begin only on the next line.
     Marker,
@@ -51,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether the enclosing structure has no more content.
+    /// Returns whether the enclosing list or object ends here.
     fn is_over(&self, parent: isize, place: Place) -> bool {
         let cursor = &self.cursor;
         let outside = || {
@@ -61,8 +62,8 @@ impl<'a> Reader<'a> {
         cursor.peek() == 0 || cursor.marker() || (cursor.begins_line() && outside())
     }
 
-    /// Reads a value after its properties. `own` are properties of the value. `near` are properties on the value's
-    /// line. If the value is an object, `near` belongs to its first key.
+    /// Reads a value after its properties. `own` contains properties of the value. `near` contains properties on the
+    /// line of the value. If the value is an object, `near` belongs to its first key.
     fn content(
         &mut self,
         parent: isize,
@@ -165,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a key. Stops before its colon, if there is one.
+    /// Reads a key. Stops before the colon after the key, if there is a colon.
     fn key(&mut self, column: isize) -> Result<Atom, Problem> {
         if self.cursor.indicator(b'?') {
             self.cursor.skip(1);
@@ -182,7 +183,7 @@ impl<'a> Reader<'a> {
         if self.cursor.same_line(&start) && self.is_key() { Ok(key) } else { Err(NO_KEY) }
     }
 
-    /// Reads a value without structure by indentation.
+    /// Reads an alias, a text, or a list or object in brackets.
     pub(super) fn atom(&mut self, parent: isize, in_flow: bool) -> Result<Atom, Problem> {
         match self.cursor.peek() {
             b'*' => self.alias(),

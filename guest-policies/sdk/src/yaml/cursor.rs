@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Returns whether both positions are on one line.
+    /// Returns whether this position and `other` are on one line.
     pub(super) fn same_line(&self, other: &Self) -> bool {
         self.line == other.line
     }
@@ -53,7 +53,8 @@ impl<'a> Cursor<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Returns whether the indicator `byte` is here. An indicator is only valid before a gap.
+    /// Returns whether the cursor is at the indicator `byte`. An indicator is only valid before whitespace or the end
+    /// of the text.
     pub(super) fn indicator(&self, byte: u8) -> bool {
         self.peek() == byte && is_gap(self.ahead(1))
     }
@@ -76,7 +77,7 @@ impl<'a> Cursor<'a> {
         self.begins_line() && self.since(self.line).bytes().any(|byte| byte == b'\t')
     }
 
-    /// Returns whether `---` or `...` is here, at the start of a line.
+    /// Returns whether the cursor is at a `---` or `...` that begins a line.
     pub(super) fn marker(&self) -> bool {
         let first = self.peek();
         self.at == self.line

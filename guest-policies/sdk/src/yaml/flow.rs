@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         }
         let (properties, atom) = self.flow_node()?;
         self.cursor.space();
-        // A colon after a quote or a bracket needs no gap.
+        // After a quote or a bracket, a colon needs no whitespace behind it.
         let next = self.cursor.ahead(1);
         let is_pair = self.cursor.peek() == b':' && (!matches!(atom, Atom::Plain(_)) || is_gap(next) || is_flow(next));
         if !is_pair {

@@ -11,8 +11,8 @@
 //! - `node` reads anchors, tags and keys; `anchors` stores the anchored values;
 //! - `scalar` recognizes numbers and booleans.
 //!
-//! Only tags of the core schema (`!!`) have an effect. The reader ignores other tags, because JSON has nothing like
-//! them.
+//! Only tags of the core schema (`!!`) have an effect. The reader ignores all other tags, because JSON has no
+//! equivalent of tags.
 
 mod anchors;
 mod block;

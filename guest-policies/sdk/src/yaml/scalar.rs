@@ -57,7 +57,7 @@ fn number(text: &str) -> Option<Number> {
     let mut spelled = String::new();
     let significant = or_zero(before.get(zeros..).unwrap_or_default());
     let is_whole = dot.is_none() && exponent.is_empty();
-    // Only a fraction keeps the sign of a zero.
+    // Keep the sign of `-0.0`, but not the sign of `-0`.
     if text.starts_with('-') && !(is_whole && significant == "0") {
         spelled.push('-');
     }

@@ -69,7 +69,7 @@ impl Reader<'_> {
         let quote = open.peek();
         self.cursor.skip(1);
         let mut text = String::new();
-        // Whitespace from an escape stays when the reader trims a line.
+        // The reader trims the end of each line, but keeps whitespace that an escape produced.
         let mut kept = 0;
         loop {
             let cursor = &mut self.cursor;

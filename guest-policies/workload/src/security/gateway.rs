@@ -46,15 +46,15 @@ pub(super) fn policy(
         "settings.security.authorizer",
         "is not the address of a Service: write name.namespace.svc:port",
     );
-    let unset =
-        "is not set, so the Gateway cannot check the tokens of Agents: set it, for the cluster, to the output of ";
+    let unset = "is not set, so the Gateway cannot check the tokens of Agents: in the settings for the cluster, set it \
+                 to the output of ";
     let agents = &settings.agents;
     let issuer = format!("{unset}`kubectl get --raw /.well-known/openid-configuration`, field issuer");
     wrong.require(!agents.issuer.is_empty(), "settings.security.agents.issuer", &issuer);
     let keys = format!("{unset}`kubectl get --raw /openid/v1/jwks`");
     wrong.require(!agents.jwks.is_empty(), "settings.security.agents.jwks", &keys);
-    let audience_unset = "is not set, so the Gateway would accept every token of the cluster: set it, for the cluster, \
-                          to the audience of the tokens of Agents, for example kaos-gateway";
+    let audience_unset = "is not set, so the Gateway would accept every token of the cluster: in the settings for the \
+                          cluster, set it to the audience of the Agents' tokens, for example kaos-gateway";
     wrong.require(!audience.is_empty(), "settings.security.agents.audience", audience_unset);
     wrong.into_result()?;
     let target = object! {

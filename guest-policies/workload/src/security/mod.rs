@@ -7,7 +7,7 @@
 //! | the SecurityPolicy | `gateway` |
 //! | the NetworkPolicy | `network` |
 //!
-//! No workload is silently open: if an object that protects the workload is impossible, the policy refuses the
+//! No workload stays open without a message: if the operator cannot create one of these objects, the policy refuses the
 //! workload.
 
 mod address;
@@ -26,7 +26,7 @@ use kaos_policy_sdk::types::{Refusal, ResourceType, Subject};
 use kaos_policy_sdk::{SubjectExt, refusal};
 use serde_json::Value;
 
-/// The header with the resource that a route leads to.
+/// The header that names the resource to which a route leads.
 pub const TARGET_HEADER: &str = "x-kaos-target-resource";
 
 /// Returns the types of objects that protect a workload. A claim lists these types in `emits` and in `wishes`.
@@ -44,14 +44,15 @@ pub fn resource(workload: &Workload<'_>) -> String {
 pub struct Protection<'a> {
     /// The settings.
     pub settings: &'a SecuritySettings,
-    /// The audience of tokens of Agents.
+    /// The audience of the Agents' tokens.
     pub audience: &'a str,
     /// The connections that the pods may open, if the workload gets a NetworkPolicy.
     pub network: Option<Egress>,
 }
 
 impl Protection<'_> {
-    /// Builds the objects that protect a workload. Refuses the workload if one of these objects is impossible.
+    /// Builds the objects that protect a workload. Refuses the workload if the operator cannot create one of these
+    /// objects.
     pub(crate) fn manifests(
         &self,
         workload: &Workload<'_>,

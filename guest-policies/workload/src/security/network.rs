@@ -73,7 +73,7 @@ fn rules(egress: Egress, trusted: &[&str]) -> Vec<Value> {
     rules
 }
 
-/// Returns the peers of these namespaces.
+/// Returns the peers of a NetworkPolicy that match all pods of these namespaces.
 fn namespaces(names: &[&str]) -> Vec<Value> {
     let peer = |name: &&str| {
         let labels = object! { "kubernetes.io/metadata.name": *name };

@@ -1,4 +1,4 @@
-//! The settings about security, which are the same in all policies.
+//! The settings about security. All policies have the same settings about security.
 
 use alloc::string::String;
 use kaos_policy_sdk::Decode;
@@ -22,7 +22,7 @@ pub struct SecuritySettings {
     /// Address of another Service as decision point, with Envoy's gRPC interface: `name.namespace.svc:port`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_service", extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
     pub authorizer: String,
-    /// Whether requests without a valid token reach the decision point. Otherwise the Gateway refuses them.
+    /// Whether requests without a valid token reach the decision point. If false, the Gateway refuses these requests.
     pub jwt_optional: bool,
     /// The tokens of Agents, from the header `x-agent-authorization`.
     pub agents: AgentTokens,
@@ -68,7 +68,7 @@ pub struct UserTokens {
     /// Audience of the tokens. If empty, the Gateway does not check the audience.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
-    /// URL of the issuer's keys. If empty, the URL of a Keycloak realm.
+    /// URL of the issuer's keys. If empty, the Gateway uses the URL that Keycloak has for the keys of this issuer.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS_URI")))]
     pub jwks_uri: String,
 }
@@ -129,7 +129,7 @@ impl Default for NetworkSettings {
 }
 
 impl SecuritySettings {
-    /// Returns the settings without any protection.
+    /// Returns settings that protect no object.
     const fn off() -> Self {
         Self {
             target_header: false,
@@ -145,7 +145,7 @@ impl SecuritySettings {
         }
     }
 
-    /// Returns whether objects are protected.
+    /// Returns whether the settings turn protection on.
     pub const fn is_on(&self) -> bool {
         self.pdp || !self.authorizer.is_empty()
     }

@@ -20,7 +20,7 @@ static EDITION: [u8; 40] = *b"EDITION=1                               ";
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
 
-/// The number of loop rounds that use a large part of the fuel of a pass.
+/// A number of loop rounds that burns a large part of the fuel of a pass.
 const BURNT: u64 = 30_000_000;
 
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{

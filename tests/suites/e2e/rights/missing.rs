@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{EVERYWHERE, GATEWAY, HOME, end_routes, pairs, provide_volume, settings, team, words};
 use crate::support::{Release, SYSTEM, USER, at, until, until_active, until_ready};
 
-/// Returns the rules without one right.
+/// Returns the rules without the right to use `verb` on `resource`.
 fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     let mut rest = Vec::new();
     for rule in rules {
@@ -30,8 +30,8 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Returns whether the API server rejected a request for lack of this right. The API server checks such a right
-/// indirectly, as part of another request.
+/// Returns whether the API server rejected a request for lack of this right. The API server checks the right as part of
+/// another request, such as a patch of a child.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
@@ -41,7 +41,7 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
             // The operator also applies the ServiceAccount of an Agent before the Deployment.
             Some("agent") => request.resource == "serviceaccounts",
-            // The suffix is cut off: the whole resource is `authorizationpolicies`.
+            // This is `authorizationpolicies` without the last letter, which `strip_suffix` has removed.
             Some("authorizationpolicie") => request.resource == "configmaps" && request.name.starts_with("kaos-authz"),
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,

@@ -1,6 +1,6 @@
 //! The OpenAPI schemas of the kinds that the embedded cluster serves, as a real API server publishes them.
 //!
-//! The descriptions are those of Kubernetes (Apache-2.0).
+//! The descriptions in the schemas come from Kubernetes, which has the license Apache-2.0.
 
 use std::collections::BTreeMap;
 
@@ -106,8 +106,8 @@ fn references(node: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Removes zero values from `default`, because Go's generator adds such a value to each required field. Also unwraps
-/// lists of one schema.
+/// Removes zero values from `default`, because Go's generator adds such a value to each required field. Also replaces a
+/// list of a single schema with this schema.
 fn tidy(node: &Value) -> Value {
     match node {
         Value::Object(fields) => {
