@@ -73,7 +73,7 @@ pub fn wasm() -> Result<Vec<Arc<Policy>>> {
 /// The preset for the version of KAOS with which the cases were recorded.
 const RECORDED_WITH: &str = "kaos-0.1";
 
-/// Returns a renderer for each kind, with the environment of a case and the preset [`RECORDED_WITH`].
+/// Returns a renderer for each kind, with the environment of a case and the preset `RECORDED_WITH`.
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let mut layers = Preset::named(RECORDED_WITH)?.layers();
     layers.push(Layer::env(Origin::Environment, case.environment.clone()));

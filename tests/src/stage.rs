@@ -26,8 +26,7 @@ pub struct Stage {
     /// The objects with a plan that the stage has applied at least once. For these objects, plan gates have no effect
     /// any more.
     applied: BTreeSet<Key>,
-    /// The statuses of Deployments by name. A Deployment without an entry has the status [`started`], with a single new
-    /// pod.
+    /// The statuses of Deployments by name. A Deployment without an entry has the status that `started` returns.
     deployments: BTreeMap<String, Value>,
     /// The statuses that the host would write, including conditions. Policies do not see these statuses, because the
     /// recordings have no conditions.
