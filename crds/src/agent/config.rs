@@ -43,7 +43,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_config: Option<TaskConfig>,
     /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The other fields have no successor. The Agent still
-    /// gets their values.
+    /// gets the values of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agentic_loop: Option<AgenticLoop>,
     /// Deprecated: use container.env. For the variable MODEL_NAME, use model.

@@ -138,8 +138,8 @@ pub struct AgentNetwork {
         deserialize_with = "defaults::flag_or::<_, { defaults::EXPOSE }>"
     )]
     pub expose: bool,
-    /// The Agents in the same namespace that this Agent may delegate to. The operator adds such an Agent as soon as
-    /// that Agent exists and is exposed.
+    /// The Agents in the same namespace that this Agent may delegate to. The operator adds an Agent of this list as
+    /// soon as the Agent exists and is exposed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<String>,
 }

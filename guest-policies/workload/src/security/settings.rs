@@ -22,7 +22,7 @@ pub struct SecuritySettings {
     /// Address of another Service as decision point, with Envoy's gRPC interface: `name.namespace.svc:port`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_service", extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
     pub authorizer: String,
-    /// Whether requests without a valid token reach the decision point. Otherwise the Gateway refuses them.
+    /// Whether requests without a valid token reach the decision point. If false, the Gateway refuses these requests.
     pub jwt_optional: bool,
     /// The tokens of Agents, from the header `x-agent-authorization`.
     pub agents: AgentTokens,
@@ -47,13 +47,14 @@ pub struct SecuritySettings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AgentTokens {
-    /// Issuer: `issuer` of `kubectl get --raw /.well-known/openid-configuration`.
+    /// Issuer of the Agents' tokens: the field `issuer` in the output of `kubectl get --raw
+    /// /.well-known/openid-configuration`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER")))]
     pub issuer: String,
-    /// Keys of the issuer: `kubectl get --raw /openid/v1/jwks`.
+    /// Keys of the issuer: the output of `kubectl get --raw /openid/v1/jwks`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_jwks", extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS")))]
     pub jwks: String,
-    /// Audience of the tokens. If empty, the policy `agent` uses its setting `serviceAccount.audience`.
+    /// Audience of the Agents' tokens. If empty, the policy `agent` uses its setting `serviceAccount.audience`.
     pub audience: String,
 }
 
@@ -62,10 +63,10 @@ pub struct AgentTokens {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UserTokens {
-    /// Issuer. If empty, requests carry no tokens of users.
+    /// Issuer of the users' tokens. If empty, requests carry no tokens of users.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_ISSUER")))]
     pub issuer: String,
-    /// Audience of the tokens. If empty, the Gateway does not check the audience.
+    /// Audience of the users' tokens. If empty, the Gateway does not check the audience.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
     /// URL of the issuer's keys. If empty, the URL of a Keycloak realm.

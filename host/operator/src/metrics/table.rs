@@ -60,7 +60,7 @@ rows! {
     PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by result";
     PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for \
         the API server";
-    RETRIES: Counter "retries" ["group", "kind"] "Passes that were postponed and will be repeated";
+    RETRIES: Counter "retries" ["group", "kind"] "Passes that the operator postponed and will repeat";
     OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
     UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that the active policy does not serve: NoPolicy if no policy answers, PolicyFailed if the policy fails, FellBack if a fallback answers";
     AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass used a policy that has since been replaced";
@@ -111,7 +111,7 @@ impl MetricRow {
 pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",
-        "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` \
+        "The operator serves the metrics as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` \
          name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "Counters of a policy start at 0 when the policy begins to answer. Series of requests and of watch errors ",

@@ -23,7 +23,7 @@ pub(super) struct NamedPackage {
 /// Arguments that distinguish packages with the same name.
 #[derive(Debug, Args)]
 pub(super) struct Only {
-    /// Namespace of the ConfigMap; default: search the operator's namespace first, then the others
+    /// Namespace of the ConfigMap; default: the verb searches the operator's namespace first, then all other namespaces
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespaces of the package; chooses among several ConfigMaps of one policy

@@ -40,7 +40,7 @@ pub(super) struct Rollback {
     only: Only,
     #[command(flatten)]
     home: Home,
-    /// The revision to restore; default: the revision that served before the active one
+    /// The revision to restore; default: the revision that served before the active revision
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
     /// Condition to wait for
