@@ -69,7 +69,7 @@ pub struct UserTokens {
     /// Audience of the users' tokens. If empty, the Gateway does not check the audience.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
-    /// URL of the issuer's keys. If empty, the URL of a Keycloak realm.
+    /// URL of the issuer's keys. If empty, the policy assumes that the issuer is a Keycloak realm.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS_URI")))]
     pub jwks_uri: String,
 }

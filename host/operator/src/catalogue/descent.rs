@@ -14,10 +14,11 @@ use super::{Fallback, Kind, Without};
 /// The maximum number of revisions that the operator leaves out for one object. The limit does not count the revisions
 /// of [`Kind::missed`], which the operator cannot load.
 const FALLBACKS: usize = 4;
-/// The maximum number of answers in one pass while the operator searches for the revision to leave out.
+/// The maximum number of times that the operator asks for another answer in one pass, while it searches for the
+/// revision that causes the failure.
 const STEPS: usize = 12;
 
-/// The policies that answer for an object, and the active revisions that are left out.
+/// The policies that answer for an object, and the active revisions that the operator leaves out for this object.
 #[derive(Debug, Clone)]
 pub struct Descent {
     /// The policies that answer.

@@ -1,6 +1,6 @@
 //! The limits for the grants of packages to installed policies. The owner sets the limits with flags. The limits do not
 //! apply to policies that the process loaded at startup. This module does not check privileges that come from settings.
-//! The guard checks these privileges in each plan, because only the plan shows which child gets them.
+//! The guard checks these privileges in each plan, because only the plan shows which child gets the privileges.
 
 use std::{collections::BTreeSet, fmt};
 

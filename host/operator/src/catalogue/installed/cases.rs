@@ -130,7 +130,8 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
                 return Err(misfit);
             }
         } else if let Some(last) = case.given.last() {
-            // This error may be temporary. Try the other cases as well: they may show that the settings are wrong.
+            // This error may be temporary. Try the other cases as well: these cases may show that the settings are
+            // wrong.
             tried = Err(Misfit { error, cause: last.origin.clone() });
         }
     }
@@ -197,7 +198,7 @@ impl RevisionSet {
 }
 
 /// Returns the case that tries a revision with the policy `member` of a place. Returns `None` if the revision is
-/// neither this policy nor settings for it.
+/// neither this policy nor settings for this policy.
 fn case<'a>(
     name: &str,
     entry: &AdmittedRevision,

@@ -165,7 +165,8 @@ mod tests {
     use super::*;
     use crate::{locking::lock, processors::Compute};
 
-    /// A fake compiler. It records each start and end, and compiles `slow` until the caller no longer wants the result.
+    /// A fake compiler. This compiler records each start and end, and compiles `slow` until the caller no longer wants
+    /// the result.
     #[derive(Clone, Default)]
     struct Compiler(Arc<Mutex<Vec<String>>>);
 

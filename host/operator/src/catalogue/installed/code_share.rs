@@ -6,11 +6,11 @@
 
 use kaos_policy::units::bytes;
 
-/// Divides the container's memory: the quotient is the limit for the code of all tenants.
+/// The container's memory divided by this number is the limit for the code of all tenants.
 const SHARE: usize = 4;
 /// The assumed memory of a container without a known limit.
 const UNKNOWN: usize = 1 << 30;
-/// Divides the limit for all tenants: the quotient is the limit for one namespace.
+/// The limit for all tenants divided by this number is the limit for one namespace.
 const PART: usize = 2;
 
 /// The limits for the compiled code of policies that are installed in namespaces other than the operator's. The limits
@@ -26,9 +26,9 @@ pub struct CodeShare {
 /// The bytes of compiled code, without the code of the policy that is to be added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
-    /// The bytes of the namespace of this policy.
+    /// The bytes of compiled code in the namespace of the policy.
     pub(super) namespace: usize,
-    /// The bytes of all namespaces together.
+    /// The bytes of compiled code in all namespaces other than the operator's.
     pub(super) tenants: usize,
 }
 
@@ -37,8 +37,7 @@ pub(super) struct CodeSum {
 pub(super) enum TooMuchCode {
     /// The code of the namespace exceeds the limit.
     #[error(
-        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: delete \
-         one of them, or build with opt-level s and leave out unused code",
+        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: delete one of these policies, or build with opt-level s and leave out unused code",
         bytes(*.sum), bytes(*.limit)
     )]
     OfNamespace {

@@ -45,7 +45,7 @@ pub(super) struct Share {
     pub(super) server: TargetServer,
 }
 
-/// Gives a check its turns. Blocks its thread while it waits for a turn.
+/// Makes a check take turns with passes. Blocks the thread of the check until it is the check's turn.
 struct Waiting(Share, Handle);
 
 impl Turns for Waiting {

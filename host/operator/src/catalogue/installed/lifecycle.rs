@@ -97,12 +97,12 @@ pub(super) struct Lifecycle {
     /// value lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
     /// Revisions that are being compiled to serve again in place of a quarantined revision. The value is true if no
-    /// policy serves in this place until then.
+    /// policy serves in the place of the quarantined revision until the compilation ends.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
     /// these values with the current state to decide whether another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
-    /// The content of the operator's own ConfigMap in the last round, whether or not it fits.
+    /// The content of the operator's own ConfigMap in the last round, whether or not this content fits the policies.
     looked_under: Option<Layer>,
     /// The last reported reason why the operator's own ConfigMap is not used.
     misfit: Option<String>,

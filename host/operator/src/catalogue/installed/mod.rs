@@ -90,7 +90,7 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     let full = BACKOFF.full(failures);
-                    // Retry earlier if another step is due earlier: the failed step must not delay this step.
+                    // Retry earlier if another step is due earlier: the failed step must not delay the other step.
                     let wait = due.map_or(full, |due| due.clamp(BACKOFF.first, full));
                     tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
                     catalogue.waits_for(error.to_string());

@@ -1,8 +1,9 @@
 //! Reads and writes PolicyRevisions, the records of revisions. The operator records the state of a revision before it
 //! acts on this state.
 //!
-//! Only the operator writes the status, so it knows the content without reading the records again. The watch reports
-//! the changes of users: they annotate a revision to request another attempt, or delete it.
+//! Only the operator writes the status, so the operator knows the status without reading the records again. The watch
+//! reports the changes of users: users annotate a PolicyRevision to request another attempt, or delete the
+//! PolicyRevision.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -100,7 +101,7 @@ impl Records {
         }
     }
 
-    /// Waits for the next change.
+    /// Waits until the watch reports a change of a record.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -152,8 +153,8 @@ impl Records {
         self.book.remove(name);
     }
 
-    /// Creates a record again after a user deleted it. Returns whether the record exists now. Until then, the operator
-    /// uses its copy of the record.
+    /// Creates a record again after a user deleted it. Returns whether the record exists now. While the record does not
+    /// exist, the operator uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
         // The deletion also removed the user's annotations. So a user may use an old value of the annotation for a new
@@ -232,7 +233,8 @@ impl Records {
                 self.owed.remove(name);
                 Ok(true)
             }
-            // The watch will report the deletion. Then the operator creates the record again if it is still needed.
+            // The watch will report the deletion, and the operator then creates the record again if the record is still
+            // needed.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
                 self.owed.remove(name);

@@ -52,7 +52,7 @@ pub(crate) enum Content {
     /// failed attempts.
     Unloaded(String, Vec<ResourceType>, u32),
     /// A lost revision: it is admitted and cannot be loaded any more. The predecessor replaces the lost revision. The
-    /// record provides these fields.
+    /// fields of this variant come from the PolicyRevision.
     Lost {
         /// The name of the policy. For settings, the policy to which the settings apply.
         policy: String,
@@ -126,7 +126,7 @@ impl AdmittedRevision {
 }
 
 impl RevisionSet {
-    /// Restores the previous entry of this name. Removes the entry if there was none.
+    /// Restores the previous entry of this name. Removes the current entry if there was no previous entry.
     pub(super) fn put_back(&mut self, name: &str, before: Option<AdmittedRevision>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
@@ -141,9 +141,9 @@ impl RevisionSet {
     }
 
     /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
-    /// does not fit together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
-    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor fits together with all
-    /// other revisions.
+    /// cannot serve together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
+    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor can serve together with
+    /// all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -152,7 +152,8 @@ impl RevisionSet {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // Lost revisions whose predecessors do not fit, so that no predecessor replaces them.
+        // Lost revisions that no predecessor replaces, because the predecessors cannot serve together with the other
+        // revisions.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);

@@ -1,7 +1,7 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
 //! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
-//! Then the API server reports that the list is incomplete, and the operator asks about each right separately. The
+//! Such an API server reports that the list is incomplete, and the operator asks about each right separately. The
 //! webhook may also deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,8 +148,8 @@ impl WantedRights {
         Ok(refused)
     }
 
-    /// Returns whether the operator may use a verb on a resource of the rule. Looks into the `given` rules; if they are
-    /// `None`, asks the API server about this right separately.
+    /// Returns whether the operator may use a verb on a resource of the rule. Looks into the `given` rules. If `given`
+    /// is `None`, asks the API server about this right separately.
     async fn allows(
         &self,
         client: &Client,

@@ -106,7 +106,7 @@ impl SettingsTrials {
         Some(time)
     }
 
-    /// Returns the result of the trial of exactly these cases; `None` if the revision was not tried with them.
+    /// Returns the result of the trial of exactly these cases; `None` if the revision was not tried with these cases.
     pub(super) fn result(&self, revision: &str, cases: &[Case]) -> Option<&Tried> {
         self.trials.get(revision)?.iter().find(|trial| trial.cases == cases)?.tried.as_ref()
     }

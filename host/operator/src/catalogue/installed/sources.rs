@@ -176,12 +176,12 @@ impl Sources {
         is_listed(&self.own) && self.others.as_ref().is_none_or(is_listed) && is_listed(&self.config)
     }
 
-    /// Waits for the next change.
+    /// Waits until the watch reports a change of a record.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Returns the delay after which to read again even if nothing changes.
+    /// Returns the delay after which the operator reads packages again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         self.reader.again()
     }

@@ -44,7 +44,7 @@ impl Lifecycle {
                 let state = match no_package {
                     NoPackage::OneTooMany => {
                         let message = format!(
-                            "namespace {} has {MOST} older policies, which is the maximum: delete one",
+                            "namespace {} has {MOST} older policies, which is the maximum: delete one of these policies",
                             found.source.namespace
                         );
                         Transition::new(RevisionState::Pending, "TooManyPolicies", message)
@@ -125,7 +125,8 @@ impl Lifecycle {
         Ok(again)
     }
 
-    /// Returns whether the check of a package has finished. Otherwise starts the check when it is the package's turn.
+    /// Returns whether the check of a package has finished. If the check has not started, starts the check when it is
+    /// the package's turn.
     async fn is_checked(
         &mut self,
         name: &str,
@@ -207,8 +208,8 @@ impl Lifecycle {
         Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
-    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the API server
-    /// has answered.
+    /// Returns the rights for the policy that the operator lacks. Starts to ask the API server, and returns `None`
+    /// until the API server has answered.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);

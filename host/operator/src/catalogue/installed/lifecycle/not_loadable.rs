@@ -1,6 +1,6 @@
-//! Loads policies of tenants that were admitted before this process started. The operator loads them in the background,
-//! because each may take some time. Until such a policy is loaded, the operator neither changes the objects of its
-//! place nor writes their status.
+//! Loads policies of tenants that were admitted before this process started. The operator loads these policies in the
+//! background, because each policy may take some time. Until such a policy is loaded, the operator neither changes the
+//! objects of its place nor writes their status.
 //!
 //! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
 //! because memory was short, or the compile child got no processor.
@@ -47,8 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until
-    /// then, no other policy answers in the place.
+    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until the
+    /// compilation ends, no other policy answers in the place.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -83,9 +83,9 @@ impl Lifecycle {
     }
 
     /// Returns whether a new package must wait for policies that served before this process started and are being
-    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. The package
-    /// also waits for the policies of other namespaces that had fewer turns. A package that replaces no policy also
-    /// waits for namespaces with equally many turns.
+    /// loaded. The package waits for the policies of its own namespace, unless the package replaces one of these
+    /// policies. The package also waits for the policies of other namespaces that had fewer turns. A package that
+    /// replaces no policy also waits for namespaces with equally many turns.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -117,9 +117,9 @@ impl Lifecycle {
         places
     }
 
-    /// Keeps the place of a tenant's policy without a policy until the tenant's policy can be loaded. Other places do
-    /// not wait. If the revision also applies to other namespaces, returns the error, so that the operator waits for
-    /// the revision.
+    /// Lets no policy answer in the place of a tenant's policy until the operator can load the tenant's policy. Other
+    /// places do not wait. If the revision also applies to other namespaces, returns the error, so that the operator
+    /// waits for the revision.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -137,7 +137,7 @@ impl Lifecycle {
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
             let message =
-                format!("no policy answers for its objects until the operator loads this revision: {}", error.message);
+                format!("no policy answers for the objects of this revision until the operator loads it: {}", error.message);
             self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
@@ -264,7 +264,7 @@ impl Lifecycle {
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // A revision that waits behind an older package has no place.
+    // A revision that waits because an older package has its place answers nowhere.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
     AdmittedRevision {

@@ -19,7 +19,7 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
 }
 
-/// The state from which the actions are planned.
+/// The state from which this module plans the actions.
 pub(super) struct Observed<'a> {
     pub(super) facts: Facts<'a>,
     /// The packages, the oldest first.
@@ -52,7 +52,8 @@ pub(super) enum Action {
     Quarantine { name: String, why: String },
     /// Quarantines a revision whose bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
-    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in its place until then.
+    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in the revision's place
+    /// until the compilation ends.
     Compile { name: String, is_vacant: bool },
     /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },

@@ -1,5 +1,5 @@
-//! Handles renamed ConfigMaps. A rename deletes the ConfigMap with the old name and creates one with the new name. The
-//! revision of the old ConfigMap becomes the predecessor of the revision of the new ConfigMap.
+//! Handles renamed ConfigMaps. A rename deletes the ConfigMap with the old name and creates a ConfigMap with the new
+//! name. The revision of the old ConfigMap becomes the predecessor of the revision of the new ConfigMap.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,12 +10,12 @@ use kaos_crds::{PolicySource, RevisionState};
 use super::{Found, Lifecycle, StepError, facts::Facts, plan::Action};
 use crate::catalogue::installed::{records::Revision, sources::MOST};
 
-/// The number of revisions of each line that the operator keeps.
+/// The number of revisions of each [`Line`] that the operator keeps.
 const KEPT: usize = 3;
-/// The number of quarantined revisions of each line that the operator keeps in addition.
+/// The number of quarantined revisions of each [`Line`] that the operator keeps in addition.
 const QUARANTINED_KEPT: usize = 16;
 
-/// A line: revisions that follow one another.
+/// A line: revisions of which each replaced the previous revision.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Line<'a> {
     /// Revisions of one ConfigMap.
@@ -44,8 +44,8 @@ impl Lifecycle {
             }
             let ledger = self.tools.catalogue.ledger();
             let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
-            // A process that just started has no counts yet. Until then, keep the counts of the previous process, which
-            // are more accurate.
+            // A process that just started has no counts yet. Until the new process has counts, keep the counts of the
+            // previous process, which are more accurate.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
             }
@@ -158,7 +158,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Sort needed revisions before all others, so that the limit of the line covers them first.
+            // Sort needed revisions before all others, so that the operator keeps them first.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -168,7 +168,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions above the limit of a line, which is `kept`. The limit for awaited revisions is at least
+/// Returns the revisions of a line beyond the newest `kept` revisions. The limit for awaited revisions is at least
 /// [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,

@@ -1,4 +1,5 @@
-//! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
+//! Records the time at which a revision began to claim its place. If two revisions claim the same place, the first
+//! claimant serves.
 //!
 //! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
 //! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits for the policy that
@@ -35,10 +36,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Starts the claim of a revision that is admitted now. The claim begins now, unless `earlier` is given: the time
-    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If the earlier
-    /// time would take a place from a serving revision, the claim begins now. `serving` contains the new revision, but
-    /// not the replaced revision. `waiting` are revisions that already wait for a place.
+    /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
+    /// revision began, if there is one. The new claim begins at `earlier`. The new claim begins now if `earlier` is
+    /// `None`, or if `earlier` would take a place from a serving revision. `serving` contains the new revision, but not
+    /// the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,

@@ -3,7 +3,7 @@
 //! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, the watch stores only
 //! metadata, and the reader reads a package after its metadata changed. In each round, the reader reads only one
 //! package of each such namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory
-//! or delay others for long.
+//! or delay other tenants for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,7 +92,7 @@ impl Reader {
         self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
     }
 
-    /// Returns the delay after which to read again even if nothing changes.
+    /// Returns the delay after which the operator reads packages again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         if self.is_behind {
             return Some(Duration::ZERO);
@@ -119,8 +119,8 @@ impl Reader {
     }
 
     /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and one changed
-    /// package of every other namespace. If a namespace has several changed packages, the one with the oldest read is
-    /// next.
+    /// package of every other namespace. If a namespace has several changed packages, the package with the oldest read
+    /// is next.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
