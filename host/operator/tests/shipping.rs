@@ -82,7 +82,7 @@ async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     for told in
-        ["agent-1 is Quarantined: it failed (the operator refused or quarantined it before", "kaos.tools/retry=1"]
+        ["agent-1 is Quarantined: it failed (the operator refused or quarantined this package before", "kaos.tools/retry=1"]
     {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }

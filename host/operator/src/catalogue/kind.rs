@@ -52,7 +52,7 @@ pub struct Tuning {
     pub predecessor: Option<Arc<Tuning>>,
 }
 
-/// The policies that answer for an object if a revision is left out.
+/// The policies that answer for an object if the operator leaves out a revision.
 #[derive(Debug, Clone)]
 pub struct Fallback {
     /// The remaining policies.

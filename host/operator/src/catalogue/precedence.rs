@@ -79,7 +79,8 @@ impl Reach {
         }
     }
 
-    /// Returns whether the scope contains the namespace `place`. `None` means the namespaces without their own entry.
+    /// Returns whether the scope contains the namespace `place`. If `place` is `None`, returns whether the scope
+    /// contains the namespaces that [`Answers`] does not list by name.
     pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,

@@ -46,7 +46,7 @@ pub struct Snapshot {
 /// The policies that answer for one kind, by place.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// The policies for namespaces without their own entry.
+    /// The policies for namespaces that `namespaces` does not list.
     pub(super) cluster: Option<Arc<Kind>>,
     /// The policies for single namespaces. `None` means that no policy answers in the namespace now, although policies
     /// have this place.
@@ -126,8 +126,9 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether the policy for an object is still being loaded. During this time, the operator does nothing for
-    /// the object and reports nothing. If objects must pin the policy, other objects do not wait for the policy.
+    /// Returns whether the policy for an object is still being loaded. Until the policy is loaded, the operator does
+    /// nothing for the object and reports nothing. If objects must pin the policy, other objects do not wait for the
+    /// policy.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
@@ -180,7 +181,7 @@ impl Answers {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
-    /// Returns the policies for namespaces without their own entry.
+    /// Returns the policies for namespaces that `namespaces` does not list.
     pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
         self.cluster.as_ref()
     }

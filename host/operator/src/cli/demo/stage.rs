@@ -73,7 +73,7 @@ impl Stage {
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let server = cluster.listen(address).await.with_context(|| {
-            format!("cannot listen on {address}: name another port with --port, or 0 for a free one")
+            format!("cannot listen on {address}: name another port with --port, or 0 for a free port")
         })?;
         let folder = Folder::new()?;
         write_private(&folder.kubeconfig(), &server.kubeconfig("admin")).context("cannot write a kubeconfig")?;
@@ -96,7 +96,8 @@ impl Stage {
         &self.namespaces
     }
 
-    /// Installs CRDs and waits until the cluster serves them. From then on, the table shows the objects of their kinds.
+    /// Installs CRDs and waits until the cluster serves them. After this call, the table also shows the objects of the
+    /// new kinds.
     pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for definition in definitions {

@@ -1,4 +1,5 @@
-//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this.
+//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this
+//! simulation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -47,8 +48,8 @@ pub(in crate::cli) struct Shipped {
     pub(super) written_in: Option<Origin>,
     /// The age of the package.
     pub(super) age: Age,
-    /// When the revision became active. If two revisions may be the cause of a failure, the operator blames the newer
-    /// revision.
+    /// The time at which the revision became active. If two revisions may be the cause of a failure, the operator
+    /// blames the newer revision.
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before.
     pub(super) predecessor: Option<String>,
@@ -168,12 +169,12 @@ impl PolicySet {
         Self { shared, ..self.clone() }
     }
 
-    /// Returns why the policies and settings do not fit together; `None` if they fit.
+    /// Returns why the policies and settings cannot serve together; `None` if they fit.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    /// Returns why the policies and settings do not fit together, as a message about one package of this set.
+    /// Returns why the policies and settings cannot serve together, as a message about one package of this set.
     pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
         let unfit = self.arranged().err()?;
         let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;
@@ -196,7 +197,7 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // The operator makes the same call when it activates a package. If a tenant's policy does not fit together with
+        // The operator makes the same call when it activates a package. If a tenant's policy cannot serve together with
         // the other policies, the tenant's policy does not serve.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
@@ -256,7 +257,7 @@ impl Shipped {
     }
 }
 
-/// Answers like `usual`, but uses another renderer for one object.
+/// Answers with the renderers of `usual`, except for one object, for which it uses `renderer`.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

@@ -117,7 +117,7 @@ pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
 }
 
 impl PolicySet {
-    /// Returns a copy with one more package. Fails if the policies would not fit together, or if settings do not fit
+    /// Returns a copy with one more package. Fails if the policies could not serve together, or if settings do not fit
     /// their policy.
     fn let_in(&self, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         self.has_policy_for(&new)?;

@@ -232,7 +232,7 @@ impl Values {
     }
 }
 
-/// Returns whether a variable concerns protection. The variables for the Agents' own tokens do not.
+/// Returns whether a variable concerns protection. Returns false for the variables of the Agents' own tokens.
 fn is_about_security(variable: &str) -> bool {
     const TOKENS: [&str; 3] = ["_AUDIENCE", "_EXPIRATION_SECONDS", "_TOKEN_PATH"];
     let account = variable.strip_prefix("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT");

@@ -1,4 +1,4 @@
-//! `policy plan`: prints what a policy, settings for one, or another preset would change.
+//! `policy plan`: prints the changes that a policy, settings for a policy, or another preset would make.
 
 mod change;
 mod json;
