@@ -2,7 +2,7 @@
 //!
 //! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
 //! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
-//! fields. It keeps all other finalizers.
+//! fields. The verb keeps all other finalizers.
 //!
 //! The verb releases no objects in namespaces where the user may not read objects. For example, the Roles of the
 //! operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports such
@@ -186,7 +186,7 @@ impl TypeInPlace<'_> {
         }
     }
 
-    /// Removes the finalizers from one object. Returns `None` if the object has none of them.
+    /// Removes the finalizers from one object. Returns `None` if the object has none of these finalizers.
     async fn release_one(&self, mut object: PartialObjectMeta<DynamicObject>) -> Option<Event> {
         let of = self.of.clone();
         let namespace = object.namespace().unwrap_or_default();

@@ -19,8 +19,8 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
 /// The API server for which input is checked.
 #[derive(Clone)]
 pub(crate) enum TargetServer {
-    /// A running server. The program asks for its version each time, because an administrator may upgrade the server
-    /// while this program runs.
+    /// A running server. The program asks the server for its version each time, because an administrator may upgrade
+    /// the server while this program runs.
     Running(Client),
     /// A server whose version is known.
     #[cfg(test)]

@@ -88,7 +88,12 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
     // No operator runs and notices the removal, so the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
-    assert!(ran.code == 1 && ran.stderr.contains("Until the operator notices the removal, the records stay"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("Until the operator notices the removal, the records stay"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
     assert!(stage.cluster.object("kaos.tools", "policyrevisions", HOME, "agent-1").is_some());
 }
 

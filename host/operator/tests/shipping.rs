@@ -81,9 +81,10 @@ async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    for told in
-        ["agent-1 is Quarantined: it failed (the operator refused or quarantined this package before", "kaos.tools/retry=1"]
-    {
+    for told in [
+        "agent-1 is Quarantined: it failed (the operator refused or quarantined this package before",
+        "kaos.tools/retry=1",
+    ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
 }

@@ -58,7 +58,7 @@ pub(crate) async fn measure() -> Result<Part> {
     });
     let text = format!(
         "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: \
-         {whole:.0} ms, of which listing them takes {listing:.0} ms (aim: 2000 ms and the listing).\n"
+         {whole:.0} ms, of which the list of the Agents takes {listing:.0} ms (aim: 2000 ms and the listing).\n"
     );
     Ok(Part { text, missed })
 }

@@ -28,7 +28,11 @@ impl Offer {
             let together = self.reach.places().all(|place| older.reach.holds(Some(place)))
                 || older.reach.places().all(|place| self.reach.holds(Some(place)));
             return (self.name() == older.name() && (together || self.reach.meets(&older.reach))).then(|| {
-                format!("{} is an overlay with the same name for {}: choose another name for the overlay", shown(), self.of)
+                format!(
+                    "{} is an overlay with the same name for {}: choose another name for the overlay",
+                    shown(),
+                    self.of
+                )
             });
         }
         self.reach.meets(&older.reach).then(|| {

@@ -128,8 +128,8 @@ impl<'a> World<'a> {
     }
 
     /// Remembers the result for an object. If objects need each other in a circle, no object can get its status first.
-    /// In this case, other objects see the status of a preliminary result, as in a cluster. A preliminary result is not
-    /// final: the object is rendered again when the caller requests it.
+    /// For objects in a circle, other objects see the status of a preliminary result, as in a cluster. A preliminary
+    /// result is not final: the module renders the object again when the caller requests the result.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];

@@ -126,7 +126,8 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. Then running passes may finish within the grace period of the options.
+    /// Reconciles until `stop` is cancelled. After the cancellation, running passes may finish within the grace period
+    /// of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing } = self;
         let mut revisions = context.runner.catalogue.revisions();

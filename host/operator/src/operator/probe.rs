@@ -72,7 +72,7 @@ impl Probe {
         Ok(answer)
     }
 
-    /// Returns the number of objects that wait for a pass, and how long the first of them has waited.
+    /// Returns the number of objects that wait for a pass, and how long the first of these objects has waited.
     pub fn queue(&self) -> (usize, Duration) {
         (self.queue.depth(), self.queue.oldest_age())
     }

@@ -119,7 +119,7 @@ fn is_void(value: &Value) -> bool {
     }
 }
 
-/// Compresses bytes. The same bytes always have the same result, because the header has no time and no file name.
+/// Compresses bytes. The result depends only on the bytes, because the header has no time and no file name.
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -51,7 +51,7 @@ pub enum PresetError {
     #[error("the preset {0} has no section for a policy: write the settings of each policy below its name")]
     NoSections(String),
     /// The ConfigMap has no preset, or several presets.
-    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave one")]
+    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave only one of these keys")]
     Keys(usize),
 }
 

@@ -1,4 +1,5 @@
-//! Records in the catalogue's ledger which revisions answer for an object, and which revisions are left out for it.
+//! Records in the catalogue's ledger which revisions answer for an object, and which revisions the operator leaves out
+//! for the object.
 
 use kaos_policy::contract::Outcome;
 

@@ -78,8 +78,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // If the policy fails on the live children, it will fail on them again, so this failure is lasting. If the
-            // policy failed before it made a plan, the condition `Applied` shows the reason.
+            // If the policy fails on the live children, the policy will fail on these children again, so this failure
+            // is lasting. If the policy failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };

@@ -85,7 +85,8 @@ pub(super) struct Demo {
 
 fn after_help() -> String {
     let codes = "Exit codes with --once: 0 all objects are ready; 1 an object is not ready; 2 the demo cannot run.";
-    let lacks = "Pods in the demo's cluster run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
+    let lacks =
+        "Pods in the demo's cluster run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
     format!("{codes} Kinds: {}. {lacks}", served::served())
 }
 

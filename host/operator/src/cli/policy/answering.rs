@@ -169,7 +169,7 @@ impl PolicySet {
         Self { shared, ..self.clone() }
     }
 
-    /// Returns why the policies and settings cannot serve together; `None` if they fit.
+    /// Returns why the policies and settings cannot serve together; `None` if they can.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
     }

@@ -309,5 +309,9 @@ async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration)
 
 fn unnoticed(home: &str, with_history: bool) -> String {
     let what = format!("no operator in namespace {home} has noticed the removal yet: is an operator running there?");
-    if with_history { format!("{what} Until the operator notices the removal, the records stay: run this again") } else { what }
+    if with_history {
+        format!("{what} Until the operator notices the removal, the records stay: run this again")
+    } else {
+        what
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type has an error. A policy that does not see the child may leave it out of the
-//! plan for this reason alone, and the operator cannot restore deleted data.
+//! A child stays while the watch on its type has an error. A policy may leave a child out of the plan only because the
+//! policy does not see the child, and the operator cannot restore deleted data.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -90,7 +90,8 @@ pub(crate) async fn retire(
     Ok(wrote)
 }
 
-/// Adds a finalizer to an object, unless the object already has it. Returns whether it wrote the object.
+/// Adds a finalizer to an object, unless the object already has this finalizer. Returns whether the call wrote the
+/// object.
 pub(crate) async fn hold(
     access: &Access,
     served: &Served,

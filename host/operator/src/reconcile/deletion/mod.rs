@@ -69,8 +69,8 @@ pub(crate) async fn end_unserved(
     match left_on(access, &served, object, &Finalizers::default(), memory).await {
         Ok(left) if left.is_empty() => return ends(Next::Never),
         Ok(_) => {}
-        // Without the right to read the object, the operator does not know whether it added a finalizer itself. New
-        // rights cause new passes.
+        // Without the right to read the object, the operator does not know whether the operator itself added a
+        // finalizer. New rights cause new passes.
         Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
         Err(error) => return Err(error),
     }
@@ -189,8 +189,8 @@ fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
     rules.cleanup.saturating_sub(passed)
 }
 
-/// Returns whether the object is deleted with orphaned children. Then the garbage collector removes the owner reference
-/// to the object from each child.
+/// Returns whether the object is deleted with orphaned children. After such a deletion, the garbage collector removes
+/// the owner reference to the object from each child.
 fn is_orphaning(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))

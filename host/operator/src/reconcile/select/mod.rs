@@ -48,7 +48,7 @@ pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> 
     answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
 }
 
-/// Asks the selected policies. If a policy fails on the object, or refuses it and asks for a fallback, asks the
+/// Asks the selected policies. If a policy fails on the object, or refuses the object and asks for a fallback, asks the
 /// predecessors.
 pub(crate) async fn ask(
     runner: &PolicyRunner,

@@ -136,8 +136,10 @@ impl Lifecycle {
         self.revisions.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
-            let message =
-                format!("no policy answers for the objects of this revision until the operator loads it: {}", error.message);
+            let message = format!(
+                "no policy answers for the objects of this revision until the operator loads it: {}",
+                error.message
+            );
             self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())

@@ -87,7 +87,8 @@ impl Lifecycle {
         if !is_misfit || !self.awaits_policy(package, settings, found) {
             return not_admitted;
         }
-        let message = format!("{message}; the operator checks another version of the policy, which these settings may fit");
+        let message =
+            format!("{message}; the operator checks another version of the policy, which these settings may fit");
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 

@@ -53,7 +53,9 @@ impl Lifecycle {
     pub(super) fn waits_for_policy(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
-        let message = format!("the settings apply to policy {unloaded} of this namespace, and the operator has not loaded this policy yet");
+        let message = format!(
+            "the settings apply to policy {unloaded} of this namespace, and the operator has not loaded this policy yet"
+        );
         Some(NotAdmitted::pending(NOT_LOADED, message))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The server fills in defaults, rewrites amounts and drops empty values, so plain equality would report false drift.
 //! Additional live fields belong to other clients and are not drift. If this module does not know the stored form of a
-//! type, the comparison reports a difference. Then a dry run decides whether the difference is drift (`super::repair`).
+//! type, the comparison reports a difference. A dry run then decides whether the difference is drift (`super::repair`).
 
 mod lists;
 
