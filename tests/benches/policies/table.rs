@@ -92,7 +92,8 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
     }
     Ok(format!(
         "{head}\n{rule}\n{}\n\n`render` of 1,000 Agents from one file, in a process of its own that finds the policies \
-         in the cache: {whole:.0} ms; the passes alone {passes:.0} ms: {:.2} times as long (aim: 3). A process that compiles the policies first takes {compiling:.0} ms. {} processors.\n",
+         in the cache: {whole:.0} ms; the passes alone {passes:.0} ms: {:.2} times as long (aim: 3). A process that \
+         compiles the policies first takes {compiling:.0} ms. {} processors.\n",
         rows.join("\n"),
         whole / passes,
         std::thread::available_parallelism()?,

@@ -29,7 +29,7 @@ impl Offer {
                 || older.reach.places().all(|place| self.reach.holds(Some(place)));
             return (self.name() == older.name() && (together || self.reach.meets(&older.reach))).then(|| {
                 format!(
-                    "{} is an overlay with the same name for {}: choose another name for the overlay",
+                    "{} has the same name, and is for the same kind {}: choose another name for the overlay",
                     shown(),
                     self.of
                 )

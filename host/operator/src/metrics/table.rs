@@ -111,7 +111,8 @@ impl MetricRow {
 pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",
-        "The operator serves the metrics as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` \
+        "The operator serves the metrics as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless \
+         set). `group` and `kind` \
          name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "Counters of a policy start at 0 when the policy begins to answer. A series of requests or of watch errors ",

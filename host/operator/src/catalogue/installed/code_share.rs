@@ -37,7 +37,8 @@ pub(super) struct CodeSum {
 pub(super) enum TooMuchCode {
     /// The code of the namespace exceeds the limit.
     #[error(
-        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: delete one of these policies, or build with opt-level s and leave out unused code",
+        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: \
+         delete one of these policies, or build with opt-level s and leave out unused code",
         bytes(*.sum), bytes(*.limit)
     )]
     OfNamespace {

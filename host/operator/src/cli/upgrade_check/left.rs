@@ -59,7 +59,8 @@ fn about(
                 Sort::Lost,
                 &about,
                 format!(
-                    "has the finalizer {finalizer}: when a user deletes the object, this operator removes the finalizer, and the object's client stays at the identity provider"
+                    "has the finalizer {finalizer}: when a user deletes the object, this operator removes the \
+                     finalizer, and the object's client stays at the identity provider"
                 ),
                 "let KAOS's operator delete the client before the upgrade, or delete it at the provider",
             );

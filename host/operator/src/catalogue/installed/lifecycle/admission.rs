@@ -44,7 +44,8 @@ impl Lifecycle {
                 let state = match no_package {
                     NoPackage::OneTooMany => {
                         let message = format!(
-                            "namespace {} has {MOST} older policies, which is the maximum: delete one of these policies",
+                            "namespace {} has {MOST} older policies, which is the maximum: delete one of these \
+                             policies",
                             found.source.namespace
                         );
                         Transition::new(RevisionState::Pending, "TooManyPolicies", message)
