@@ -139,8 +139,8 @@ impl Kind {
         Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
-    /// Adds the weaker policies of the place. Such a policy replaces the lowest member if this member fails on an
-    /// object and has no predecessor.
+    /// Adds the weaker policies of the place. If the lowest member fails on an object and has no predecessor, a weaker
+    /// policy replaces this member.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
     }
@@ -256,7 +256,7 @@ impl Kind {
     /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
     /// `policy.yaml` of the refusing revision asks for a fallback. A refusal that waits for other objects has no
     /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
-    /// limit: this wait never ends. Such a refusal does not count against the revision.
+    /// limit: this wait never ends. A refusal because of a too large need does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {

@@ -1,4 +1,4 @@
-//! Tries settings for the whole cluster on the samples of policies. Such trials are needed because Kubernetes may
+//! Tries settings for the whole cluster on the samples of policies. The operator needs trials, because Kubernetes may
 //! refuse a value that the schema accepts.
 
 use std::{

@@ -112,13 +112,13 @@ pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",
         "The operator serves the metrics as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless \
-         set). `group` and `kind` \
-         name a ",
+         set). `group` and `kind` name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "Counters of a policy start at 0 when the policy begins to answer. A series of requests or of watch errors ",
         "begins with its first event, so `increase` does not count this event.\n\n",
-        "A series of a policy version exists while the version may answer, also as a fallback. After that, the series ",
-        "stays until the next change of policies. The series of a version that returns start at 0.\n\n",
+        "A series of a policy version exists while the version may answer, also as a fallback. When the version can ",
+        "no longer answer, the series stays until the next change of policies. The series of a version that returns ",
+        "start at 0.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

@@ -48,8 +48,8 @@ pub(crate) struct Bound {
 pub(crate) struct At<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) bound: &'a Bound,
-    /// The snapshot before a change; `None` without a change. This snapshot still answers for an object whose pin names
-    /// a policy that does not exist any more.
+    /// The snapshot before a change; `None` without a change. The snapshot before the change still answers for an
+    /// object whose pin names a policy that does not exist any more.
     pub(crate) before: Option<&'a Snapshot>,
 }
 

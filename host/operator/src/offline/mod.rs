@@ -3,9 +3,9 @@
 //! The files represent the cluster. This module renders the objects that a policy claims. If such an object has no
 //! status, other objects see the status that the operator would first write.
 //!
-//! This status is the result of rendering the object. So the module renders each object when its status is first
-//! needed, and remembers the result. A look-up during a pass never renders. Instead, the look-up records the objects
-//! whose status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
+//! To get a missing status, the module must render the object. So the module renders each object when its status is first
+//! needed, and remembers the result. A look-up during a pass never renders. The look-up only records the objects whose
+//! status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
 //! sandbox is open at a time, even for a long chain of needs.
 
 mod answering;

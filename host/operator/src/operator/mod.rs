@@ -113,8 +113,8 @@ impl Operator {
         Self { context, queue, options, installing: None }
     }
 
-    /// Makes the operator take policies from ConfigMaps while it runs. These policies replace the content of the
-    /// catalogue.
+    /// Makes the operator take policies from ConfigMaps while it runs. The policies from ConfigMaps replace the content
+    /// of the catalogue.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
         self.installing = Some(installing);

@@ -1,8 +1,8 @@
 //! Writes a policy into ConfigMaps.
 //!
 //! The same policy always results in the same bytes. The name of a chunk depends on its content, and a chunk never
-//! changes. An update creates new chunks in addition to the old chunks. Then one write of the index switches to the new
-//! chunks.
+//! changes. An update creates new chunks in addition to the old chunks. When the new chunks exist, one write of the
+//! index replaces the list of chunks.
 
 use std::{collections::BTreeMap, io::Write};
 

@@ -1,5 +1,5 @@
-//! Runs background jobs, one for each revision. Meanwhile, the lifecycle continues with other revisions. A job ends
-//! early when its package is deleted.
+//! Runs background jobs, one for each revision. While a job runs, the lifecycle continues with other revisions. A job
+//! ends early when its package is deleted.
 
 use std::{collections::BTreeMap, sync::Arc};
 

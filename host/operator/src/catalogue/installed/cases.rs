@@ -1,6 +1,6 @@
 //! Builds the cases in which the operator tries a revision before the revision serves. A case is a policy with the
-//! settings that the policy would have in a place. Such trials are needed because Kubernetes may refuse a value that
-//! the schema accepts. The operator and the command line use the same cases.
+//! settings that the policy would have in a place. The operator needs trials, because Kubernetes may refuse a value
+//! that the schema accepts. The operator and the command line use the same cases.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Turns a package into a policy. This work runs outside the threads of passes, and takes turns with the passes on the
-//! processors.
+//! Turns a package into a policy. The checks of the gate run outside the threads of passes, and take turns with the
+//! passes on the processors.
 
 use std::sync::Arc;
 

@@ -162,7 +162,8 @@ impl RevisionSet {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            // The youngest revision gives way. A candidate gives way before all others.
+            // Of the tenants' revisions that are part of the problem, the youngest does not serve. If the candidate is
+            // one of these revisions, the operator refuses the candidate.
             if unfit.local.iter().any(|local| candidate == Some(&**local)) {
                 return Err(unfit);
             }

@@ -1,8 +1,8 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
 //! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
-//! Such an API server reports that the list is incomplete, and the operator asks about each right separately. The
-//! webhook may also deny a right in the list.
+//! If the list is incomplete, the API server says so, and the operator asks about each right separately. The webhook
+//! may also deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! Tries settings on the samples of the policies that the settings affect. Such trials are needed because Kubernetes
-//! may refuse a value that the schema accepts. All trials run in the background. For all tenants together, only one
-//! trial runs at a time.
+//! Tries settings on the samples of the policies that the settings affect. The operator needs trials, because
+//! Kubernetes may refuse a value that the schema accepts. All trials run in the background. For all tenants together,
+//! only one trial runs at a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -342,7 +342,8 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
     }
 }
 
-/// Prints the next commands to try. Then shows the objects until the user interrupts the demo or closes its output.
+/// Prints the next commands to try. After these commands, shows the objects until the user interrupts the demo or
+/// closes its output.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;

@@ -102,8 +102,8 @@ impl PolicySet {
         standing
     }
 
-    /// Fails if the package has settings for a policy that does not exist. Such settings would change nothing, and an
-    /// operator would refuse them.
+    /// Fails if the package has settings for a policy that does not exist. Settings for a missing policy would change
+    /// nothing, and an operator would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
         let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());

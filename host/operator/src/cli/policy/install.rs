@@ -19,8 +19,8 @@ use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL,
 
 /// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
-/// The field manager that earlier versions used. If this manager applied fields of a ConfigMap, later writes of this
-/// ConfigMap keep the manager.
+/// The field manager that earlier versions used. If `kaos-operator-policy` applied fields of a ConfigMap, later writes
+/// of this ConfigMap use the same manager.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -141,8 +141,8 @@ fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item 
     entries.filter(is_its).filter_map(|entry| entry.fields_v1.as_ref()).map(|fields| &fields.0)
 }
 
-/// Adds the labels and annotations that the same field manager applied earlier. Otherwise a server-side apply would
-/// remove these labels and annotations.
+/// Adds the labels and annotations that the same field manager applied earlier. Without this step, a server-side apply
+/// would remove the labels and annotations.
 fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     let mut map = map.clone();
     let is_its = |kind: &str, key: &str| {

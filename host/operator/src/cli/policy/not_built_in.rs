@@ -1,5 +1,5 @@
-//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running such a verb, the
-//! program prints an error message that explains how to get these verbs.
+//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running an authors' verb,
+//! the program prints an error message that explains how to get the authors' verbs.
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -112,8 +112,8 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Source
 }
 
 /// Chooses the revision to restore from the revisions of one source. `of_source` begins with the oldest revision. If
-/// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. Otherwise chooses the
-/// predecessor of the active revision.
+/// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. If the active
+/// revision equals the ConfigMap or cannot be loaded, chooses its predecessor.
 fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);

@@ -3,7 +3,8 @@
 //! operator would repeat its write as fast as the API server answers.
 //!
 //! Writes of changed plans have their own, much higher limit: a swap of policies, a setting or an edit changes the
-//! plan. Such writes also need a limit, because a plan may depend on an object that changes when the children change.
+//! plan. Writes of changed plans also need a limit, because a plan may depend on an object that changes when the
+//! children change.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -36,7 +37,7 @@ pub(crate) enum LimitReached {
 struct ChildWrites {
     same: Writes,
     changed: Writes,
-    /// The last written plan. `before` is the state before that write.
+    /// The last written plan. `before` contains both counters and the plan before the last write.
     plan: Mark,
     before: Option<(Writes, Writes, Mark)>,
 }

@@ -61,9 +61,9 @@ impl Finalizers {
         held
     }
 
-    /// Adds finalizers that the operator once added and that no setting or policy names now. These finalizers are older
-    /// than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the first of
-    /// the added finalizers.
+    /// Adds finalizers that the operator once added and that no setting or policy names now. The added finalizers are
+    /// older than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the
+    /// first of the added finalizers.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());

@@ -33,7 +33,7 @@ use crate::{
 /// The time until the next pass of a cleanup, if no event causes an earlier pass.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
-/// Runs the pass over an object that is being deleted. Such a pass only does the cleanup.
+/// Runs the pass over an object that is being deleted. A pass over such an object only does the cleanup.
 pub(crate) async fn end(
     runner: &PolicyRunner,
     access: &Access,
@@ -55,7 +55,7 @@ pub(crate) async fn end(
 }
 
 /// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
-/// over: with a policy, the operator knows the types of the children and deletes them in order. After that time,
+/// over: with a policy, the operator knows the types of the children and deletes them in order. After the cleanup time,
 /// removes the finalizer, and the garbage collector deletes the children by their owner references.
 pub(crate) async fn end_unserved(
     access: &Access,

@@ -1,9 +1,9 @@
 //! Handles active revisions that a new process cannot load any more: the bytes are gone, or this build does not accept
 //! the bytes.
 //!
-//! Such a revision keeps its place, and its predecessor answers as a fallback. The fallback deletes no children,
-//! because the revision needs its children again when it can be loaded. The operator tries to load the revision at each
-//! start, when the bytes come back, and when a user requests an attempt.
+//! A revision that cannot be loaded keeps its place, and its predecessor answers as a fallback. The fallback deletes no
+//! children, because the revision needs its children again when it can be loaded. The operator tries to load the
+//! revision at each start, when the bytes come back, and when a user requests an attempt.
 
 use std::collections::BTreeSet;
 

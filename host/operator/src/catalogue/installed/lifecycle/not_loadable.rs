@@ -166,7 +166,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // New packages had to wait until all policies were loaded. These packages have their turn now.
+            // New packages had to wait until all policies were loaded. The new packages have their turn now.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -219,8 +219,8 @@ impl Lifecycle {
         is_loaded() || !has_component() || matches!(self.checks.stand(name), Stand::Ended)
     }
 
-    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of the revision's
-    /// component. The end of the check starts a new round.
+    /// Returns whether a revision can be loaded at once. If the revision cannot be loaded at once, starts a background
+    /// check of its component. The end of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         if self.is_loadable(name) {
             return true;
@@ -262,7 +262,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns the entry for a tenant's policy that is not loaded, from its record.
+/// Returns the entry for a tenant's policy that is not loaded. The facts in the entry come from the policy's record.
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();

@@ -15,7 +15,7 @@ impl Lifecycle {
         // The stored bytes may still exist: the garbage collector takes some time.
         let package = self.package_of(&revision, found).await?;
         if !self.records.write_again(name).await? {
-            // A user deleted the record once more. The watch will report this.
+            // A user deleted the record once more. The watch will report the deletion.
             return Ok(());
         }
         if let Some(package) = package {

@@ -24,7 +24,7 @@ struct RevisionPlace<'a> {
     reach: &'a Reach,
     pinned: bool,
     kinds: Vec<String>,
-    /// The policy that settings are for. Settings have no kinds.
+    /// For settings, the policy to which the settings apply. Settings have no kinds.
     settings_for: Option<&'a str>,
 }
 

@@ -20,11 +20,12 @@ const QUARANTINED_KEPT: usize = 16;
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
-    /// These revisions form one line because tools such as kustomize give a ConfigMap another name for each content.
+    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without. Such
+    /// revisions of different ConfigMaps form one line, because tools such as kustomize give a ConfigMap another name
+    /// for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. These revisions form a single line, because the tenant's quota
-    /// does not count the stored bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, because the tenant's quota does
+    /// not count the stored bytes.
     Tenant(&'a str),
 }
 

@@ -96,7 +96,9 @@ impl Lifecycle {
             // A process that just started waits for the trial: otherwise pods could restart with the last good
             // settings, and restart again with the new settings.
             _ if is_first => {
-                self.tools.catalogue.waits_for(format!("the settings of ConfigMap {OPERATOR_CONFIG} are being tried"));
+                self.tools
+                    .catalogue
+                    .waits_for(format!("the operator tries the settings of ConfigMap {OPERATOR_CONFIG}"));
                 return Ok(None);
             }
             _ => {}
@@ -185,8 +187,8 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded.
-    /// Otherwise pods would restart for the waiting revision, and again when the other revision is loaded.
+    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded. If a
+    /// waiting revision served, pods would restart for it, and again when the other revision is loaded.
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {

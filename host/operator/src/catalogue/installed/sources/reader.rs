@@ -29,7 +29,8 @@ use crate::{
     package::{self, Package},
 };
 
-/// The maximum number of packages that are being read at the same time. This limits the memory for such packages.
+/// The maximum number of packages that are being read at the same time. This maximum limits the memory for the packages
+/// that are being read.
 const AT_A_TIME: usize = 8;
 
 /// ConfigMaps with the label of packages, by namespace and name.
