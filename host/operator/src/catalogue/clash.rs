@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{Given, Offer};
 
 impl Offer {
-    /// Returns whether the policy is an overlay.
     pub(super) fn is_overlay(&self) -> bool {
         self.member.policy.world() == World::EnvironmentOverlay
     }

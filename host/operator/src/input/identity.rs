@@ -69,7 +69,6 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Returns the group of an `apiVersion`.
 pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }

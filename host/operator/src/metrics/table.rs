@@ -7,7 +7,6 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 /// The prefix of every metric name.
 pub(super) const PREFIX: &str = "kaos_operator";
 
-/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricKind {
     /// A counter: its value only grows.

@@ -35,7 +35,6 @@ pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
 struct Walk<'a> {
     found: Vec<Field>,
     path: Vec<FieldStep<'a>>,
-    /// Whether the object is a Secret.
     secret: bool,
 }
 

@@ -40,7 +40,6 @@ impl Access {
         })
     }
 
-    /// Returns the calls for a type in a namespace.
     pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
         Calls::namespaced(&self.client, &served.resource, namespace)
     }

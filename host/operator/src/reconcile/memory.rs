@@ -54,7 +54,6 @@ pub(crate) struct PlanMemory {
     pub(crate) waits_since: Option<Instant>,
 }
 
-/// The memory of the object's finalizers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
@@ -63,7 +62,6 @@ pub(crate) struct FinalizersMemory {
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
-/// The memory of the status.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
     /// A hash of the computed status and of the live status, if the two differ and another write would not help.

@@ -62,7 +62,6 @@ impl Crd {
         })
     }
 
-    /// Returns the version for an `apiVersion`.
     pub(super) fn version(&self, api_version: &str) -> Option<&Version> {
         let name = api_version.split_once('/')?.1;
         self.versions.iter().find(|version| version.name == name)

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{package::Package, processors::Processors, server::TargetServer};
 
-/// The result of a check.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 
 /// The running checks, and the checks that are stopping.

@@ -41,7 +41,6 @@ pub(crate) struct AdmittedRevision {
     pub(crate) predecessor: Option<String>,
 }
 
-/// The content of a revision.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// A policy with its settings.

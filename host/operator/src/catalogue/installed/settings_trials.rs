@@ -36,7 +36,6 @@ pub(super) struct SettingsTrials {
 /// settings, and with settings that wait for this policy.
 const KEPT: usize = 2;
 
-/// A trial of a revision.
 struct RunningTrial {
     namespace: String,
     cases: Vec<Case>,
@@ -115,7 +114,6 @@ impl SettingsTrials {
         self.trials.get(revision)?.last()
     }
 
-    /// Forgets the trial of a revision.
     pub(super) fn forget(&mut self, revision: &str) {
         self.keep(|it| it != revision);
     }

@@ -22,7 +22,6 @@ pub(super) struct Row {
     pub(super) ready: bool,
 }
 
-/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionMark {
     /// `True`

@@ -46,7 +46,6 @@ pub(in crate::cli) struct Shipped {
     pub(super) file: PolicyFile,
     /// The file from which the user gave the settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
-    /// The age of the package.
     pub(super) age: Age,
     /// The time at which the revision became active. If two revisions may be the cause of a failure, the operator
     /// blames the newer revision.

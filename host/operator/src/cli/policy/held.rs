@@ -111,7 +111,6 @@ impl Beside<'_> {
     }
 }
 
-/// Returns all claims of the policies.
 pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
     policies.iter().flat_map(|loaded| &loaded.policy.descriptor().claims)
 }

@@ -13,7 +13,6 @@ use crate::{
     serve::Report,
 };
 
-/// The stage of the process.
 pub(super) enum ProcessStage {
     /// A prerequisite is missing.
     Starting(String),

@@ -65,7 +65,6 @@ const IMAGES: [(&str, &str); 5] = [
     ("slack", "defaultImages.mcpSlack"),
 ];
 
-/// The values of a release.
 #[derive(Debug, Default)]
 pub(super) struct Values(Value);
 

@@ -73,7 +73,6 @@ impl Wanted {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
     }
 
-    /// Returns a reference to the child.
     pub(crate) fn reference(&self) -> Reference {
         Reference::of_object(&self.body)
     }

@@ -47,7 +47,6 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
 }
 
 impl Handover {
-    /// Returns the Event that reports the handover.
     pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} serves", old.kind, old.name, new.kind, new.name);

@@ -32,7 +32,6 @@ impl Composed {
     }
 }
 
-/// The result of an assessment.
 pub(crate) struct Assessment {
     pub(crate) status: Composed,
     /// The fuel that the assessment used.

@@ -21,7 +21,6 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The result of loading a revision.
 pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.

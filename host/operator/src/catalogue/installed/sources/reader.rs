@@ -52,7 +52,6 @@ pub(super) struct Reader {
     is_behind: bool,
 }
 
-/// A package that was unpacked.
 struct Unpacked {
     /// The versions of the index and of its chunks at this read. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
