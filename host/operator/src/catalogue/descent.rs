@@ -23,9 +23,9 @@ const STEPS: usize = 12;
 pub struct Descent {
     /// The policies that answer.
     pub kind: Arc<Kind>,
-    /// Revisions that are left out for this object, in the order in which they were left out.
+    /// The revisions that the operator leaves out for this object, in the order in which it left them out.
     pub without: Vec<Without>,
-    /// The number of revisions that are left out from the beginning, because the operator cannot load them.
+    /// The number of revisions that the operator leaves out from the beginning, because it cannot load them.
     missed: usize,
     steps: usize,
     trial: Option<BlameTrial>,
@@ -33,7 +33,7 @@ pub struct Descent {
 
 /// The search for the cause of a failure. The search leaves out one possible cause after the other: the revision of the
 /// policy itself, or settings from other packages. If a revision was not the cause, the search restores this revision,
-/// so that no revision is blamed for the failure of another.
+/// so that the operator does not blame one revision for the failure of another revision.
 #[derive(Debug, Clone)]
 struct BlameTrial {
     failed: PolicyId,
@@ -89,7 +89,7 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single revision is the cause. Leave out the newest revision as well, and search among the older
+            // No single revision is the cause. So leave out the newest revision as well, and search among the older
             // revisions.
             trial.without.push(blame(blamed));
             trial.tried.clear();
@@ -112,8 +112,8 @@ impl Descent {
     }
 }
 
-/// Builds the entry for a revision that is left out. Cuts the message to the length of a status message, because the
-/// operator keeps such entries for every object.
+/// Builds the entry for a revision that the operator leaves out. Cuts the message to the length of a status message,
+/// because the operator keeps such entries for every object.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
     Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

@@ -57,7 +57,7 @@ pub struct Tuning {
 pub struct Fallback {
     /// The remaining policies.
     pub kind: Arc<Kind>,
-    /// The revision that is left out, because it may be the cause of the failure.
+    /// The revision that the operator leaves out, because this revision may be the cause of the failure.
     pub blamed: Arc<str>,
     /// The behaviour that the left-out revision requests for refused objects.
     pub on_refusal: OnRefusal,
@@ -92,7 +92,8 @@ impl Member {
     }
 }
 
-/// Fallbacks. The key is the policy that fails and the revisions that the search already left out.
+/// Fallbacks. The fallbacks so far. The key is the policy that fails, and the revisions that the search already left
+/// out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
 /// The policies that answer for objects of one kind in one place.
@@ -155,7 +156,7 @@ impl Kind {
         &self.missed
     }
 
-    /// Returns the policies as a stack.
+    /// Returns the stack of the policies, which renders objects.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
@@ -235,8 +236,8 @@ impl Kind {
     }
 
     /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest revision that may
-    /// be the cause and is not in `tried`, and uses its predecessor instead. Returns `None` if no such revision
-    /// remains.
+    /// be the cause and is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if no such
+    /// revision remains.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -245,7 +246,7 @@ impl Kind {
                 let (blamed, on_refusal, kind) = self.reduced(failed, &tried)?;
                 match kind {
                     Some(kind) => return Some(Fallback { kind: Arc::new(kind), blamed, on_refusal }),
-                    // If this revision is left out, no policy can answer. So leave out another revision.
+                    // Without this revision, no policy can answer. So leave out another revision.
                     None => tried.push(blamed),
                 }
             }

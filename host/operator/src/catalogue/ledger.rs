@@ -14,7 +14,8 @@ use crate::{locking::lock, watch::ObjectKey};
 /// goes into quarantine if it fails on all of these objects.
 const SEVERAL: usize = 3;
 
-/// The results of passes. Contains only objects for which an installed policy answers, or is left out.
+/// The results of passes. Contains only objects for which an installed policy answers, or for which the operator leaves
+/// out an installed policy.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -46,11 +47,11 @@ pub struct Without {
 }
 
 impl Book {
-    /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
-    /// it failed on at least three objects in more than one namespace, or on all its objects. A failure of the revision
-    /// counts only if a fallback answers for the same object without a failure. `all` contains the objects for which
-    /// the revision answers by default. `all` is empty if objects pin the revision, so that one pinned object cannot
-    /// cause a quarantine.
+    /// Returns why the revision must go into quarantine; `None` if the revision must not go into quarantine. A revision
+    /// must go into quarantine if it failed on at least three objects in more than one namespace, or on all its
+    /// objects. A failure of the revision counts only if a fallback answers for the same object without a failure.
+    /// `all` contains the objects for which the revision answers by default. `all` is empty if objects pin the
+    /// revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
@@ -131,7 +132,7 @@ impl Ledger {
         self.served(key, std::iter::empty(), &[]);
     }
 
-    /// Returns how many of these objects have no result for the revision yet.
+    /// Returns how many of the objects in `keys` have no result for the revision yet.
     pub fn outstanding(&self, revision: &str, keys: &[ObjectKey]) -> usize {
         let books = lock(&self.books);
         let Some(book) = books.get(revision) else { return keys.len() };
@@ -143,8 +144,8 @@ impl Ledger {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of objects that a revision serves, and the number of objects for which the revision is left
-    /// out.
+    /// Returns the number of objects that a revision serves, and the number of objects for which the operator leaves
+    /// out the revision.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))

@@ -110,14 +110,14 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Swaps in these policies. Keeps the existing values of entries that did not change.
+    /// Swaps in these policies. Entries that did not change keep their existing values.
     pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
         self.install_while(Loading::new(), answers);
     }
 
     /// Swaps in these policies, while this process still loads the policies in `loading`.
     pub(crate) fn install_while(&self, loading: Loading, mut answers: BTreeMap<ResourceType, Answers>) {
-        // This lock guards the swap and its number.
+        // The lock of this channel guards the swap and the swap's number.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
@@ -152,7 +152,7 @@ impl Catalogue {
         *lock(&self.waits_for) = Some(what);
     }
 
-    /// Returns why the catalogue has no policies; `None` if it has policies.
+    /// Returns why the catalogue has no policies; `None` if the catalogue has policies.
     pub(crate) fn missing(&self) -> Option<String> {
         if self.current.load().is_some() {
             return None;

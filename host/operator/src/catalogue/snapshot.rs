@@ -1,5 +1,5 @@
-//! The policies that answer at one moment. For each kind, these are the policies of the cluster, the policies of single
-//! namespaces, and the policies that objects can pin.
+//! The policies that answer at one moment. For each kind, a snapshot contains the policies of the cluster, the policies
+//! of single namespaces, and the policies that objects can pin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,7 @@ pub type Loading = BTreeMap<ResourceType, BTreeMap<String, Awaited>>;
 pub struct Awaited {
     /// Whether one of the policies answers for objects without a pin.
     pub is_usual: bool,
-    /// The names of the policies that answer only for objects that pin them.
+    /// The names of the policies that answer only for objects with a pin.
     pub named: BTreeSet<String>,
 }
 
@@ -99,13 +99,13 @@ fn pin(object: &Value) -> Option<&str> {
 }
 
 impl Snapshot {
-    /// Returns the answer for an object, by its kind, namespace and pin.
+    /// Returns the policies that answer for an object, by the object's kind, namespace and pin.
     pub fn answer_for(&self, object: &Value) -> Answer {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         self.answer(&ResourceType::of_object(object), namespace, pin(object))
     }
 
-    /// Returns the answer for an object. `pin` is the value of its [`PIN`] annotation.
+    /// Returns the policies that answer for an object. `pin` is the value of the object's [`PIN`] annotation.
     pub fn answer(&self, of: &ResourceType, namespace: &str, pin: Option<&str>) -> Answer {
         let Some(answers) = self.kinds.get(of) else { return Answer::Nothing };
         let place = answers.namespaces.get_key_value(namespace);
@@ -221,7 +221,7 @@ impl Answers {
         &self.emitted
     }
 
-    /// Returns whether the same policies answer for the objects of a namespace as in `before`.
+    /// Returns whether the objects of a namespace have the same policies as in `before`.
     pub fn are_in(&self, namespace: &str, before: &Self) -> bool {
         let pins = |answers: &Self| -> Vec<Arc<Kind>> {
             let place = answers.namespaces.contains_key(namespace).then_some(namespace);

@@ -24,7 +24,7 @@ pub(crate) struct Case {
     policy: Arc<Policy>,
     /// The settings that always apply.
     base: Vec<Layer>,
-    /// The settings that are being tried, the weakest first.
+    /// The settings to try, the weakest first.
     given: Vec<Layer>,
 }
 
@@ -67,7 +67,7 @@ fn not_with(what: &str) -> String {
     )
 }
 
-/// The result of trying cases.
+/// The result of trying a revision in all its cases.
 pub(crate) type Tried = Result<(), Misfit>;
 
 impl PartialEq for Case {
@@ -117,7 +117,7 @@ impl Case {
 }
 
 /// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
-/// Returns an error only if the plans are valid without the settings that are being tried.
+/// Returns an error only if the plans are valid without the settings to try.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -139,7 +139,7 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
 }
 
 /// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. Leaves
-/// out policies that answer only in single namespaces.
+/// out policies whose scope lists namespaces.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
@@ -153,7 +153,7 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 }
 
 impl RevisionSet {
-    /// Returns the cases for a revision while the revisions in `serving` serve. `shared` are the settings for the whole
+    /// Returns the cases for a revision, if the revisions in `serving` serve. `shared` are the settings for the whole
     /// cluster. The cases ignore that an older package may have the revision's place, because the older package may
     /// disappear at any time.
     pub(crate) fn cases_as_first(

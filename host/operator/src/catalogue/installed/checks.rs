@@ -79,7 +79,7 @@ impl Checks {
         going_on.all(|check| namespace == self.home && check.namespace != self.home)
     }
 
-    /// Starts the check of a package. Interrupts all other checks first.
+    /// Starts the check of a package. Before that, interrupts all other checks.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, package: Arc<Package>) {
         let before = self.end_all();
         let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
@@ -101,7 +101,7 @@ impl Checks {
         self.under_way.insert(revision.to_owned(), check);
     }
 
-    /// Takes the result of the check of a revision, and its duration. Returns `None` if the check did not finish.
+    /// Takes the result of the check of a revision, and its duration. Returns `None` if the check has not finished.
     pub(super) async fn take(&mut self, revision: &str) -> Option<(Checked, Duration)> {
         if !matches!(self.stand(revision), Stand::Ended) {
             return None;

@@ -1,8 +1,8 @@
 //! Limits the memory that the compiled code of tenants' policies may take.
 //!
 //! Each check limits the compiled code of one component. Without a limit for the total, the policies of a namespace
-//! could together take more memory than the operator has. The operator would then run out of memory again after each
-//! restart.
+//! could together take more memory than the operator has. After each restart, the operator would run out of memory
+//! again.
 
 use kaos_policy::units::bytes;
 
@@ -23,7 +23,7 @@ pub struct CodeShare {
     pub tenants: usize,
 }
 
-/// The bytes of compiled code, without the code of the policy that is to be added.
+/// The sizes of the compiled code of all policies that the operator already has, without the policy to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
     /// The bytes of compiled code in the namespace of the policy.
@@ -64,7 +64,7 @@ pub(super) enum TooMuchCode {
 }
 
 impl TooMuchCode {
-    /// The reason in one word.
+    /// The status reason of a policy whose compiled code exceeds a limit.
     pub(super) const REASON: &str = "TooMuchCode";
 }
 

@@ -34,7 +34,7 @@ struct Inner {
     clock: SystemClock,
 }
 
-/// The resources of a check.
+/// The resources that a check shares with other work.
 pub(super) struct Share {
     pub(super) processors: Processors,
     /// Whether the check is for a package of a namespace other than the operator's.
@@ -96,8 +96,8 @@ impl Gatekeeper {
         server.check(check).await
     }
 
-    /// Checks that a policy's plans are valid with these settings. The work keeps its permit until it ends, even if the
-    /// caller stops waiting.
+    /// Checks that a policy's plans are valid with these settings. The check keeps its permit for a processor until the
+    /// check ends, even if the caller stops waiting.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,

@@ -2,8 +2,8 @@
 //! at the gate, lets it serve, and ends its service when it fails.
 //!
 //! One task takes all steps one after another, except checks, trials and questions, which run in the background. The
-//! task does not delay passes. The task is level-triggered: it compares the packages with its own records and takes the
-//! next step.
+//! task does not delay passes. The task is level-triggered: in each round, it compares the packages with its own
+//! records and takes the next step.
 //!
 //! | module | content |
 //! |---|---|

@@ -45,7 +45,7 @@ pub(super) const MANAGER: &str = "kaos-operator-policies";
 /// A PolicyRevision.
 pub(crate) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// The PolicyRevisions as the operator wrote them.
+/// The PolicyRevisions, with the content that the operator wrote last.
 pub(super) struct Records {
     api: Api<Revision>,
     seen: Store<Revision>,
@@ -61,7 +61,7 @@ pub(super) struct Records {
     opened: bool,
     /// Records of an earlier version of the operator, whose statuses lack conditions.
     unobserved: BTreeSet<String>,
-    /// Whether the CRD in the cluster is from an earlier version, so that it declares no conditions.
+    /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
     _watches: JoinSet<()>,
 }
@@ -127,8 +127,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // If the watch reported a record before and no longer contains it, a user deleted the record. A record that the
-        // watch never reported may just be new.
+        // If the watch reported a record earlier and no longer contains the record, a user deleted it. A record that
+        // the watch never reported may just be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -214,7 +214,7 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs. Returns whether the record now has this status. Returns false if a user deleted
+    /// Writes a status if it differs. Returns whether the record now has this status, which is false if a user deleted
     /// the record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);

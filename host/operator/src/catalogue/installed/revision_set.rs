@@ -133,16 +133,16 @@ impl RevisionSet {
         }
     }
 
-    /// Computes the policy table for the case that the revisions in `serving` serve. `shared` are the settings for the
+    /// Computes the policy table that applies if the revisions in `serving` serve. `shared` are the settings for the
     /// whole cluster.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         self.arrange_with(None, serving, shared)
     }
 
     /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
-    /// cannot serve together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
-    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor can serve together with
-    /// all other revisions.
+    /// cannot serve together with a revision for other namespaces, the tenant's revision does not serve, because a
+    /// tenant must not affect the whole cluster. A predecessor replaces a lost revision only if the predecessor can
+    /// serve together with all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -185,7 +185,7 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A revision that gave way to one of these predecessors may serve again.
+            // A tenant's revision that could not serve together with one of these predecessors may serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
@@ -217,8 +217,8 @@ impl RevisionSet {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // The predecessor of a lost revision takes only the place of that revision. If the predecessor is itself a
-            // serving revision, it gets no second place.
+            // The predecessor of a lost revision takes only the place of that revision. A predecessor that itself
+            // serves gets no second place.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {

@@ -24,8 +24,8 @@ pub(super) struct Trier {
     pub(super) home: String,
 }
 
-/// The trials. The key of a package's trial is the name of its revision. The key of the trial of the operator's own
-/// ConfigMap is the name of this ConfigMap.
+/// The trials. The key of a package's trial is the name of the package's revision. The key of the trial of the
+/// operator's own ConfigMap is the name of this ConfigMap.
 pub(super) struct SettingsTrials {
     trier: Trier,
     trials: BTreeMap<String, Vec<RunningTrial>>,
@@ -78,7 +78,8 @@ impl SettingsTrials {
         namespace == home || !self.background.running().any(is_local)
     }
 
-    /// Starts a trial of these cases, unless it is already running. Ends a trial of other cases for the same revision.
+    /// Starts a trial of these cases, unless the same trial is already running. Ends a trial of other cases for the
+    /// same revision.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
         let is_same = self.last(revision).is_some_and(|trial| trial.cases == cases);
         if is_same && matches!(self.stand(revision), Stand::UnderWay) {

@@ -26,8 +26,8 @@ pub(super) struct TenantFairness {
 /// The turns of one namespace so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
-    /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises its time to
-    /// the time of the other namespaces.
+    /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises this time
+    /// to the time of the other namespaces.
     time: Duration,
     /// The round of the namespace's last check.
     round: u64,

@@ -21,7 +21,7 @@ pub struct Installing {
     /// The policies that the process loaded at startup.
     pub own: Vec<Offer>,
     /// The settings for the whole cluster. The layer of the operator's own ConfigMap contains its content at startup.
-    /// The content at startup applies after a user deleted the ConfigMap.
+    /// If a user deletes the ConfigMap, its content at startup applies.
     pub settings: Vec<Layer>,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,

@@ -32,8 +32,8 @@ impl Unfit {
     }
 }
 
-/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` contains the serving
-/// revisions.
+/// Removes predecessors that do not fit the current settings, so that no object can pin them. `serving` contains the
+/// serving revisions.
 pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
     let serves = |kind: &Kind| {
         let base = kind.members().first().and_then(|base| base.revision.as_deref());

@@ -151,7 +151,7 @@ impl Demo {
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
 
-    /// Returns the operator's options. The key for digests of Secrets is random: both the key and the digests exist
+    /// Returns the operator's options. The key for digests of Secrets is random, because the key and the digests exist
     /// only while the process runs.
     fn options(&self) -> Options {
         let secret_key = Hidden(std::iter::repeat_with(|| fastrand::u8(..)).take(32).collect());
@@ -235,8 +235,7 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Shows the objects until all of them are ready and the cluster has settled. Returns whether both happened before
-    /// the timeout.
+    /// Shows the objects until all objects are ready and the cluster has settled. Returns false after a timeout.
     async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());

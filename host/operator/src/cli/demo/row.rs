@@ -28,7 +28,7 @@ pub(super) enum ConditionMark {
     Good,
     /// `False`
     Bad,
-    /// `Unknown`, or the object has no such condition.
+    /// The status of the condition is `Unknown`, or the object does not have the condition.
     Open,
 }
 

@@ -66,7 +66,7 @@ impl Drop for Folder {
 }
 
 impl Stage {
-    /// Starts a cluster and writes a kubeconfig for it.
+    /// Starts a cluster, and writes a kubeconfig for this cluster.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
         let there_is = format!("{}; use a real cluster for other kinds", super::served::served());
         let cluster = Cluster::builder().history(CHANGES, REQUESTS).events(EVENTS).instead(there_is).start();
@@ -96,8 +96,8 @@ impl Stage {
         &self.namespaces
     }
 
-    /// Installs CRDs and waits until the cluster serves them. After this call, the table also shows the objects of the
-    /// new kinds.
+    /// Installs CRDs, and waits until the cluster serves the kinds of these CRDs. After this call, the table also shows
+    /// the objects of the new kinds.
     pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for definition in definitions {

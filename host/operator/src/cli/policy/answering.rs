@@ -78,7 +78,7 @@ impl PolicySet {
     }
 
     /// Returns a copy in which `new` replaces the package of the same ConfigMap. The replaced revision remains as the
-    /// predecessor, so that objects can still pin it.
+    /// predecessor, so that objects can still pin the replaced revision.
     pub(super) fn with(&self, new: Shipped) -> Self {
         let mut standing = self.clone();
         match standing.shipped.iter_mut().find(|old| old.source == new.source) {
@@ -130,7 +130,7 @@ impl PolicySet {
         };
         match try_all(&cases, is_valid).now_or_never() {
             Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
-            // The trial never waits, so it never returns `None`.
+            // This trial never waits, so the result is never `None`.
             Some(Ok(())) | None => Ok(()),
         }
     }
@@ -180,7 +180,8 @@ impl PolicySet {
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Returns all revisions as the type that the operator uses, and the names of the revisions that serve.
+    /// Converts all revisions to the type that the operator uses, and returns them with the names of the revisions that
+    /// serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -216,7 +217,7 @@ impl PolicySet {
     }
 }
 
-/// Returns the old and the new namespaces of a scope; `None` if they are equal.
+/// Returns the old and the new namespaces of a scope; `None` if the old and the new namespaces are equal.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {

@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects with wrong children that a message names.
+/// The maximum number of objects that a message names, if their children differ from the plan.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
@@ -85,8 +85,8 @@ impl<'a> Follower<'a> {
         Ok(Self { concerned, ..self })
     }
 
-    /// Follows the revision until it serves, fails, or `patience` has passed. Returns a description of the outcome, as
-    /// `Err` if the revision does not serve. Calls `news` for each new state.
+    /// Follows the revision until the revision serves or fails, or until `patience` has passed. Returns a description
+    /// of the outcome, as `Err` if the revision does not serve. Calls `news` for each new state.
     pub(super) async fn follow(
         &self,
         patience: Duration,
@@ -172,8 +172,8 @@ impl<'a> Follower<'a> {
         format!("{what}, is its namespace {home}, and {takes}?")
     }
 
-    /// Finds the revision of the package if an operator recorded one. Also finds the revision of a package that the
-    /// operator does not read because the namespace has too many packages.
+    /// Finds the revision of the package if an operator recorded a revision. Also finds the revision of a package that
+    /// the operator does not read because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;

@@ -116,8 +116,8 @@ pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
 }
 
 impl PolicySet {
-    /// Returns a copy with one more package. Fails if the policies could not serve together, or if settings do not fit
-    /// their policy.
+    /// Returns a copy of this set with one more package. Fails if the policies could not serve together, or if settings
+    /// do not fit their policy.
     fn let_in(&self, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         self.has_policy_for(&new)?;
         let revision = Arc::clone(&new.revision);

@@ -102,7 +102,7 @@ async fn before(
         let is_new =
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
-        // Leave out a revision whose bytes are gone: the operator cannot fall back to it.
+        // Leave out a revision whose bytes are gone: without its bytes, the revision cannot answer as a fallback.
         if let Ok(earlier) = shipped(revisions, revision, loader).await? {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);

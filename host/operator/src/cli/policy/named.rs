@@ -1,5 +1,5 @@
-//! Finds the package that the user names. Searches the packages in the cluster, and the packages of which only records
-//! are left.
+//! Finds the package that the user names. Searches the packages in the cluster, and the packages that exist only in
+//! records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,7 @@ impl Only {
 
     /// Returns the package with the given name. The name may be `NAME` or `NAMESPACE/NAME` of its ConfigMap, or the
     /// name of its policy. If several packages have this name, prefers packages in the operator's namespace `home`.
-    /// Fails if no package or more than one package remains.
+    /// Fails if no package or more than one package has the name.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
         let fits = |(source, known): &(&PolicySource, &NamedPackage)| {

@@ -32,7 +32,7 @@ pub(super) struct Candidate {
     package: Arc<Package>,
     /// The serving revisions of the same source.
     before: Vec<String>,
-    /// The entry of this name before the revision became a candidate.
+    /// The entry with the name of the revision before the revision became a candidate.
     kept: Option<AdmittedRevision>,
 }
 
@@ -105,7 +105,7 @@ impl Lifecycle {
     }
 
     /// Returns whether candidates may serve together. If the candidates may not serve together, removes them from the
-    /// admitted revisions. The reason in the verdict is about the last candidate.
+    /// admitted revisions. If the verdict contains a reason, the reason is about the last candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -267,8 +267,8 @@ impl Lifecycle {
             return waits(self, "Interrupted", message.to_owned());
         }
         self.checking.remove(name);
-        // Two revisions of a source must never serve together, so execute these actions now and not after the next
-        // plan.
+        // Two revisions of a source must never serve together, so stop the earlier revisions now, and not after the
+        // next plan.
         for other in before {
             self.execute(Action::Replace { name: other.clone(), by: name.clone() }, &[]).await?;
         }

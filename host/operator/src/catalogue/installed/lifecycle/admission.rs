@@ -121,7 +121,7 @@ impl Lifecycle {
                 again
             }
         };
-        // Remove this entry last: if a write above fails, the next round continues the check.
+        // Remove this entry last: if an earlier write of this function fails, the next round continues the check.
         self.checking.remove(name);
         Ok(again)
     }
@@ -152,7 +152,8 @@ impl Lifecycle {
             .await?;
             self.checking.insert(name.to_owned());
         }
-        // Take the turn only here: a check that could not start must not use up the turn of its namespace.
+        // Take the turn only after the check has started: a check that could not start must not use up the turn of its
+        // namespace.
         self.fairness.take(namespace);
         self.checks.begin(name, namespace, Arc::clone(package));
         Ok(false)
@@ -181,7 +182,7 @@ impl Lifecycle {
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
-            // The package already passed the gate, and waited for another reason.
+            // The package already passed the gate, and waited for something else.
             Some(content) => content.clone(),
             None => match self.content(name, package).await {
                 Ok(content) => content,

@@ -86,8 +86,8 @@ impl Lifecycle {
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // Keep the old entry: the operator does not know yet whether the revision fits, or could not write its
-            // status.
+            // Keep the old entry: either the operator does not know yet whether the revision can serve, or the write of
+            // its status failed.
             self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded

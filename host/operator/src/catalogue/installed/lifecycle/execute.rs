@@ -154,7 +154,7 @@ impl Lifecycle {
         match self.reload(&revision, found).await? {
             LoadResult::Serves => {
                 if was_open {
-                    // Other policies answer now, although the same revisions serve.
+                    // Swap again, because other policies answer now, although the same revisions serve.
                     self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }

@@ -31,8 +31,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is
-    /// such a policy.
+    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is an
+    /// admitted policy of a tenant.
     pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
         if !self.is_local_policy(revision) {
             return false;
@@ -47,8 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until the
-    /// compilation ends, no other policy answers in the place.
+    /// Lets no policy answer in a place while the operator compiles a tenant's policy that is to serve in this place
+    /// again. Until the compilation ends, no other policy answers in the place.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -175,7 +175,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // Other policies answer now, although the same revisions serve.
+            // Swap again, because other policies answer now, although the same revisions serve.
             Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {

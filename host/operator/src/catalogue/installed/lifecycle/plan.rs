@@ -30,7 +30,7 @@ pub(super) struct Observed<'a> {
     pub(super) failed: BTreeMap<String, String>,
     /// Revisions that can be loaded without a compilation.
     pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
-    /// The time of the next attempt with a revision.
+    /// The time of the next attempt to load or restore a revision.
     pub(super) due: &'a BTreeMap<String, Instant>,
     pub(super) now: Instant,
 }
@@ -157,8 +157,8 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Returns the actions for revisions whose source was deleted. The last good predecessor of a quarantined revision
-    /// stays as long as the source of the quarantined revision exists.
+    /// Returns the actions that end the service of revisions whose source was deleted. The last good predecessor of a
+    /// quarantined revision stays as long as the source of the quarantined revision exists.
     fn retirements(&self) -> Vec<Action> {
         let sources = self.sources();
         let held = self.facts.held(&sources);

@@ -57,9 +57,9 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. Swaps in the result after each package. On a fresh
-    /// cluster, swaps in the result only once, after all packages. Returns the delay until the next step, and the error
-    /// of a failed step.
+    /// Takes the next step with each package whose turn it is. After each package, swaps in the changed set of serving
+    /// revisions. On a fresh cluster, makes only one swap, after all packages. Returns the delay until the next step,
+    /// and the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
@@ -130,7 +130,7 @@ impl Lifecycle {
     /// Takes the next step with a package. Returns whether to try the package again when it is due, even if nothing
     /// changes.
     async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
-        // A package that was not read yet cannot be checked. A package without a record first needs one.
+        // A package that was not read yet cannot be checked. A package without a record first needs a record.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Loads recorded revisions, so that they serve as they did before this process started.
+//! Loads the recorded revisions, so that the same revisions serve as before this process started.
 
 use std::sync::Arc;
 

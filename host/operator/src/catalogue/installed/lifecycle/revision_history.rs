@@ -70,8 +70,8 @@ impl Lifecycle {
     }
 
     /// Deletes records that are no longer needed. A record that could not be deleted comes last in the next round, so
-    /// that it does not delay other records. After an error, the remaining records wait for the next round: otherwise a
-    /// slow API server would delay all other steps.
+    /// that this record does not delay other records. After an error, the remaining records wait for the next round:
+    /// otherwise a slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
         let history = History {
@@ -169,8 +169,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line beyond the newest `kept` revisions. The limit for awaited revisions is at least
-/// [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
+/// Returns the revisions of a line that are older than the newest `kept` revisions. The limit for awaited revisions is
+/// at least [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

@@ -72,8 +72,8 @@ impl Lifecycle {
     }
 
     /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
-    /// is in effect for this table. While the current content does not fit or is being tried, the last good settings
-    /// are in effect. Returns `None` if there is nothing to swap in.
+    /// is in effect for this table. While the current content does not fit the policies or its trial runs, the last
+    /// good settings are in effect. Returns `None` if there is nothing to swap in.
     async fn arranged_under(
         &mut self,
         config: Option<Layer>,
@@ -105,7 +105,7 @@ impl Lifecycle {
         }
         let fitted = match &self.installed {
             Some((before, _)) if before == serving => return Ok(None),
-            // The serving revisions can still change, under the last good settings.
+            // Until the trial ends, the serving revisions can still change, under the last good settings.
             Some((_, fitted)) => fitted.clone(),
             // A process that just started reads the settings that the previous process stored.
             None => match self.last_good.get().await? {
@@ -177,8 +177,8 @@ impl Lifecycle {
         self.misfit = Some(message);
     }
 
-    /// Stores the settings of the last swap, for a process that starts while the ConfigMap does not fit. Returns when
-    /// to try again.
+    /// Stores the settings of the last swap, for a process that starts while the content of the ConfigMap does not fit
+    /// the policies. Returns the delay before the next attempt if the write failed.
     pub(super) async fn keep_last_good(&mut self) -> Option<Duration> {
         let (_, config) = self.installed.as_ref()?;
         let error = self.last_good.keep(config.as_ref()).await.err()?;

@@ -111,8 +111,7 @@ impl Lifecycle {
         })
     }
 
-    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether there are such
-    /// settings.
+    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether any settings waited.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;
         let waits = |name: &String| {

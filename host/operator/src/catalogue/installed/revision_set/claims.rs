@@ -2,9 +2,9 @@
 //! claimant serves.
 //!
 //! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
-//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits for the policy that
-//! serves. The operator writes the time into the PolicyRevision, so that later processes and the command line use the
-//! same time.
+//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits until the serving policy
+//! no longer has the place. The operator writes the time into the PolicyRevision, so that later processes and the
+//! command line use the same time.
 
 use std::collections::BTreeSet;
 
@@ -95,8 +95,8 @@ mod tests {
         },
     };
 
-    /// Returns the entry of settings for a policy. The settings come from a ConfigMap of this name that was created in
-    /// this year.
+    /// Returns the entry of settings for a policy. The settings come from a ConfigMap with the name `name` that was
+    /// created in the year `created`.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
         AdmittedRevision {

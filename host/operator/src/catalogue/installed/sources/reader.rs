@@ -29,8 +29,8 @@ use crate::{
     package::{self, Package},
 };
 
-/// The maximum number of packages that are being read at the same time. This maximum limits the memory for the packages
-/// that are being read.
+/// The maximum number of packages that are being read at the same time. The maximum limits the memory that the reader
+/// takes.
 const AT_A_TIME: usize = 8;
 
 /// ConfigMaps with the label of packages, by namespace and name.
@@ -162,7 +162,7 @@ impl Reader {
     }
 
     /// Returns a ConfigMap in the version that the watch reported, or in a newer version. Returns `None` if the watch
-    /// did not report the ConfigMap, or if it was deleted.
+    /// did not report the ConfigMap, or if the ConfigMap was deleted.
     async fn get(&self, at: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Arc<ConfigMap>>> {
         let seen = match labelled.get(at) {
             None => return Ok(None),
@@ -201,7 +201,7 @@ impl Reader {
     }
 }
 
-/// Returns the source of another ConfigMap in the same namespace.
+/// Returns the source for the ConfigMap `name` in the namespace of `source`.
 fn beside(source: &PolicySource, name: String) -> PolicySource {
     PolicySource { namespace: source.namespace.clone(), config_map: name }
 }
