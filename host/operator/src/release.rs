@@ -47,7 +47,7 @@ pub enum Event {
         /// `namespace/name`.
         object: String,
     },
-    /// The user may read no objects in a namespace, or in the whole cluster, so the verb released none there.
+    /// The user may read no objects in a namespace or in the whole cluster, so the verb released no object there.
     Barred {
         /// The namespace; `None` for the whole cluster.
         namespace: Option<String>,
@@ -208,7 +208,7 @@ impl TypeInPlace<'_> {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
             // With the version, the patch fails if another client added a finalizer after the read. An object that was
-            // deleted in between needs no release.
+            // deleted after the read needs no release.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

@@ -44,8 +44,8 @@ impl Server for VersionSoFar {
 }
 
 impl TargetServer {
-    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on it, and runs
-    /// the check again if the server is newer. The check itself never waits for the server.
+    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on the
+    /// version, and runs the check again if the server is newer. The check itself never waits for the server.
     pub(crate) async fn check<T: Send + 'static>(
         &self,
         check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,

@@ -174,7 +174,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
     }
 }
 
-/// Renews the Lease until the future is dropped. Ignores errors: the first attempt reported them.
+/// Renews the Lease until the future is dropped. Ignores errors, because the first attempt already reported an error.
 async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;

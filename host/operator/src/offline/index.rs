@@ -1,4 +1,4 @@
-//! Finds objects by type, namespace and name, or by label, without scanning all of them.
+//! Finds objects by type, namespace and name, or by label, without scanning all objects.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -122,7 +122,7 @@ impl<'a> World<'a> {
             if outermost {
                 return entry;
             }
-            // Ignore an error in another object here: `entry` reports it when the caller requests that object.
+            // Ignore an error in another object here: `entry` reports the error when the caller requests that object.
             before.pop();
         }
     }

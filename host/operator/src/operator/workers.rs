@@ -77,7 +77,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Writes the reason for an unfinished pass into the object's status. If the write panics too, logs the panic.
+/// Writes the reason for an unfinished pass into the object's status. If the write panics, logs the panic.
 async fn report(context: &Context, key: &ObjectKey, why: PassFailed) {
     let Context { access, declared_fields, memories, .. } = context;
     let reported = publish_failure(access, declared_fields, memories, key, why);

@@ -18,7 +18,7 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Returns whether another ConfigMap can solve the problem. A user may apply this ConfigMap later.
+    /// Returns whether the problem is a missing ConfigMap, which a user may apply later.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }

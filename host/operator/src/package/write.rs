@@ -22,7 +22,7 @@ use crate::yaml;
 /// The maximum number of bytes of a component in one ConfigMap. A ConfigMap may have one mebibyte, so this number
 /// leaves room for annotations.
 pub(super) const ROOM: usize = 900_000;
-/// The maximum length of an index name. This limit leaves room for the names of chunks, which are longer.
+/// The maximum length of the name of an index. This limit leaves room for the names of chunks, which are longer.
 const LONGEST_NAME: usize = 200;
 
 /// The ConfigMaps of a package.
@@ -35,8 +35,8 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Returns all ConfigMaps in the order in which to write them. The index comes last, so that its chunks exist
-    /// before it.
+    /// Returns all ConfigMaps in the order in which to write them. The index comes last, so that the chunks exist
+    /// before the index.
     pub fn config_maps(&self) -> impl Iterator<Item = &ConfigMap> {
         self.chunks.iter().chain(std::iter::once(&self.index))
     }

@@ -125,7 +125,8 @@ mod tests {
         policies.iter().map(|loaded| (&*loaded.policy.id().name, loaded.policy.schema())).collect()
     }
 
-    /// Collects the path of each value. Leaves out the entries of runtimes, because a version may have more runtimes.
+    /// Collects the path of each value. Leaves out the entries of runtimes, because one preset may have more runtimes
+    /// than another.
     fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
         match value.as_object().filter(|fields| !fields.is_empty() && !at.ends_with(".runtimes")) {
             Some(fields) => fields.iter().for_each(|(name, value)| paths(value, &format!("{at}.{name}"), into)),

@@ -47,7 +47,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The operator watches both types, because pods restart when a ConfigMap or Secret that they refer to changes.
+        // The operator watches ConfigMaps and Secrets, because pods restart when a ConfigMap or Secret to which the
+        // pods refer changes.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }

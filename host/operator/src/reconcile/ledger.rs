@@ -6,8 +6,8 @@ use kaos_policy::contract::Outcome;
 use super::{applied::Applied, subject::Subject};
 use crate::catalogue::{Catalogue, Descent, Without};
 
-/// Records the result of a pass. Records nothing if the dry run had no answer, because this is neither a success nor a
-/// failure.
+/// Records the result of a pass. Records nothing if the dry run had no answer, because a missing answer is neither a
+/// success nor a failure.
 pub(crate) fn record(catalogue: &Catalogue, subject: &Subject<'_>, applied: &Applied) {
     if applied.is_open {
         return;

@@ -1,4 +1,4 @@
-//! A CRD, with the parts that offline admission needs.
+//! The parts of a CRD that offline admission needs.
 
 use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
 use kaos_policy::objections::{Objection, objections};

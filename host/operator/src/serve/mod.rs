@@ -74,9 +74,9 @@ struct Listening {
 impl Listeners {
     /// Listens on all addresses. Several groups of pages may share an address.
     ///
-    /// The explanations are only for callers on this machine. The server ensures this with the address on which it
-    /// listens. A check of the caller's address would not be enough, because sidecars forward remote requests from a
-    /// local address.
+    /// The explanations are only for callers on this machine. So the server serves the explanations only on a
+    /// loopback address. A check of the caller's address would not be enough, because sidecars forward remote requests
+    /// from a local address.
     pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
         let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
         for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {

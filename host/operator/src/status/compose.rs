@@ -28,7 +28,7 @@ pub struct Standing<'a> {
     pub generation: i64,
     /// The last generation that was applied completely.
     pub applied_generation: Option<i64>,
-    /// The existing status. A field keeps its existing value if this pass cannot compute the field.
+    /// The existing status: a field keeps its existing value if this pass cannot compute the field.
     pub before: Option<&'a Value>,
     /// Why a fallback answers; `None` without a fallback.
     pub fallback: Option<&'a str>,
@@ -265,7 +265,7 @@ fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Adds the paths of violations to a policy's message, unless the message contains them.
+/// Adds the paths of violations to a policy's message, unless the message already contains the paths.
 fn with_paths(rendered: &Rendered, message: String) -> String {
     match &rendered.verdict {
         Verdict::Refused(Refusal::Invalid(violations))

@@ -45,8 +45,8 @@ mod tests {
         *,
     };
 
-    /// Returns a condition with this reason. The first character is its status: `+` is true, `-` is false, and `!` is
-    /// false until a person acts.
+    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` is true,
+    /// `-` is false, and `!` is false until a person acts.
     fn condition(of: &'static str, told: &str) -> Condition {
         let (sign, reason) = told.split_at(1);
         let status = if sign == "+" { Truth::Yes } else { Truth::No };

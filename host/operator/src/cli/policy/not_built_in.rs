@@ -6,7 +6,7 @@ use std::{ffi::OsString, process::ExitCode};
 use anyhow::bail;
 use clap::Args;
 
-/// Any arguments of such a verb.
+/// The arguments of a verb that this build does not contain.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuiltIn {

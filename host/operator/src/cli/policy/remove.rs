@@ -1,7 +1,7 @@
 //! `policy remove`: prints which policies would serve without a package, and removes the package from the cluster.
 //!
-//! The records of the package's revisions and the stored bytes stay for `policy rollback`, unless `--with-history`
-//! removes them too.
+//! The records of the package's revisions and the stored bytes stay for `policy rollback`, unless the user gives
+//! `--with-history`.
 
 use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 

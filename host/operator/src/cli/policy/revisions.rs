@@ -18,7 +18,7 @@ pub(super) use crate::catalogue::installed::Revision;
 /// The number of attempts to delete a record while other clients change it.
 const FORGETS: usize = 5;
 
-/// The revisions that an operator recorded, and the bytes that it stored.
+/// The revisions that an operator recorded, and the bytes that the operator stored.
 pub(super) struct Revisions {
     client: Client,
     written: Api<Revision>,

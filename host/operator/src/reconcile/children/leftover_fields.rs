@@ -53,7 +53,7 @@ fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Ve
 }
 
 /// Finds a leftover ServiceAccount: the server keeps the field with the older name, and derives the field with the
-/// newer name from it.
+/// newer name from the older field.
 fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let is_set = |spec: &Value, name: &str| spec[name].as_str().is_some_and(|account| !account.is_empty());
@@ -85,7 +85,8 @@ fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, group
     }
 }
 
-/// Finds leftover pull policies of image volumes: the server derives them in the same way as for containers.
+/// Finds leftover pull policies of image volumes: the server derives these pull policies in the same way as for
+/// containers.
 fn image_volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
         if let Some(Value::Object(wanted)) = wanted.get("image")

@@ -41,7 +41,7 @@ pub(crate) struct ChildMemory {
 }
 
 impl ChildrenMemory {
-    /// Returns the memory of a child; `None` if the operator remembers nothing about it.
+    /// Returns the memory of a child; `None` if the operator remembers nothing about the child.
     pub(crate) fn get(&self, child: Mark) -> Option<&ChildMemory> {
         self.by_child.get(&child)
     }

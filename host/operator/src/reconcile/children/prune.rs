@@ -54,8 +54,8 @@ fn carries_digest(live: &Value) -> bool {
     live["metadata"]["annotations"][APPLIED_DIGEST].is_string()
 }
 
-/// Removes children from the list if the watch on their type has an error, and records why they stay. Returns whether
-/// the list became shorter.
+/// Removes children from the list if the watch on their type has an error, and records why these children stay. Returns
+/// whether the list became shorter.
 pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
     let before = unwanted.len();
     unwanted.retain(|child| {

@@ -22,7 +22,7 @@ use crate::reconcile::{
 };
 use crate::watch::Served;
 
-/// The finalizers of an object that concern this operator.
+/// The finalizers on an object that this operator handles.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Finalizers {
     /// The finalizer for which the cleanup runs.

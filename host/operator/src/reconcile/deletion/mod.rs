@@ -166,8 +166,8 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
 }
 
 /// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
-/// when all children of the previous rank are gone. The pods of workloads must be gone too. Returns whether all
-/// children are gone.
+/// when all children of the previous rank are gone. Before the next rank, the pods of workloads must be gone too.
+/// Returns whether all children are gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);

@@ -24,7 +24,7 @@ use crate::{
 /// this write.
 const LAST_WRITE: Duration = Duration::from_secs(10);
 
-/// Publishes a status. Returns whether it wrote the status.
+/// Publishes a status. Returns whether the operator wrote the status.
 pub(super) async fn publish(
     access: &Access,
     declared_fields: &DeclaredFields,

@@ -34,7 +34,7 @@ const DROPPED: [&str; 14] = [
 const EMPTIED: [&str; 9] =
     ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
 
-/// Maps that are compared as a whole: an added entry in a selector changes which objects it selects.
+/// Maps that are compared as a whole: an added entry in a selector changes which objects the selector selects.
 const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
 
 /// Returns the path of the first planned field that the live object lacks. Returns `None` if the live object has all
