@@ -78,7 +78,8 @@ impl Gathered {
         self.pages(of, &api, ListParams::default()).await
     }
 
-    /// Reads each of the `targets` that was not read yet. Returns whether at least one of the `targets` was not read yet.
+    /// Reads each of the `targets` that was not read yet. Returns whether at least one of the `targets` was not read
+    /// yet.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
