@@ -269,7 +269,7 @@ async fn a_connection_ends_after_its_time_limit_even_if_requests_continue() {
 
 #[tokio::test]
 async fn a_slow_caller_does_not_keep_the_process_from_ending() {
-    // If the end waited for the caller, this test would take an hour.
+    // If the shutdown waited for the caller, this test would take an hour.
     let patient = Bounds { asking: Duration::from_hours(1), ..SHORT };
     served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
         std::mem::forget(saying(at[0], "GET /li").await);

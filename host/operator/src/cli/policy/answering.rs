@@ -257,7 +257,7 @@ impl Shipped {
     }
 }
 
-/// Answers with the renderers of `usual`, except for one object, for which it uses `renderer`.
+/// Answers with the renderers of `usual` for all objects except one, and with `renderer` for this one object.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

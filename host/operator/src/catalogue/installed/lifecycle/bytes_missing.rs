@@ -122,8 +122,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns why a revision cannot serve together with the other serving revisions. Returns `None` if it can, or if
-    /// the other revisions cannot serve together even without this revision.
+    /// Returns why a revision cannot serve together with the other serving revisions. Returns `None` if the revision
+    /// can serve, or if the other revisions cannot serve together even without this revision.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),

@@ -212,8 +212,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns its content at
-    /// startup.
+    /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns the settings that
+    /// the ConfigMap had at startup.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }

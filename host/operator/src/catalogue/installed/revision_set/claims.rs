@@ -37,9 +37,9 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 
 impl RevisionSet {
     /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
-    /// revision began, if there is one. The new claim begins at `earlier`. The new claim begins now if `earlier` is
-    /// `None`, or if `earlier` would take a place from a serving revision. `serving` contains the new revision, but not
-    /// the replaced revision. `waiting` are revisions that already wait for a place.
+    /// revision began; `None` without a replaced revision. The new claim begins at `earlier`, or now if `earlier` is
+    /// `None`. The new claim also begins now if `earlier` would take a place from a serving revision. `serving`
+    /// contains the new revision, but not the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,
