@@ -25,7 +25,7 @@ use crate::Condition;
         category = "kaos",
         namespaced,
         status = "crate::PolicyRevisionStatus",
-        doc = "PolicyRevision records the state of one version of a policy package. Only the operator writes it.",
+        doc = "PolicyRevision records the state of one version of a policy package. Only the operator writes PolicyRevisions.",
         printcolumn(name = "Source", type_ = "string", json_path = ".spec.source.configMap"),
         printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy"),
         printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
@@ -91,7 +91,7 @@ pub struct PolicyRevisionStatus {
     /// The reason and the remedy, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The policy's name. For a package with only settings, the policy that the settings are for.
+    /// The policy's name. For a package with only settings, the name of the policy that uses the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// The policy's version.
@@ -103,7 +103,7 @@ pub struct PolicyRevisionStatus {
     /// The predecessor, which serves again if this revision fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predecessor: Option<String>,
-    /// The number of objects that the revision answers for.
+    /// The number of objects for which the revision answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<i64>,
     /// The number of objects that still wait for their first pass with this revision.

@@ -24,7 +24,7 @@ use std::{
     process::ExitCode,
 };
 
-/// A policy that is ready to be embedded.
+/// The component and the files of a policy, ready to be embedded in the program.
 pub(crate) struct Component {
     /// The base name of the policy's files: `<name>.wasm` and `<name>.yaml`.
     name: String,

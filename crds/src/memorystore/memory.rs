@@ -29,14 +29,14 @@ pub struct ShortTerm {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MediumTerm {
-    /// Whether older parts are summarized. Not set: the service's own default, off.
+    /// Whether the service summarizes older parts of a conversation. Not set: the service's own default, off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The number of tokens that triggers a summary. Not set, or 0: the token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub compaction_trigger: Option<i32>,
-    /// The number of tokens after a summary. Not set, or 0: half the token budget.
+    /// The number of tokens that remain after a summary. Not set, or 0: half the token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub compaction_target: Option<i32>,

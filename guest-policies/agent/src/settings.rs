@@ -33,7 +33,7 @@ pub struct Settings {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of both ports.
+    /// Name of the port in the container and in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.
@@ -76,11 +76,11 @@ pub struct Settings {
     pub agent_identity: AgentIdentity,
     /// The positions of users' variables among the policy's variables.
     pub user_variables: UserVariables,
-    /// For each known image, the variables that some versions of the image ignore. Each variable has the versions that
-    /// read it: `0.4` for this version and newer ones, `<0.3` for older ones, or `never`. If an Agent asks for a
-    /// variable that its image ignores, the policy adds a note. A name that ends in `*` stands for all names that begin
-    /// with this text. The name of an image may lack the registry. An entry for KAOS's image replaces the policy's own
-    /// list for this image; an empty text turns these notes off.
+    /// For each known image, the variables that some versions of the image ignore. For each variable, give the versions
+    /// that read the variable: `0.4` for this version and newer versions, `<0.3` for older versions, or `never`. If an
+    /// Agent asks for a variable that its image ignores, the policy adds a note. A name that ends in `*` stands for all
+    /// names that begin with this text. You may leave out the registry in the name of an image. An entry for KAOS's
+    /// image replaces the policy's own list for this image; an empty text turns these notes off.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::image_variables"))]
     pub image_variables: ImageVariables,
     /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/agent-finalizer`. If
@@ -95,7 +95,7 @@ pub struct Settings {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
     /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read only
-    /// this ConfigMap. Another ConfigMap needs a grant in policy.yaml.
+    /// this ConfigMap. To use another ConfigMap, add a grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
     /// Image that clones the workspace.

@@ -27,7 +27,7 @@ pub struct Settings {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of both ports.
+    /// Name of the port in the container and in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.
@@ -85,23 +85,23 @@ pub struct Volume {
     /// Mount directory of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
-    /// Access mode of claims.
+    /// Access mode of volume claims.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^Read(WriteOnce|WriteMany|WriteOncePod)$")))]
     pub access_mode: String,
-    /// StorageClass of claims. Empty selects the cluster's default. An existing claim keeps its class.
+    /// StorageClass of volume claims. Empty selects the cluster's default. An existing volume claim keeps its class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
     pub storage_class: String,
-    /// Whether claims stay when their store is deleted.
+    /// Whether volume claims stay when their store is deleted.
     pub keep: bool,
-    /// Name of an existing claim to use. If empty, the store gets its own claim. Set this name only for a single
-    /// object, with an annotation of the object.
+    /// Name of an existing volume claim to use. If empty, the store gets its own volume claim. Set this name only for a
+    /// single object, in an annotation of the object.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
     pub claim: String,
-    /// Strategy to replace a pod.
+    /// Strategy with which the Deployment replaces a pod.
     pub strategy: Strategy,
 }
 
-/// Strategy to replace a pod.
+/// Strategy with which the Deployment replaces a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum Strategy {

@@ -65,7 +65,7 @@ pub struct Server {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of both ports.
+    /// Name of the port in the container and in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.
@@ -102,10 +102,10 @@ pub struct HostedRun {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProxyConfigFile {
-    /// Mount directory of the file.
+    /// Mount directory of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
-    /// Name of the file.
+    /// Name of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub file_name: String,
     /// Name of the volume.
@@ -143,14 +143,14 @@ pub struct ModelStore {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelPull {
-    /// Whether pods have the init container.
+    /// Whether pods have the init container that pulls the model.
     pub enabled: bool,
     /// Name of the init container.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub name: String,
     /// Image of the init container. Empty selects the server's image.
     pub image: String,
-    /// Shell of the script.
+    /// Command that runs the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
     /// The script. The policy replaces `{model}` by the model's name, as one word of the shell, so do not put `{model}`

@@ -32,7 +32,7 @@ impl Folder {
         Ok(Some(Self(folder)))
     }
 
-    /// Reads the code of a component.
+    /// Reads the compiled code of a component from the folder.
     pub(crate) fn of(&self, name: &str, digest: &str) -> Result<Vec<u8>> {
         let file = self.0.join(Path::new(digest)).with_extension("code");
         fs::read(&file).map_err(|error| {

@@ -38,11 +38,11 @@ fn target_is_installed() -> Result<bool> {
         .output()
         .map_err(|error| format!("rustc does not start: {error}"))?;
     let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    // Checks for content too, because an interrupted installation leaves an empty directory.
+    // Also checks that the directory has content, because an interrupted installation leaves an empty directory.
     Ok(output.status.success() && fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-/// Builds the policies. Returns their Wasm modules in the order of `policies`.
+/// Builds the policies. Returns the Wasm modules of the policies, in the order of `policies`.
 pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) -> Result<Vec<Vec<u8>>> {
     let built = target_dir.join(TARGET).join("release");
     policies
@@ -73,10 +73,10 @@ fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     ))
 }
 
-/// Returns the compiler flags. They replace the flags in the user's cargo configuration, keep paths of this machine out
-/// of the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency outside of the
-/// workspace by its absolute path, and this hash changes the order of functions. So the bytes are reproducible only for
-/// the same sources in the same directory.
+/// Returns the compiler flags. These flags replace the flags in the user's cargo configuration, keep paths of this
+/// machine out of the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency
+/// outside of the workspace by its absolute path, and this hash changes the order of functions. So the bytes are
+/// reproducible only for the same sources in the same directory.
 fn flags(workspace: &Path) -> Result<OsString> {
     let repository = workspace.parent().ok_or("guest-policies/ has no parent directory")?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);

@@ -14,7 +14,7 @@ pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> 
         .module(&slim(module))
         .and_then(|mut encoder| encoder.encode())
         .map(|component| slim(&component))
-        .map_err(|error| format!("{}: no component can be made of it: {error:#}", policy.package))?;
+        .map_err(|error| format!("{}: cannot turn the module into a component: {error:#}", policy.package))?;
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn manifest_directory() -> Result<PathBuf> {
 }
 
 /// Prepares a command for the cargo that runs this build script. Removes the flags, wrappers and profiles of the outer
-/// build (coverage, clippy, sanitizers): they are not meant for Wasm and would change the bytes of the modules.
+/// build (coverage, clippy, sanitizers): these flags are not for Wasm, and would change the bytes of the modules.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {

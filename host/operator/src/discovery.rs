@@ -21,7 +21,7 @@ pub(crate) enum MeantError {
     /// The word may name a kind for which discovery failed.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
-        /// The result without that kind.
+        /// The error of the search without this kind.
         kind: KindError,
         /// The group version for which discovery failed.
         version: String,

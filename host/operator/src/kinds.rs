@@ -30,7 +30,7 @@ pub(crate) enum KindError {
         kinds: Vec<String>,
     },
     /// Policies answer for several kinds with this name.
-    #[error("{word}: is several kinds, write {}", .kinds.join(" or "))]
+    #[error("{word}: names several kinds, write {}", .kinds.join(" or "))]
     Several {
         /// The word.
         word: String,
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(meant("kite"), Ok(&kinds[2]), "the cluster does not serve this kind, so its only name is the kind");
         assert_eq!(
             meant("proxy").unwrap_err().to_string(),
-            "proxy: is several kinds, write Proxy.net.example or Proxy.other.example"
+            "proxy: names several kinds, write Proxy.net.example or Proxy.other.example"
         );
         let unknown = meant("kites").unwrap_err().to_string();
         assert_eq!(unknown, "kites: no policy answers for this kind, only for Proxy, Proxy, Kite");

@@ -78,7 +78,8 @@ impl Gathered {
         self.pages(of, &api, ListParams::default()).await
     }
 
-    /// Reads the needs of passes that were not read yet. Returns whether there were such needs.
+    /// Reads each of the `targets` that was not read yet. Returns whether at least one of the `targets` was not read
+    /// yet.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -218,7 +219,7 @@ impl Gathered {
 }
 
 /// Returns the identity of an object in a cluster. Without a namespace, such an object is cluster-scoped. An object in
-/// a file is different: it may just omit the namespace.
+/// a file is different: the file may just omit the namespace.
 fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default");

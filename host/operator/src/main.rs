@@ -1,4 +1,4 @@
-//! The operator's binary. `cli/` contains its verbs, one file for each.
+//! The operator's binary. `cli/` contains the verbs of the program, with one file for each verb.
 
 use std::process::ExitCode;
 

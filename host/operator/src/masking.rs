@@ -64,7 +64,7 @@ mod tests {
             "GPG_PASSPHRASE",
             "HTTP_AUTHORIZATION",
             "DATABASE_URL",
-            // These values are not secret, but no rule for names can know this.
+            // The values of these variables are not secret, but no rule for names can tell.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

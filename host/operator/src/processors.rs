@@ -54,7 +54,7 @@ impl Processors {
     /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
     /// free for the owner's policies.
     ///
-    /// The work keeps its processor until it ends, even if the caller stops waiting for it.
+    /// The work keeps its processor until the work ends, even if the caller stops waiting for the work.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
         if self.compute == Compute::Inline {
             return work();

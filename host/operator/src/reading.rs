@@ -57,14 +57,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // Dropping this value at the end of the function cancels the note.
+    // Dropping `_told` at the end of the function cancels the note about waiting.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)
 }
 
 /// Prints a note after [`PATIENCE`] that the program waits for a pipe, because possibly no process writes to the pipe.
-/// If the caller drops the returned sender before, no note is printed.
+/// If the caller drops the returned sender earlier, the function prints no note.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
     let told =

@@ -2,7 +2,7 @@
 //!
 //! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
 //! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
-//! fields. It keeps all other finalizers.
+//! fields. The verb keeps all other finalizers.
 //!
 //! The verb releases no objects in namespaces where the user may not read objects. For example, the Roles of the
 //! operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports such
@@ -47,7 +47,7 @@ pub enum Event {
         /// `namespace/name`.
         object: String,
     },
-    /// The user may read no objects in a namespace, or in the whole cluster, so the verb released none there.
+    /// The user may read no objects in a namespace or in the whole cluster, so the verb released no object there.
     Barred {
         /// The namespace; `None` for the whole cluster.
         namespace: Option<String>,
@@ -186,7 +186,7 @@ impl TypeInPlace<'_> {
         }
     }
 
-    /// Removes the finalizers from one object. Returns `None` if the object has none of them.
+    /// Removes the finalizers from one object. Returns `None` if the object has none of these finalizers.
     async fn release_one(&self, mut object: PartialObjectMeta<DynamicObject>) -> Option<Event> {
         let of = self.of.clone();
         let namespace = object.namespace().unwrap_or_default();
@@ -208,7 +208,7 @@ impl TypeInPlace<'_> {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
             // With the version, the patch fails if another client added a finalizer after the read. An object that was
-            // deleted in between needs no release.
+            // deleted after the read needs no release.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

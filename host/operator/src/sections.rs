@@ -53,8 +53,8 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     })
 }
 
-/// Removes names of functions, debug information and the list of tools. Without `strip`, these are a quarter of a
-/// module. The conversion to a component adds more such sections.
+/// Removes names of functions, debug information and the list of tools. In a module built without `strip`, these parts
+/// are a quarter of the module. The conversion to a component adds more such sections.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {

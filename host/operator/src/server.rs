@@ -19,8 +19,8 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
 /// The API server for which input is checked.
 #[derive(Clone)]
 pub(crate) enum TargetServer {
-    /// A running server. The program asks for its version each time, because an administrator may upgrade the server
-    /// while this program runs.
+    /// A running server. The program asks the server for its version each time, because an administrator may upgrade
+    /// the server while this program runs.
     Running(Client),
     /// A server whose version is known.
     #[cfg(test)]
@@ -44,8 +44,8 @@ impl Server for VersionSoFar {
 }
 
 impl TargetServer {
-    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on it, and runs
-    /// the check again if the server is newer. The check itself never waits for the server.
+    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on the
+    /// version, and runs the check again if the server is newer. The check itself never waits for the server.
     pub(crate) async fn check<T: Send + 'static>(
         &self,
         check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,

@@ -1,4 +1,5 @@
-//! Writes YAML that parses to the same value. Escapes characters that control a terminal or hide other characters.
+//! Writes a value as YAML that parses to the same value. Escapes characters that control a terminal or hide other
+//! characters.
 
 use std::borrow::Cow;
 

@@ -237,7 +237,7 @@ async fn push_fails_for_objects_on_a_fallback_not_for_earlier_problems() {
     let message = "policy revision agent-1 does not answer: the API server refuses its plan";
     says("b", json!({"type": "PolicyFallback", "status": "True", "reason": "FellBack", "message": message}));
     let ran = pushed(&stage, &[active(0)]).await;
-    let told = format!("1 object differs from its plan: Agent team/b: {message}");
+    let told = format!("1 object differs from the plan: Agent team/b: {message}");
     assert!(ran.code == 1 && ran.stderr.contains(&told), "{}{}", ran.stdout, ran.stderr);
 }
 

@@ -59,7 +59,7 @@ fn taken(entry: &mut Value, name: &str) -> Value {
     list.remove(at)
 }
 
-/// Removes the value of a variable from a manifest, and the hashes that depend on it.
+/// Removes the value of a variable from a manifest, and the hashes that depend on the value.
 fn without(mut manifest: Value, name: &str) -> Value {
     let annotations = ["/metadata/annotations", "/spec/template/metadata/annotations"];
     for annotations in annotations {

@@ -49,7 +49,8 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // The revision whose content is in the ConfigMap may still serve; the refused revision before it will not.
+    // The revision whose content is in the ConfigMap may still serve; the earlier revision that was refused will not
+    // serve.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in ["finished revisions: 3; --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
@@ -88,7 +89,12 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
     // No operator runs and notices the removal, so the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
-    assert!(ran.code == 1 && ran.stderr.contains("The records stay until then"), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("Until the operator notices the removal, the records stay"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
     assert!(stage.cluster.object("kaos.tools", "policyrevisions", HOME, "agent-1").is_some());
 }
 

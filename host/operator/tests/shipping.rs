@@ -81,9 +81,10 @@ async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    for told in
-        ["agent-1 is Quarantined: it failed (the operator refused or quarantined it before", "kaos.tools/retry=1"]
-    {
+    for told in [
+        "agent-1 is Quarantined: it failed (the operator refused or quarantined this package before",
+        "kaos.tools/retry=1",
+    ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
 }
@@ -155,7 +156,7 @@ async fn rollback_edits_the_config_map_of_the_policy() {
     let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
-    // Then return to the later revision, with the name of the ConfigMap and the name of the revision.
+    // After the rollback, return to the later revision, with the name of the ConfigMap and the name of the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());

@@ -51,8 +51,9 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
     assert!(of(&ran, "open").iter().any(|(about, _)| about == "security.gatewayHost"), "{}", ran.stdout);
     assert!(
         of(&ran, "lost").iter().any(|(about, message)| about == "Agent today/plain"
-            && message
-                .contains("kaos.tools/oidc-client-finalizer: this operator removes it when the object is deleted")),
+            && message.contains(
+                "kaos.tools/oidc-client-finalizer: when a user deletes the object, this operator removes the finalizer"
+            )),
         "{}",
         ran.stdout
     );

@@ -90,7 +90,8 @@ pub(crate) async fn measure() -> Result<Part> {
     });
     let text = format!(
         "{MANY} objects of one namespace whose own policy burns fuel, edited without a pause ({passes} passes in that \
-         time), and {EDITS} edits of an object of another namespace, each until it was served:\n\n| ms | median | p95 \
+         time), and {EDITS} edits of an object of another namespace, each until the operator served the object:\n\n| \
+         ms | median | p95 \
          |\n|---|---:|---:|\n{}{}| times as long (aim: 2) | {:.2} | {:.2} |\n",
         row("alone", &alone),
         row("next to a busy namespace", &beside),

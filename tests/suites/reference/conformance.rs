@@ -31,8 +31,8 @@ pub(crate) fn page() -> String {
     page += "The rules of the reconcile loop, and the tests that prove them. The suite `reconcile` runs on the embedded \
              cluster (`tests/run reconcile`) and on a real control plane (`tests/run reconcile_real`). `tests/run e2e` and \
              `tests/run chaos` run only on a real control plane. If a row has no test on a real control plane, its last \
-             column gives the reason. In general: only the embedded cluster injects faults, simulates time and records \
-             every request.\n\n";
+             column gives the reason. In general, only the embedded cluster injects faults, simulates time and \
+             records every request.\n\n";
     let (mut body, mut rows, mut shown, mut all) = (String::new(), Vec::new(), 0, 0);
     for line in checklist.lines() {
         if let Some(title) = line.strip_prefix("## ") {

@@ -26,7 +26,8 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     ),
     (
         "OTEL_RESOURCE_ATTRIBUTES",
-        "Attributes of the operator in the spans that `run` sends. `OTEL_SERVICE_NAME` is another such attribute.",
+        "Attributes of the operator in the spans that `run` sends. `OTEL_SERVICE_NAME` also sets an attribute of the \
+         operator in these spans.",
     ),
     (
         "KAOS_EMBEDDED_POLICIES",
@@ -35,7 +36,8 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     (
         "KAOS_EMBEDDED_CODE",
         "At build time: a folder that `kaos-operator compile-embedded FOLDER` of an earlier build of the same sources \
-         wrote. Then the build compiles the default policies, so that the program need not compile them at each start.",
+         wrote. With this variable, the build embeds the compiled code from the folder, so the program need not \
+         compile the default policies at each start.",
     ),
 ];
 

@@ -30,10 +30,11 @@ pub(crate) fn page() -> Result<String> {
              These layers set a setting. The first layer with a value wins:\n\n\
              1. an annotation of the object, `settings.kaos.tools/PATH: VALUE`, if the column *Object* says yes;\n\
              2. `--set` and `--settings` of `kaos-operator run`, for all objects;\n\
-             3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace. This ConfigMap is in the \
-             operator's namespace and lists the object's namespace in its `scope`. With `--namespace-policies`, the \
+             3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace. The ConfigMap for a \
+             namespace is in the operator's namespace and lists the object's namespace in its `scope`. With \
+             `--namespace-policies`, the \
              ConfigMap may also be in the object's namespace;\n\
-             4. a ConfigMap with this label in the operator's namespace, for the whole cluster;\n\
+             4. a ConfigMap with the label `kaos.tools/policy` in the operator's namespace, for the whole cluster;\n\
              5. the `policy.yaml` next to a component that `--policy` names;\n\
              6. the ConfigMap `kaos-operator-config` in the operator's namespace, which contains the chart's values, and then \
              the operator's environment, by the name in the column *Variable*;\n\

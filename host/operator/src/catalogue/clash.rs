@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{Given, Offer};
 
 impl Offer {
-    /// Returns whether the policy is an overlay.
     pub(super) fn is_overlay(&self) -> bool {
         self.member.policy.world() == World::EnvironmentOverlay
     }
@@ -28,7 +27,11 @@ impl Offer {
             let together = self.reach.places().all(|place| older.reach.holds(Some(place)))
                 || older.reach.places().all(|place| self.reach.holds(Some(place)));
             return (self.name() == older.name() && (together || self.reach.meets(&older.reach))).then(|| {
-                format!("{} has the same name for {}: choose another name for the overlay", shown(), self.of)
+                format!(
+                    "{} has the same name, and is for the same kind {}: choose another name for the overlay",
+                    shown(),
+                    self.of
+                )
             });
         }
         self.reach.meets(&older.reach).then(|| {
@@ -60,8 +63,8 @@ impl Given {
     }
 }
 
-/// Returns the first path that both trees set. Like the merge of settings, compares objects key by key, and all other
-/// values as a whole.
+/// Returns the first path that both trees of settings set. Compares objects key by key, and all other values as a
+/// whole, as the merge of settings does.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

@@ -14,17 +14,18 @@ use super::{Fallback, Kind, Without};
 /// The maximum number of revisions that the operator leaves out for one object. The limit does not count the revisions
 /// of [`Kind::missed`], which the operator cannot load.
 const FALLBACKS: usize = 4;
-/// The maximum number of answers in one pass while the operator searches for the revision to leave out.
+/// The maximum number of times that the operator asks for another answer in one pass, while it searches for the
+/// revision that causes the failure.
 const STEPS: usize = 12;
 
-/// The policies that answer for an object, and the active revisions that are left out.
+/// The policies that answer for an object, and the active revisions that the operator leaves out for this object.
 #[derive(Debug, Clone)]
 pub struct Descent {
     /// The policies that answer.
     pub kind: Arc<Kind>,
-    /// Revisions that are left out for this object, in the order in which they were left out.
+    /// The revisions that the operator leaves out for this object, in the order in which it left them out.
     pub without: Vec<Without>,
-    /// The number of revisions that are left out from the beginning, because the operator cannot load them.
+    /// The number of revisions that the operator leaves out from the beginning, because it cannot load them.
     missed: usize,
     steps: usize,
     trial: Option<BlameTrial>,
@@ -32,7 +33,7 @@ pub struct Descent {
 
 /// The search for the cause of a failure. The search leaves out one possible cause after the other: the revision of the
 /// policy itself, or settings from other packages. If a revision was not the cause, the search restores this revision,
-/// so that no revision is blamed for the failure of another.
+/// so that the operator does not blame one revision for the failure of another revision.
 #[derive(Debug, Clone)]
 struct BlameTrial {
     failed: PolicyId,
@@ -88,7 +89,7 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single revision is the cause. Leave out the newest revision as well, and search among the older
+            // No single revision is the cause. So leave out the newest revision as well, and search among the older
             // revisions.
             trial.without.push(blame(blamed));
             trial.tried.clear();
@@ -111,8 +112,8 @@ impl Descent {
     }
 }
 
-/// Builds the entry for a revision that is left out. Cuts the message to the length of a status message, because the
-/// operator keeps such entries for every object.
+/// Builds the entry for a revision that the operator leaves out. Cuts the message to the length of a status message,
+/// because the operator keeps such entries for every object.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
     Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

@@ -1,6 +1,6 @@
 //! The limits for the grants of packages to installed policies. The owner sets the limits with flags. The limits do not
 //! apply to policies that the process loaded at startup. This module does not check privileges that come from settings.
-//! The guard checks these privileges in each plan, because only the plan shows which child gets them.
+//! The guard checks these privileges in each plan, because only the plan shows which child gets the privileges.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -61,9 +61,9 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the types that a policy outside the operator's namespace emits. Such a policy must not create objects
-    /// that decide who reaches pods and routes, unless the owner lists the kind. The operator has rights for such
-    /// objects only so that the owner's settings can use them.
+    /// Checks the types that a policy outside the operator's namespace emits. A policy of a tenant must not create
+    /// objects that decide who reaches pods and routes, unless the owner lists the kind. The operator has rights for
+    /// such objects only so that the owner's settings can use them.
     fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
         if self.emits.is_some() {
             // `covers_claims` compares the claims with the owner's list.
@@ -83,10 +83,10 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the types that a policy outside the operator's namespace reads. Such a policy must not make the operator
-    /// watch all objects of a built-in type, unless the owner lists the kind. ConfigMaps and Secrets are allowed
-    /// because the operator watches them one by one. The types that `own` reads are allowed because the operator
-    /// watches them already.
+    /// Checks the types that a policy outside the operator's namespace reads. A policy of a tenant must not make the
+    /// operator watch all objects of a built-in type, unless the owner lists the kind. ConfigMaps and Secrets are
+    /// allowed because the operator watches them one by one. The types that `own` reads are allowed because the
+    /// operator watches them already.
     fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],

@@ -52,12 +52,12 @@ pub struct Tuning {
     pub predecessor: Option<Arc<Tuning>>,
 }
 
-/// The policies that answer for an object if a revision is left out.
+/// The policies that answer for an object if the operator leaves out a revision.
 #[derive(Debug, Clone)]
 pub struct Fallback {
     /// The remaining policies.
     pub kind: Arc<Kind>,
-    /// The revision that is left out, because it may be the cause of the failure.
+    /// The revision that the operator leaves out, because this revision may be the cause of the failure.
     pub blamed: Arc<str>,
     /// The behaviour that the left-out revision requests for refused objects.
     pub on_refusal: OnRefusal,
@@ -92,7 +92,8 @@ impl Member {
     }
 }
 
-/// Fallbacks. The key is the policy that fails and the revisions that the search already left out.
+/// Fallbacks. The fallbacks so far. The key is the policy that fails, and the revisions that the search already left
+/// out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
 /// The policies that answer for objects of one kind in one place.
@@ -139,8 +140,8 @@ impl Kind {
         Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
-    /// Adds the weaker policies of the place. Such a policy replaces the lowest member if this member fails on an
-    /// object and has no predecessor.
+    /// Adds the weaker policies of the place. If the lowest member fails on an object and has no predecessor, a weaker
+    /// policy replaces this member.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
     }
@@ -155,7 +156,7 @@ impl Kind {
         &self.missed
     }
 
-    /// Returns the policies as a stack.
+    /// Returns the stack of the policies, which renders objects.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
@@ -235,8 +236,8 @@ impl Kind {
     }
 
     /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest revision that may
-    /// be the cause and is not in `tried`, and uses its predecessor instead. Returns `None` if no such revision
-    /// remains.
+    /// be the cause and is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if no such
+    /// revision remains.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -245,7 +246,7 @@ impl Kind {
                 let (blamed, on_refusal, kind) = self.reduced(failed, &tried)?;
                 match kind {
                     Some(kind) => return Some(Fallback { kind: Arc::new(kind), blamed, on_refusal }),
-                    // If this revision is left out, no policy can answer. So leave out another revision.
+                    // Without this revision, no policy can answer. So leave out another revision.
                     None => tried.push(blamed),
                 }
             }
@@ -256,7 +257,7 @@ impl Kind {
     /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
     /// `policy.yaml` of the refusing revision asks for a fallback. A refusal that waits for other objects has no
     /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
-    /// limit: this wait never ends. Such a refusal does not count against the revision.
+    /// limit: this wait never ends. A refusal because of a too large need does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {

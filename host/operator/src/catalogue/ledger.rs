@@ -10,11 +10,12 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// A revision goes into quarantine if it fails on this number of objects. If fewer objects exist, it goes into
-/// quarantine if it fails on all of them.
+/// A revision goes into quarantine if it fails on this number of objects. If the revision answers for fewer objects, it
+/// goes into quarantine if it fails on all of these objects.
 const SEVERAL: usize = 3;
 
-/// The results of passes. Contains only objects for which an installed policy answers, or is left out.
+/// The results of passes. Contains only objects for which an installed policy answers, or for which the operator leaves
+/// out an installed policy.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -29,12 +30,12 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects for which the revision is left out, and which do not count against the revision. The revision refused
-    /// these objects, or no policy serves them.
+    /// Objects for which the operator leaves out the revision, and which do not count against the revision. The
+    /// revision refused these objects, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
 }
 
-/// A revision that is left out for an object.
+/// A revision that the operator leaves out for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Without {
     /// The name of the revision.
@@ -46,16 +47,17 @@ pub struct Without {
 }
 
 impl Book {
-    /// Returns why the revision must go into quarantine; `None` if it must not. A revision must go into quarantine if
-    /// it failed on at least three objects in more than one namespace, or on all its objects. A failure counts only if
-    /// a fallback then answers without a failure. `all` contains the objects for which the revision answers by default.
-    /// `all` is empty if objects pin the revision, so that one pinned object cannot cause a quarantine.
+    /// Returns why the revision must go into quarantine; `None` if the revision must not go into quarantine. A revision
+    /// must go into quarantine if it failed on at least three objects in more than one namespace, or on all its
+    /// objects. A failure of the revision counts only if a fallback answers for the same object without a failure.
+    /// `all` contains the objects for which the revision answers by default. `all` is empty if objects pin the
+    /// revision, so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // `all` leaves out objects that pin a policy. If the revision serves such an object, failures on all objects in
-        // `all` must not cause a quarantine, because `all` may contain only one object.
+        // `all` leaves out objects that pin a policy. A revision that serves an object with a pin must not go into
+        // quarantine only because it fails on all objects in `all`: `all` may contain only one object.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
@@ -74,7 +76,8 @@ impl Book {
 }
 
 impl Ledger {
-    /// Records that the revisions in `by` serve the object, and that the revisions in `without` are left out for it.
+    /// Records that the revisions in `by` serve the object, and that the operator leaves out the revisions in `without`
+    /// for the object.
     pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, without: &[Without]) {
         let by: Vec<&Arc<str>> = by.collect();
         let mut books = lock(&self.books);
@@ -129,7 +132,7 @@ impl Ledger {
         self.served(key, std::iter::empty(), &[]);
     }
 
-    /// Returns how many of these objects have no result for the revision yet.
+    /// Returns how many of the objects in `keys` have no result for the revision yet.
     pub fn outstanding(&self, revision: &str, keys: &[ObjectKey]) -> usize {
         let books = lock(&self.books);
         let Some(book) = books.get(revision) else { return keys.len() };
@@ -141,8 +144,8 @@ impl Ledger {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of objects that a revision serves, and the number of objects for which the revision is left
-    /// out.
+    /// Returns the number of objects that a revision serves, and the number of objects for which the operator leaves
+    /// out the revision.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))

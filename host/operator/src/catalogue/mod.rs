@@ -99,8 +99,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Replaces all policies and settings, for the whole cluster. If the settings do not fit, the old policies and
-    /// settings stay.
+    /// Replaces all policies and settings, for the whole cluster. If the settings do not fit the policies, the old
+    /// policies and settings stay.
     pub fn replace(&self, stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<(), SettingsErrors> {
         for stack in stacks.values() {
             Renderer::new(stack, layers, Cluster::default())?;
@@ -110,14 +110,14 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Swaps in these policies. Keeps the existing values of entries that did not change.
+    /// Swaps in these policies. Entries that did not change keep their existing values.
     pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
         self.install_while(Loading::new(), answers);
     }
 
-    /// Like `install`, while other policies are still being loaded.
+    /// Swaps in these policies, while this process still loads the policies in `loading`.
     pub(crate) fn install_while(&self, loading: Loading, mut answers: BTreeMap<ResourceType, Answers>) {
-        // This lock guards the swap and its number.
+        // The lock of this channel guards the swap and the swap's number.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
@@ -137,7 +137,7 @@ impl Catalogue {
     }
 
     /// Remembers kinds for which policies answered before this process started. If no policy answers for such a kind
-    /// now, the status of its objects reports this.
+    /// now, the status of its objects reports the missing policy.
     pub(crate) fn remember(&self, kinds: impl IntoIterator<Item = ResourceType>) {
         lock(&self.remembered).extend(kinds);
     }
@@ -152,7 +152,7 @@ impl Catalogue {
         *lock(&self.waits_for) = Some(what);
     }
 
-    /// Returns why the catalogue has no policies; `None` if it has policies.
+    /// Returns why the catalogue has no policies; `None` if the catalogue has policies.
     pub(crate) fn missing(&self) -> Option<String> {
         if self.current.load().is_some() {
             return None;

@@ -26,7 +26,7 @@ use kaos_policy::{
 
 use super::{Answers, Kind, Member, Tuning, Without};
 
-/// The age of a policy. If the times of two policies are equal, the names decide.
+/// The age of a policy. If the times of two policies are equal, the names of their ConfigMaps decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
     /// The time at which the policy claimed its place. `None` before the gate has admitted the policy.
@@ -79,7 +79,8 @@ impl Reach {
         }
     }
 
-    /// Returns whether the scope contains the namespace `place`. `None` means the namespaces without their own entry.
+    /// Returns whether the scope contains the namespace `place`. If `place` is `None`, returns whether the scope
+    /// contains the namespaces that [`Answers`] does not list by name.
     pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,
@@ -147,7 +148,7 @@ pub struct Given {
 /// the revision can be loaded again.
 #[derive(Debug, Clone)]
 pub struct Missed {
-    /// The revision, and the reason why it does not answer.
+    /// The revision, and the reason why the revision does not answer.
     pub without: Without,
     /// The name of the revision's policy. For settings, the policy to which the settings apply.
     pub policy: String,
@@ -172,7 +173,7 @@ pub struct Arranged {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Conflict {
-    /// The reason, for the status of the revision.
+    /// The reason that the status of the revision shows, in one word.
     pub reason: &'static str,
     /// The name of the other revision, and the remedy.
     pub message: String,
@@ -193,7 +194,7 @@ impl Offer {
             member: Member::own(Arc::clone(policy)),
             reach: Reach::Process,
             pinned: false,
-            // Overlays are sorted by age, so this name keeps them in the order of the stack.
+            // Overlays are sorted by age, so this name keeps the overlays in the order of the stack.
             age: Age { name: format!("{at:04}"), ..Age::default() },
         };
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
@@ -225,7 +226,7 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
             (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
                 // A revision that loses a conflict for one kind serves for no kind, and takes no places. The author of
-                // a policy did not intend that only a part of it serves.
+                // a policy did not intend that only a part of the policy serves.
                 serving.retain(|other| !is_of(other, revision));
                 arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
             }
@@ -295,11 +296,13 @@ impl Places<'_> {
 
     fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
         let base = self.bases(place).next()?;
-        // Ignore a missed revision with a weaker scope: the base policy would answer even if that revision were loaded.
+        // Ignore a missed revision with a weaker scope: the base policy would answer even if the missed revision were
+        // loaded.
         self.over(&base.member, place, |missed| !missed.pinned && missed.reach.rank() >= base.reach.rank())
     }
 
-    /// Adds the policies that an object of a place can pin: the policies that apply there, and their predecessors.
+    /// Adds the policies that an object of a place can pin: the policies that apply in the place, and their
+    /// predecessors.
     fn pins(&self, place: Option<&str>, answers: &mut Answers) {
         let mut seen = BTreeSet::new();
         for offer in self.here(place).rev().filter(|offer| !offer.is_overlay()) {

@@ -1,5 +1,5 @@
-//! The policies that answer at one moment. For each kind, these are the policies of the cluster, the policies of single
-//! namespaces, and the policies that objects can pin.
+//! The policies that answer at one moment. For each kind, a snapshot contains the policies of the cluster, the policies
+//! of single namespaces, and the policies that objects can pin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,7 @@ pub type Loading = BTreeMap<ResourceType, BTreeMap<String, Awaited>>;
 pub struct Awaited {
     /// Whether one of the policies answers for objects without a pin.
     pub is_usual: bool,
-    /// The names of the policies that answer only for objects that pin them.
+    /// The names of the policies that answer only for objects with a pin.
     pub named: BTreeSet<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Snapshot {
 /// The policies that answer for one kind, by place.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// The policies for namespaces without their own entry.
+    /// The policies for namespaces that `namespaces` does not list.
     pub(super) cluster: Option<Arc<Kind>>,
     /// The policies for single namespaces. `None` means that no policy answers in the namespace now, although policies
     /// have this place.
@@ -99,13 +99,13 @@ fn pin(object: &Value) -> Option<&str> {
 }
 
 impl Snapshot {
-    /// Returns the answer for an object, by its kind, namespace and pin.
+    /// Returns the policies that answer for an object, by the object's kind, namespace and pin.
     pub fn answer_for(&self, object: &Value) -> Answer {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         self.answer(&ResourceType::of_object(object), namespace, pin(object))
     }
 
-    /// Returns the answer for an object. `pin` is the value of its [`PIN`] annotation.
+    /// Returns the policies that answer for an object. `pin` is the value of the object's [`PIN`] annotation.
     pub fn answer(&self, of: &ResourceType, namespace: &str, pin: Option<&str>) -> Answer {
         let Some(answers) = self.kinds.get(of) else { return Answer::Nothing };
         let place = answers.namespaces.get_key_value(namespace);
@@ -126,8 +126,9 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether the policy for an object is still being loaded. During this time, the operator does nothing for
-    /// the object and reports nothing. If objects must pin the policy, other objects do not wait for the policy.
+    /// Returns whether the policy for an object is still being loaded. Until the policy is loaded, the operator does
+    /// nothing for the object and reports nothing. If objects must pin the policy, other objects do not wait for the
+    /// policy.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
@@ -180,7 +181,7 @@ impl Answers {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
-    /// Returns the policies for namespaces without their own entry.
+    /// Returns the policies for namespaces that `namespaces` does not list.
     pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
         self.cluster.as_ref()
     }
@@ -220,7 +221,7 @@ impl Answers {
         &self.emitted
     }
 
-    /// Returns whether the same policies answer for the objects of a namespace as in `before`.
+    /// Returns whether the objects of a namespace have the same policies as in `before`.
     pub fn are_in(&self, namespace: &str, before: &Self) -> bool {
         let pins = |answers: &Self| -> Vec<Arc<Kind>> {
             let place = answers.namespaces.contains_key(namespace).then_some(namespace);

@@ -12,7 +12,7 @@ pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Overreach {
-    /// The reason, for the status.
+    /// The reason that the status of the revision shows, in one word.
     pub(crate) reason: &'static str,
     /// The request of the package, and the reason why the request is not allowed.
     pub(crate) message: String,
@@ -26,7 +26,7 @@ pub(crate) fn reach(file: &PolicyFile, namespace: &str, home: &str) -> Result<Re
         return Ok(reach);
     }
     if listed.iter().any(|listed| listed != namespace) {
-        let message = format!("scope.namespaces: a policy in {namespace} can apply in {namespace} only");
+        let message = format!("scope.namespaces: a policy in {namespace} can apply only in {namespace}");
         return Err(Overreach { reason: "ScopeTooWide", message });
     }
     if file.grants != Grants::default() {

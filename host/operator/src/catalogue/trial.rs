@@ -1,4 +1,4 @@
-//! Tries settings for the whole cluster on the samples of policies. Such trials are needed because Kubernetes may
+//! Tries settings for the whole cluster on the samples of policies. The operator needs trials, because Kubernetes may
 //! refuse a value that the schema accepts.
 
 use std::{
@@ -13,8 +13,8 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 
-/// Checks that the plans of these policies for their own samples are valid with these settings. Skips a trial if this
-/// machine is too busy to run it: such an error is not about the settings.
+/// Checks that the plans of these policies for their own samples are valid with these settings. Ignores an error that
+/// only shows that this machine is too busy to run a trial.
 pub(crate) fn try_settings(
     stacks: &BTreeMap<ResourceType, Stack>,
     layers: &[Layer],
@@ -31,7 +31,7 @@ pub(crate) fn try_settings(
     Ok(())
 }
 
-/// Returns the error if it is about the settings; `None` if it is temporary.
+/// Returns the error if the error is about the settings; `None` if the error is temporary.
 pub(super) fn lasting(error: LoadError) -> Option<LoadError> {
     error.is_lasting().then_some(error)
 }

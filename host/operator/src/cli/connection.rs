@@ -39,7 +39,7 @@ impl Connection {
 
 /// Checks input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
 /// version. Repeats the check if the server is newer, because a newer server may know more fields. If the server does
-/// not report its version, adds this to the error.
+/// not report its version, adds to the error that the version is unknown.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,

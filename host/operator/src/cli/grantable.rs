@@ -1,5 +1,5 @@
-//! Flags for the operator's limits on grants. `run` enforces the limits; other verbs use them to predict what `run`
-//! would do.
+//! Flags for the operator's limits on grants. `run` enforces the limits; other verbs use the limits to predict what
+//! `run` would do.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -35,7 +35,7 @@ pub(super) struct GrantableFlags {
 }
 
 impl GrantablePrivileges {
-    /// Returns the listed privileges, or `None` if all may be granted.
+    /// Returns the listed privileges, or `None` if packages may grant all privileges.
     pub(super) fn listed(&self) -> Option<BTreeSet<Privilege>> {
         listed(self.grantable_privileges.as_deref())
     }

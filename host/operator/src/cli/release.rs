@@ -150,8 +150,8 @@ fn failures(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event, Event::Failed { .. })).count()
 }
 
-/// Takes the Lease, so that a running operator stops writing. If this fails, prints a warning, and the release
-/// continues.
+/// Takes the Lease, so that a running operator stops writing. If the verb cannot take the Lease, it prints a warning,
+/// and the release continues.
 async fn stop_writers(client: &Client, namespace: &str) {
     match take_over(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
@@ -174,7 +174,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
     }
 }
 
-/// Renews the Lease until the future is dropped. Ignores errors: the first attempt reported them.
+/// Renews the Lease until the future is dropped. Ignores errors, because the first attempt already reported an error.
 async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;
@@ -182,7 +182,8 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     }
 }
 
-/// Deletes the last good settings, which the operator stored for the next process. No other step deletes them.
+/// Deletes the last good settings, which the operator stored for the next process. No other step deletes these
+/// settings.
 async fn forget(client: &Client, namespace: &str) {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {

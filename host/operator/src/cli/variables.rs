@@ -15,8 +15,8 @@ use crate::{
     offline::Entry,
 };
 
-/// Prints the variables of one object below its name. With `with_status`, adds the phase and the message that the
-/// object would get.
+/// Prints the name of one object, and below the name the object's variables. With `with_status`, adds the phase and the
+/// message that the object would get.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
     for variable in variables(entry) {

@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, DocumentOrigin, Identity, InputError, json::Unique};
 
-/// Parses all documents of a text. An invalid document becomes an error; the valid documents are returned too.
+/// Parses all documents of a text. Returns an error for each invalid document, in addition to the valid documents.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for (index, parsed) in values(file, text).into_iter().enumerate() {
@@ -75,7 +75,7 @@ fn round(value: &mut Value) {
 
 fn as_integer(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)?;
-    // Do not use a cast: it would change a number that is too large.
+    // Do not use a cast: a cast would change a number that is too large.
     format!("{float:.0}").parse().ok()
 }
 

@@ -19,7 +19,7 @@ pub struct InputPaths<'a> {
     pub paths: &'a [String],
     /// Whether to read subdirectories too.
     pub recursive: bool,
-    /// The namespace of objects without a namespace.
+    /// The namespace for objects that name no namespace.
     pub namespace: &'a str,
 }
 
@@ -84,8 +84,8 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     }
 }
 
-/// Returns the text of a file, or of each file of a directory. An unreadable file becomes an error; the texts of the
-/// other files are returned too.
+/// Returns the text of a file, or of each file of a directory. Returns an error for each unreadable file, in addition
+/// to the texts of the other files.
 fn texts(named: &str, recursive: bool) -> Vec<Result<(Arc<str>, String), InputError>> {
     let path = Path::new(named);
     if !path.is_dir() {

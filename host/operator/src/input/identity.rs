@@ -5,7 +5,7 @@ use std::fmt;
 use kaos_policy::names::is_label;
 use serde_json::Value;
 
-/// The identity of an object. The API version is not part of the identity, because it is only a view of the same
+/// The identity of an object. The API version is not part of the identity, because a version is only a view of the same
 /// object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
@@ -20,8 +20,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the identity of an object. Sets the default namespace if the object needs one and has none. An error
-    /// contains the path of a field, and the problem.
+    /// Reads the identity of an object. Sets the default namespace if the object needs a namespace and has none. An
+    /// error contains the path of a field, and the problem.
     pub fn of(object: &mut Value, default_namespace: &str) -> Result<Self, (&'static str, String)> {
         let text = |path: &'static str, value: &Value| match value {
             // Refuse line breaks, because names appear in comments and messages of one line.
@@ -69,7 +69,6 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Returns the group of an `apiVersion`.
 pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }

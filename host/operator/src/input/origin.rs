@@ -27,7 +27,7 @@ impl fmt::Display for DocumentOrigin {
 /// An object from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// The position of the object.
+    /// The file, the document and the list item that contain the object.
     pub origin: DocumentOrigin,
     /// The identity of the object.
     pub identity: Identity,

@@ -81,14 +81,12 @@ impl ByPolicy {
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt));
     }
 
-    /// Counts a failure of a policy.
     pub(super) fn failure(&self, id: &PolicyId, reason: &'static str) {
         self.count(id, |policy| {
             self.failures.get_or_create(&labels::PolicyFailureLabels { policy: policy.clone(), reason }).inc();
         });
     }
 
-    /// Counts a fallback from a policy.
     pub(super) fn fallback(&self, id: &PolicyId) {
         self.count(id, |policy| {
             self.fallbacks.get_or_create(policy).inc();

@@ -7,7 +7,6 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 /// The prefix of every metric name.
 pub(super) const PREFIX: &str = "kaos_operator";
 
-/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricKind {
     /// A counter: its value only grows.
@@ -60,7 +59,7 @@ rows! {
     PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by result";
     PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for \
         the API server";
-    RETRIES: Counter "retries" ["group", "kind"] "Passes that were postponed and will be repeated";
+    RETRIES: Counter "retries" ["group", "kind"] "Passes that the operator postponed and will repeat";
     OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
     UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that the active policy does not serve: NoPolicy if no policy answers, PolicyFailed if the policy fails, FellBack if a fallback answers";
     AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass used a policy that has since been replaced";
@@ -111,13 +110,14 @@ impl MetricRow {
 pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",
-        "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` \
-         name a ",
+        "The operator serves the metrics as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless \
+         set). `group` and `kind` name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
-        "Counters of a policy start at 0 when the policy begins to answer. Series of requests and of watch errors ",
-        "appear with their first event, which `increase` therefore does not count.\n\n",
-        "Series of a policy version exist while the version may answer, also as a fallback, and then until the next ",
-        "change of policies. The series of a version that returns start at 0.\n\n",
+        "Counters of a policy start at 0 when the policy begins to answer. A series of requests or of watch errors ",
+        "begins with its first event, so `increase` does not count this event.\n\n",
+        "A series of a policy version exists while the version may answer, also as a fallback. When the version can ",
+        "no longer answer, the series stays until the next change of policies. The series of a version that returns ",
+        "start at 0.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

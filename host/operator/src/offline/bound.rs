@@ -48,8 +48,8 @@ pub(crate) struct Bound {
 pub(crate) struct At<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) bound: &'a Bound,
-    /// The snapshot before a change; `None` without a change. This snapshot still answers for an object whose pin names
-    /// a policy that does not exist any more.
+    /// The snapshot before a change; `None` without a change. The snapshot before the change still answers for an
+    /// object whose pin names a policy that does not exist any more.
     pub(crate) before: Option<&'a Snapshot>,
 }
 
@@ -123,8 +123,8 @@ pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }
 
-/// Returns the policies that an object may pin, if its pin names none of them. The operator leaves the children of such
-/// an object unchanged.
+/// Returns the policies that an object may pin, if the object's pin names none of these policies. With such a pin, the
+/// operator leaves the object's children unchanged.
 pub(crate) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
     match snapshot.answer_for(object) {
         Answer::NoSuchPolicy(_, choice) => Some(choice),

@@ -1,4 +1,4 @@
-//! Finds objects by type, namespace and name, or by label, without scanning all of them.
+//! Finds objects by type, namespace and name, or by label, without scanning all objects.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,7 +13,7 @@ use crate::input::Document;
 /// Group, kind and namespace. The namespace of cluster-scoped objects is empty.
 type KindInNamespace = (String, String, String);
 
-/// The positions of objects. Within one namespace, they are sorted by name.
+/// The positions of objects. Within one namespace, the positions are sorted by the names of the objects.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     places: HashMap<KindInNamespace, BTreeMap<String, usize>>,

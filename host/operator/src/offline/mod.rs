@@ -3,9 +3,9 @@
 //! The files represent the cluster. This module renders the objects that a policy claims. If such an object has no
 //! status, other objects see the status that the operator would first write.
 //!
-//! This status is the result of rendering the object. So the module renders each object when its status is first
-//! needed, and remembers the result. A look-up during a pass never renders. Instead, the look-up records the objects
-//! whose status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
+//! To get a missing status, the module must render the object. So the module renders each object when its status is first
+//! needed, and remembers the result. A look-up during a pass never renders. The look-up only records the objects whose
+//! status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
 //! sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
@@ -122,14 +122,14 @@ impl<'a> World<'a> {
             if outermost {
                 return entry;
             }
-            // Ignore an error in another object here: `entry` reports it when the caller requests that object.
+            // Ignore an error in another object here: `entry` reports the error when the caller requests that object.
             before.pop();
         }
     }
 
     /// Remembers the result for an object. If objects need each other in a circle, no object can get its status first.
-    /// In this case, other objects see the status of a preliminary result, as in a cluster. A preliminary result is not
-    /// final: the object is rendered again when the caller requests it.
+    /// For objects in a circle, other objects see the status of a preliminary result, as in a cluster. A preliminary
+    /// result is not final: the module renders the object again when the caller requests the result.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];

@@ -11,7 +11,7 @@ use super::StoredObjects;
 use crate::status::{self, Hindrance, Standing};
 
 /// Returns the outcome of the operator's first pass over an object, and the status of the object. `left_as_is` is the
-/// reason why the operator would not apply a plan; `None` if it would apply the plan.
+/// reason why the operator would not apply a plan; `None` if the operator would apply the plan.
 pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,

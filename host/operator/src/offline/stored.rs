@@ -30,14 +30,12 @@ impl StoredObjects {
         &self.objects
     }
 
-    /// Returns the object that a reference names.
     pub(super) fn named(&self, reference: &Reference) -> Option<&Value> {
         let target = Target::Named(reference.clone());
         let positions = self.index.find(&target, is_scoped(&reference.of()), &self.objects);
         positions.first().map(|position| &*self.objects[*position])
     }
 
-    /// Returns the objects that an object owns.
     pub(super) fn owned_by(&self, owner: &ObjectRef) -> impl Iterator<Item = &Value> {
         self.index.owned_by(owner).map(|position| &*self.objects[position])
     }

@@ -120,8 +120,8 @@ impl Operator {
         Self { context, queue, options, installing: None, news }
     }
 
-    /// Makes the operator take policies from ConfigMaps while it runs. These policies replace the content of the
-    /// catalogue.
+    /// Makes the operator take policies from ConfigMaps while it runs. The policies from ConfigMaps replace the content
+    /// of the catalogue.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
         self.installing = Some(installing);
@@ -133,7 +133,8 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. Then running passes may finish within the grace period of the options.
+    /// Reconciles until `stop` is cancelled. After the cancellation, running passes may finish within the grace period
+    /// of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing, news } = self;
         let mut revisions = context.runner.catalogue.revisions();

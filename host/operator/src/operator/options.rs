@@ -38,7 +38,7 @@ pub struct Options {
     pub backoff: Backoff,
     /// The minimum time between two passes that a swap caused.
     pub pace: Duration,
-    /// Whether the operator reads Secrets. The operator keeps only the names of their keys, and a digest.
+    /// Whether the operator reads Secrets. The operator keeps only the names of each Secret's keys, and a digest.
     pub secrets: bool,
     /// The key for the digests of Secrets.
     pub secret_key: Hidden,

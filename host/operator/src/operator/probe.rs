@@ -26,7 +26,8 @@ impl Probe {
         Self { context, queue }
     }
 
-    /// Checks that every kind is watched and that every policy is loaded. The error lists the missing parts.
+    /// Checks that every kind is watched and that every policy is loaded. The error lists the kinds that are not
+    /// watched yet and the policies that are not loaded yet.
     pub fn ready(&self) -> Result<(), Vec<String>> {
         let Some(snapshot) = self.context.runner.catalogue.load() else {
             return Err(vec![self.context.runner.catalogue.missing().unwrap_or_default()]);
@@ -72,7 +73,7 @@ impl Probe {
         Ok(answer)
     }
 
-    /// Returns the number of objects that wait for a pass, and how long the first of them has waited.
+    /// Returns the number of objects that wait for a pass, and how long the first of these objects has waited.
     pub fn queue(&self) -> (usize, Duration) {
         (self.queue.depth(), self.queue.oldest_age())
     }

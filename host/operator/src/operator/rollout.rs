@@ -57,7 +57,7 @@ pub(super) async fn follow(
     mut revisions: watch::Receiver<u64>,
     left_out: LeftOut,
 ) {
-    // The watch queues every object at startup, so the first snapshot needs nothing.
+    // The watch queues every object at startup, so the first snapshot queues nothing.
     let mut before = context.runner.catalogue.load();
     loop {
         if revisions.changed().await.is_err() {

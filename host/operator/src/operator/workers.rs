@@ -14,8 +14,8 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The retry delay of one object, if many objects wait for missing rights. This object shows when the rights are
-/// granted.
+/// The retry delay of one object, if many objects wait for missing rights. The pass over this object shows when an
+/// administrator has granted the rights.
 const RIGHTS_PROBE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs passes until the queue is closed.
@@ -77,7 +77,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Writes the reason for an unfinished pass into the object's status. If this panics too, logs the panic.
+/// Writes the reason for an unfinished pass into the object's status. If the write panics, logs the panic.
 async fn report(context: &Context, key: &ObjectKey, why: PassFailed) {
     let Context { access, declared_fields, memories, .. } = context;
     let reported = publish_failure(access, declared_fields, memories, key, why);

@@ -18,7 +18,7 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Returns whether another ConfigMap can solve the problem. A user may apply this ConfigMap later.
+    /// Returns whether the problem is a missing ConfigMap, which a user may apply later.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }
@@ -28,7 +28,7 @@ impl PackageError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// The ConfigMap is empty.
-    #[error("is empty: write policy.yaml and a component, or delete it")]
+    #[error("is empty: write policy.yaml and a component, or delete the ConfigMap")]
     Empty,
     /// A key is missing.
     #[error("`{key}` is missing: {remedy}")]
@@ -47,7 +47,7 @@ pub enum Problem {
         remedy: &'static str,
     },
     /// Several keys contain or list a component.
-    #[error("has {}: keep one of them", .0.join(" and "))]
+    #[error("has {}: keep one of these keys", .0.join(" and "))]
     SeveralComponents(Vec<&'static str>),
     /// A key that belongs under `data` is under `binaryData`, or the reverse.
     #[error("`{key}` must be under {field}: `kubectl create configmap --from-file` and `policy pack` put it there")]

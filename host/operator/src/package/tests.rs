@@ -174,7 +174,7 @@ fn an_incomplete_config_map_is_reported_with_the_missing_keys() {
     (emptied.index.data, emptied.index.binary_data) = (None, None);
     assert_eq!(
         read(&emptied).unwrap_err().to_string(),
-        "ConfigMap home/kite: is empty: write policy.yaml and a component, or delete it"
+        "ConfigMap home/kite: is empty: write policy.yaml and a component, or delete the ConfigMap"
     );
 }
 

@@ -1,8 +1,8 @@
 //! Writes a policy into ConfigMaps.
 //!
 //! The same policy always results in the same bytes. The name of a chunk depends on its content, and a chunk never
-//! changes. An update creates new chunks in addition to the old chunks. Then one write of the index switches to the new
-//! chunks.
+//! changes. An update creates new chunks in addition to the old chunks. When the new chunks exist, one write of the
+//! index replaces the list of chunks.
 
 use std::{collections::BTreeMap, io::Write};
 
@@ -22,7 +22,7 @@ use crate::yaml;
 /// The maximum number of bytes of a component in one ConfigMap. A ConfigMap may have one mebibyte, so this number
 /// leaves room for annotations.
 pub(super) const ROOM: usize = 900_000;
-/// The maximum length of an index name. This limit leaves room for the names of chunks, which are longer.
+/// The maximum length of the name of an index. This limit leaves room for the names of chunks, which are longer.
 const LONGEST_NAME: usize = 200;
 
 /// The ConfigMaps of a package.
@@ -35,8 +35,8 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Returns all ConfigMaps in the order in which to write them. The index comes last, so that its chunks exist
-    /// before it.
+    /// Returns all ConfigMaps in the order in which to write them. The index comes last, so that the chunks exist
+    /// before the index.
     pub fn config_maps(&self) -> impl Iterator<Item = &ConfigMap> {
         self.chunks.iter().chain(std::iter::once(&self.index))
     }
@@ -119,7 +119,7 @@ fn is_void(value: &Value) -> bool {
     }
 }
 
-/// Compresses bytes. The same bytes always have the same result, because the header has no time and no file name.
+/// Compresses bytes. The result depends only on the bytes, because the header has no time and no file name.
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -35,7 +35,6 @@ pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
 struct Walk<'a> {
     found: Vec<Field>,
     path: Vec<FieldStep<'a>>,
-    /// Whether the object is a Secret.
     secret: bool,
 }
 
@@ -106,7 +105,8 @@ impl<'a> Walk<'a> {
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Returns whether the current value is secret: it is data of a Secret, or its name shows that it is secret.
+    /// Returns whether the current value is secret: the value is data of a Secret, or the field's name shows that the
+    /// value is secret.
     fn is_hidden(&self) -> bool {
         let keys: Vec<&str> = self
             .path

@@ -74,7 +74,7 @@ pub enum Change {
 }
 
 impl Difference {
-    /// Returns whether anything other than the fuel differs.
+    /// Returns whether the two sides differ in anything other than the fuel.
     pub fn is_change(&self) -> bool {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         !self.children.is_empty() || said(&self.before) != said(&self.after)

@@ -15,7 +15,7 @@ use crate::{
 pub struct Candidate {
     /// The origin of the component.
     pub origin: ComponentOrigin,
-    /// The component and its policy file. If the file does not exist, an empty policy file, which grants nothing.
+    /// The component and its policy file. Without a `policy.yaml`, the policy file is empty and grants nothing.
     pub inner: gate::Candidate,
 }
 

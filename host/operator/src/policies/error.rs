@@ -20,7 +20,7 @@ pub enum PolicyError {
         source: PolicyFileError,
     },
     /// A policy file is empty.
-    #[error("{path}: is empty: write {{}} into it for a policy.yaml without fields, or delete it")]
+    #[error("{path}: is empty: write {{}} into the file for a policy.yaml without fields, or delete the file")]
     Empty {
         /// The file.
         path: String,
@@ -40,7 +40,7 @@ pub enum PolicyError {
         source: Box<gate::LoadError>,
     },
     /// Two of the user's policies claim the same kind.
-    #[error("{second}: claims {of}, as {first} does: name one of the two policies only")]
+    #[error("{second}: claims {of}, as {first} does: name one of the two policies, and not both")]
     ClaimedTwice {
         /// The kind.
         of: ResourceType,

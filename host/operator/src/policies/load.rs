@@ -139,7 +139,7 @@ impl Loader {
         }
     }
 
-    /// Runs the whole gate. Compiles embedded components in this process, unless [`Self::in_children`] was called.
+    /// Runs the whole gate. Compiles embedded components in this process, unless the caller used [`Self::in_children`].
     /// Components from files are always compiled in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, this_program());

@@ -51,7 +51,7 @@ pub enum PresetError {
     #[error("the preset {0} has no section for a policy: write the settings of each policy below its name")]
     NoSections(String),
     /// The ConfigMap has no preset, or several presets.
-    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave one")]
+    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave only one of these keys")]
     Keys(usize),
 }
 
@@ -125,7 +125,8 @@ mod tests {
         policies.iter().map(|loaded| (&*loaded.policy.id().name, loaded.policy.schema())).collect()
     }
 
-    /// Collects the path of each value. Leaves out the entries of runtimes, because a version may have more runtimes.
+    /// Collects the path of each value. Leaves out the entries of runtimes, because one preset may have more runtimes
+    /// than another.
     fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
         match value.as_object().filter(|fields| !fields.is_empty() && !at.ends_with(".runtimes")) {
             Some(fields) => fields.iter().for_each(|(name, value)| paths(value, &format!("{at}.{name}"), into)),

@@ -92,7 +92,7 @@ impl Collected {
     }
 }
 
-/// Returns whether the second right covers all objects of the first.
+/// Returns whether the second right covers all objects of the first right.
 fn is_within((group, resource, names): &NamedResource, (other_group, other_resource, others): &NamedResource) -> bool {
     let among = others.is_empty() || (!names.is_empty() && names.is_subset(others));
     group == other_group && resource == other_resource && among

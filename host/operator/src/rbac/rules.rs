@@ -47,7 +47,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The operator watches both types, because pods restart when a ConfigMap or Secret that they refer to changes.
+        // The operator watches ConfigMaps and Secrets, because pods restart when a ConfigMap or Secret to which the
+        // pods refer changes.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }
@@ -61,7 +62,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     // These rights are for installed policies: for their ConfigMaps, the ConfigMaps with the stored bytes, and the
     // PolicyRevisions.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
-    // The operator stores the last good settings for the next process, and `kaos-operator release` deletes them.
+    // The operator stores the last good settings for the next process, and `kaos-operator release` deletes these
+    // settings.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
@@ -94,7 +96,8 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         working.add(&group, &plural, &["get", "list", "patch", "watch"]);
         working.add(&group, format!("{plural}/status"), &["patch"]);
         if !claim.emits.is_empty() {
-            // An owner reference with `blockOwnerDeletion` requires this right if the API server enforces it.
+            // An owner reference with `blockOwnerDeletion` requires this right if the API server checks owner
+            // references.
             working.add(&group, format!("{plural}/finalizers"), &["update"]);
         }
         for of in claim.emits.iter().filter(|of| !duties.left_out.has(claim, of)) {

@@ -40,7 +40,6 @@ impl Access {
         })
     }
 
-    /// Returns the calls for a type in a namespace.
     pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
         Calls::namespaced(&self.client, &served.resource, namespace)
     }
@@ -75,8 +74,8 @@ impl Access {
     }
 
     /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns
-    /// whether the object is gone immediately. Otherwise the object waits for finalizers, including the finalizers of
-    /// the garbage collector.
+    /// whether the object is gone immediately. An object that is not gone waits for finalizers, including the
+    /// finalizers of the garbage collector.
     pub(crate) async fn delete(
         &self,
         which: &Reference,

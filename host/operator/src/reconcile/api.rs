@@ -131,7 +131,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns the
-    /// object if it waits for finalizers.
+    /// object if the object waits for finalizers.
     pub(crate) async fn delete(
         &self,
         name: &str,
@@ -162,8 +162,8 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Returns whether the server's error is about the object itself: it already exists, has another version, or has
-/// another UID. Quotas and admission webhooks also answer 409 and 422, for other reasons and with other causes.
+/// Returns whether the server's error is about the object itself: the object already exists, has another version, or
+/// has another UID. Quotas and admission webhooks also answer 409 and 422, for other reasons and with other causes.
 fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
     let Some(details) = status.details.as_ref().filter(|details| details.name == name) else { return false };
     if status.message.starts_with(WEBHOOK) {

@@ -82,7 +82,6 @@ impl Applied {
         self.unfinished.as_ref()
     }
 
-    /// Returns a result with these parts.
     #[cfg(test)]
     pub(super) fn stub(outcome: Outcome, children: ChildrenResult, again: Option<Duration>) -> Self {
         Self { outcome, again, ..Self::of(children) }

@@ -1,5 +1,5 @@
 //! Sends an installed policy's plan to the API server as a dry run. If the server refuses a part of the plan, the
-//! operator does not apply any part of it.
+//! operator applies no part of the plan.
 
 use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
@@ -58,8 +58,8 @@ pub(crate) async fn rehearse(
     Ok(None)
 }
 
-/// Runs a dry run for one child if the child would change. If the cluster has another child than expected, returns that
-/// child, and the caller tries again with it.
+/// Runs a dry run for one child if the child would change. If the cluster has another child than expected, returns the
+/// other child, and the caller tries again with the other child.
 async fn attempt(
     access: &Access,
     subject: &Subject<'_>,

@@ -6,8 +6,8 @@ use kaos_policy::cut::{NOTE, cut};
 
 use crate::error_text::{is_misfit, told};
 
-/// The number of consecutive API server failures after which the status shows them. Fewer failures are not worth
-/// reporting.
+/// The number of consecutive API server failures after which the status shows the failures. Fewer failures are not
+/// worth reporting.
 pub(crate) const SHOWN_FROM: u32 = 3;
 
 /// The effect of a failed call on the pass.

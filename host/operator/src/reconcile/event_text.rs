@@ -6,6 +6,5 @@ pub(crate) struct EventText {
     /// The reason of the Event, such as the condition's current reason.
     pub(crate) reason: String,
     pub(crate) message: String,
-    /// Whether the Event is a warning.
     pub(crate) warning: bool,
 }

@@ -63,7 +63,7 @@ pub(crate) async fn execute(
     applied
 }
 
-/// Removes the retired finalizers. Returns whether it wrote the object.
+/// Removes the retired finalizers. Returns whether the operator wrote the object.
 async fn retire_finalizers(access: &Access, subject: &mut Subject<'_>, memory: &Memory) -> Result<bool, CallError> {
     let retired = Finalizers::on(subject, memory).retired;
     retire(access, &subject.served, &mut subject.object, &retired).await
@@ -124,8 +124,8 @@ async fn carry_out(
     Applied::of(children)
 }
 
-/// Deletes the children that are not in the plan, except children that stay for a while. Returns the time until the
-/// next look at these children.
+/// Deletes the children that are not in the plan, except children that stay for a while. Returns the time until a pass
+/// must look at these children again.
 async fn clean(
     access: &Access,
     subject: &Subject<'_>,
@@ -147,7 +147,7 @@ async fn clean(
 
 /// Sets `ours` as the only finalizer of this operator on the object. If `ours` is `None`, removes all finalizers of
 /// this operator. While a fallback serves, the failed revision's finalizer stays, because the revision's children stay
-/// too. Returns whether it wrote the object.
+/// too. Returns whether the operator wrote the object.
 async fn set_finalizer(
     access: &Access,
     subject: &mut Subject<'_>,

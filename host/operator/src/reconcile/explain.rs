@@ -20,7 +20,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
     let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
     match runner.renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
-        // This step also runs a policy, so it takes turns with the passes.
+        // The explanation also runs a policy, so it takes turns with the passes.
         Ok(renderer) => match render(runner, &object, &renderer, selected.descent.kind.is_local()).await {
             Err(error) => answer["error"] = json!(error.to_string()),
             Ok((rendered, _)) => {

@@ -1,19 +1,20 @@
-//! Records in the catalogue's ledger which revisions answer for an object, and which revisions are left out for it.
+//! Records in the catalogue's ledger which revisions answer for an object, and which revisions the operator leaves out
+//! for the object.
 
 use kaos_policy::contract::Outcome;
 
 use super::{applied::Applied, subject::Subject};
 use crate::catalogue::{Catalogue, Descent, Without};
 
-/// Records the result of a pass. Records nothing if the dry run had no answer, because this is neither a success nor a
-/// failure.
+/// Records the result of a pass. Records nothing if the dry run had no answer, because a missing answer is neither a
+/// success nor a failure.
 pub(crate) fn record(catalogue: &Catalogue, subject: &Subject<'_>, applied: &Applied) {
     if applied.is_open {
         return;
     }
     let Descent { kind, without, .. } = &subject.selected.descent;
     let is_served = matches!(applied.outcome, Outcome::Applied | Outcome::Gated);
-    // If the predecessor does not serve the object either, the failure does not count against the revision.
+    // If the predecessor also does not serve the object, the failure does not count against the revision.
     let without: Vec<Without> =
         without.iter().map(|it| Without { counts: it.counts && is_served, ..it.clone() }).collect();
     catalogue.ledger().served(subject.key, kind.revisions(), &without);

@@ -50,11 +50,10 @@ pub(crate) struct PlanMemory {
     pub(crate) read: Read,
     /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
-    /// The time since which the first plan has been waiting for objects that it names.
+    /// When the first plan began to wait for objects that the plan names.
     pub(crate) waits_since: Option<Instant>,
 }
 
-/// The memory of the object's finalizers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
@@ -63,14 +62,13 @@ pub(crate) struct FinalizersMemory {
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
-/// The memory of the status.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
     /// A hash of the computed status and of the live status, if the two differ and another write would not help.
     pub(crate) settled: Option<Mark>,
     /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,
-    /// The time since which some children have been waiting for their controllers.
+    /// When the operator began to wait for the controllers of some children.
     pub(crate) unobserved_since: Option<Instant>,
     /// The readiness in the last written status.
     pub(crate) ready: Option<Readiness>,
@@ -102,7 +100,7 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// Invalidates the stored needs of an object, because the watch is about to get other needs. The stored needs stay
+    /// Invalidates the stored needs of an object, because the watch is about to get other needs. These needs stay
     /// invalid even if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {

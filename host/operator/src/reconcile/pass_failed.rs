@@ -9,15 +9,15 @@ use crate::status::conditions::{ACCEPTED, APPLIED, reason};
 pub(crate) enum PassFailed {
     /// No policy answers for the object.
     NoPolicy,
-    /// The pass exceeded this time limit.
+    /// The pass exceeded its time limit, which this variant contains.
     Late(Duration),
-    /// The pass panicked with this message.
+    /// The pass panicked. Contains the message of the panic.
     Panicked(String),
 }
 
 impl PassFailed {
-    /// Returns whether the object stays unchanged until a person acts. The next pass after a late pass may finish in
-    /// time.
+    /// Returns whether the object stays unchanged until a person acts. A late pass is not lasting, because the next
+    /// pass may finish in time.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::NoPolicy | Self::Panicked(_) => true,

@@ -25,7 +25,8 @@ pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Awaits a computation. If the operator shuts down before the computation ends, aborts the pass that waits for it.
+/// Awaits a computation. If the operator shuts down before the computation ends, aborts the pass that waits for the
+/// computation.
 pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
     let ends = async {
         stopping.cancelled().await;

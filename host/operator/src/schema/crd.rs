@@ -1,4 +1,4 @@
-//! A CRD, with the parts that offline admission needs.
+//! The parts of a CRD that offline admission needs.
 
 use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
 use kaos_policy::objections::{Objection, objections};
@@ -62,7 +62,6 @@ impl Crd {
         })
     }
 
-    /// Returns the version for an `apiVersion`.
     pub(super) fn version(&self, api_version: &str) -> Option<&Version> {
         let name = api_version.split_once('/')?.1;
         self.versions.iter().find(|version| version.name == name)

@@ -34,7 +34,7 @@ pub(super) struct Bounds {
     pub(super) lifetime: Duration,
     /// The time limit for the last answer of a connection, also during a shutdown.
     pub(super) ending: Duration,
-    /// The maximum number of connections. Above the maximum, a new connection replaces another one, see
+    /// The maximum number of connections. Above the maximum, a new connection replaces an existing connection, see
     /// [`super::replaced`].
     pub(super) most: usize,
 }
@@ -53,7 +53,7 @@ impl Default for Bounds {
 /// The delay after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers requests until `stop` is cancelled. Then completes the requests in progress.
+/// Answers requests until `stop` is cancelled. After the cancellation, completes the requests in progress.
 pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     let mut oldest_first: Vec<Open> = Vec::new();

@@ -74,8 +74,9 @@ struct Listening {
 impl Listeners {
     /// Listens on all addresses. Several groups of pages may share an address.
     ///
-    /// The explanations are only for callers on this machine. The address on which the server listens ensures this. The
-    /// caller's address would not, because sidecars forward remote requests from a local address.
+    /// The explanations are only for callers on this machine. So the server serves the explanations only on a
+    /// loopback address. A check of the caller's address would not be enough, because sidecars forward remote requests
+    /// from a local address.
     pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
         let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
         for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {
@@ -97,13 +98,13 @@ impl Listeners {
         Ok(Self(open))
     }
 
-    /// Returns the address of these pages; `None` if the server does not serve them.
+    /// Returns the address of these pages; `None` if the server does not serve these pages.
     pub fn address(&self, pages: Pages) -> Option<SocketAddr> {
         let served = self.0.values().find(|listening| listening.pages.contains(&pages))?;
         served.listener.local_addr().ok()
     }
 
-    /// Answers requests until `stop` is cancelled. Then completes the requests in progress.
+    /// Answers requests until `stop` is cancelled. After the cancellation, completes the requests in progress.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
         self.serve_within(Bounds::default(), metrics, report, stop).await;
     }

@@ -1,8 +1,9 @@
 //! Chooses the connection that a new connection replaces when the maximum number of connections is reached.
 //!
 //! A flood of connections from one caller must not close the connection of a probe. So the caller with the most
-//! connections loses one of them. The server first closes connections that never had a request, the oldest first. Then
-//! the server closes connections that are idle after an answer. A connection whose request is being answered stays.
+//! connections loses one connection. The server first closes connections that never had a request, the oldest first. If
+//! each connection had a request, the server closes connections that are idle after an answer. A connection whose
+//! request is being answered stays.
 
 use std::{
     collections::BTreeMap,

@@ -41,8 +41,8 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// Returns the route `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. The caller must serve it
-/// only on loopback.
+/// Returns the route `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. The caller must serve
+/// this route only on loopback.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
         .explain(kind, namespace, name)

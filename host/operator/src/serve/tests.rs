@@ -226,7 +226,8 @@ async fn a_flood_of_connections_does_not_close_the_connection_of_another_caller(
         for _ in 0..100 {
             flood.push(saying(at[0], "").await);
         }
-        // Wait until the flood has arrived: then its oldest connection is closed.
+        // Wait until the flood has arrived: when the flood has arrived, the server closes the flood's oldest
+        // connection.
         closed(flood.remove(0)).await;
         probe.write_all(WHOLE.as_bytes()).await.expect("it is sent");
         let mut answer = [0; 12];
@@ -268,7 +269,7 @@ async fn a_connection_ends_after_its_time_limit_even_if_requests_continue() {
 
 #[tokio::test]
 async fn a_slow_caller_does_not_keep_the_process_from_ending() {
-    // If the end waited for the caller, this test would take an hour.
+    // If the shutdown waited for the caller, this test would take an hour.
     let patient = Bounds { asking: Duration::from_hours(1), ..SHORT };
     served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
         std::mem::forget(saying(at[0], "GET /li").await);

@@ -28,7 +28,7 @@ pub struct Standing<'a> {
     pub generation: i64,
     /// The last generation that was applied completely.
     pub applied_generation: Option<i64>,
-    /// The existing status. A field keeps its existing value if this pass cannot compute the field.
+    /// The existing status: a field keeps its existing value if this pass cannot compute the field.
     pub before: Option<&'a Value>,
     /// Why a fallback answers; `None` without a fallback.
     pub fallback: Option<&'a str>,
@@ -78,8 +78,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // If the policy fails on the live children, it will fail on them again, so this failure is lasting. If the
-            // policy failed before it made a plan, the condition `Applied` shows the reason.
+            // If the policy fails on the live children, the policy will fail on these children again, so this failure
+            // is lasting. If the policy failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };
@@ -265,7 +265,7 @@ fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Adds the paths of violations to a policy's message, unless the message contains them.
+/// Adds the paths of violations to a policy's message, unless the message already contains the paths.
 fn with_paths(rendered: &Rendered, message: String) -> String {
     match &rendered.verdict {
         Verdict::Refused(Refusal::Invalid(violations))

@@ -20,11 +20,11 @@ pub(crate) const READY: &str = "Ready";
 /// Whether a fallback answers. This is the only condition that reports a problem when it is true.
 pub(crate) const POLICY_FALLBACK: &str = "PolicyFallback";
 
-/// True while the operator works on the object or waits. Otherwise the status does not contain this condition. Tools
-/// such as Flux and kpt know this type.
+/// True while the operator works on the object or waits. If the condition is not true, the status does not contain the
+/// condition. Tools such as Flux and kpt know this type.
 pub(crate) const RECONCILING: &str = "Reconciling";
-/// True if a person must act. Otherwise the status does not contain this condition. Tools such as Flux and kpt know
-/// this type.
+/// True if a person must act. If the condition is not true, the status does not contain the condition. Tools such as
+/// Flux and kpt know this type.
 pub(crate) const STALLED: &str = "Stalled";
 
 /// The reasons of these conditions.

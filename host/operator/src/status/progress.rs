@@ -15,10 +15,10 @@ pub(super) fn is_progress(of: &str) -> bool {
 }
 
 /// Returns `Reconciling` or `Stalled` for an object with these common conditions. Returns `None` if the object needs
-/// neither of them.
+/// neither of the two conditions.
 ///
-/// Also returns `None` if all conditions except `Resolved` are true: a missing dependency does not delay an object that
-/// serves.
+/// An object that serves does not wait for a missing dependency. So this function also returns `None` if only
+/// `Resolved` is not true.
 pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     let is_open = |condition: &&Condition| condition.status != Truth::Yes;
     if !common.iter().any(|condition| is_open(&condition) && condition.of != RESOLVED) {
@@ -45,8 +45,8 @@ mod tests {
         *,
     };
 
-    /// Returns a condition with this reason. The first character is its status: `+` is true, `-` is false, and `!` is
-    /// false until a person acts.
+    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` is true,
+    /// `-` is false, and `!` is false until a person acts.
     fn condition(of: &'static str, told: &str) -> Condition {
         let (sign, reason) = told.split_at(1);
         let status = if sign == "+" { Truth::Yes } else { Truth::No };

@@ -182,7 +182,10 @@ impl Play<'_> {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#?}\nrender: {said:#?}"));
             }
             if !entry["refused"].is_null() && is_applied {
-                wrong.push(format!("{play}: {kind} {name} is applied, and render refuses it: {}", entry["refused"]));
+                wrong.push(format!(
+                    "{play}: the operator applied {kind} {name}, and render refuses the object: {}",
+                    entry["refused"]
+                ));
             }
         }
         assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n\n"), ran.stderr);

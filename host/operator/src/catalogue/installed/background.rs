@@ -1,5 +1,5 @@
-//! Runs background jobs, one for each revision. Meanwhile, the lifecycle continues with other revisions. A job ends
-//! early when its package is deleted.
+//! Runs background jobs, one for each revision. While a job runs, the lifecycle continues with other revisions. A job
+//! ends early when its package is deleted.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ pub(super) enum Stand {
     Open,
     /// Running.
     UnderWay,
-    /// Finished. The lifecycle did not take the result yet.
+    /// Finished. The job ended, and the lifecycle did not take the result yet.
     Ended,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Stand {
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {
-    /// Creates a value that cancels `over` and notifies `told` when it is dropped.
+    /// Creates a value that cancels `over` and notifies `told` when the value is dropped.
     pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
         Self(over, told)
     }

@@ -1,6 +1,6 @@
 //! Builds the cases in which the operator tries a revision before the revision serves. A case is a policy with the
-//! settings that the policy would have in a place. Such trials are needed because Kubernetes may refuse a value that
-//! the schema accepts. The operator and the command line use the same cases.
+//! settings that the policy would have in a place. The operator needs trials, because Kubernetes may refuse a value
+//! that the schema accepts. The operator and the command line use the same cases.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(crate) struct Case {
     policy: Arc<Policy>,
     /// The settings that always apply.
     base: Vec<Layer>,
-    /// The settings that are being tried, the weakest first.
+    /// The settings to try, the weakest first.
     given: Vec<Layer>,
 }
 
@@ -67,7 +67,7 @@ fn not_with(what: &str) -> String {
     )
 }
 
-/// The result of trying cases.
+/// The result of trying a revision in all its cases.
 pub(crate) type Tried = Result<(), Misfit>;
 
 impl PartialEq for Case {
@@ -117,7 +117,7 @@ impl Case {
 }
 
 /// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
-/// Returns an error only if the plans are valid without the settings that are being tried.
+/// Returns an error only if the plans are valid without the settings to try.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -130,7 +130,8 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
                 return Err(misfit);
             }
         } else if let Some(last) = case.given.last() {
-            // This error may be temporary. Try the other cases as well: they may show that the settings are wrong.
+            // This error may be temporary. Try the other cases as well: these cases may show that the settings are
+            // wrong.
             tried = Err(Misfit { error, cause: last.origin.clone() });
         }
     }
@@ -138,7 +139,7 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
 }
 
 /// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. Leaves
-/// out policies that answer only in single namespaces.
+/// out policies whose scope lists namespaces.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
@@ -152,7 +153,7 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 }
 
 impl RevisionSet {
-    /// Returns the cases for a revision while the revisions in `serving` serve. `shared` are the settings for the whole
+    /// Returns the cases for a revision, if the revisions in `serving` serve. `shared` are the settings for the whole
     /// cluster. The cases ignore that an older package may have the revision's place, because the older package may
     /// disappear at any time.
     pub(crate) fn cases_as_first(
@@ -197,7 +198,7 @@ impl RevisionSet {
 }
 
 /// Returns the case that tries a revision with the policy `member` of a place. Returns `None` if the revision is
-/// neither this policy nor settings for it.
+/// neither this policy nor settings for this policy.
 fn case<'a>(
     name: &str,
     entry: &AdmittedRevision,

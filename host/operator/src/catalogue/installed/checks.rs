@@ -1,5 +1,5 @@
-//! Runs the gate in the background. Meanwhile, the lifecycle continues with other revisions. A check ends early when
-//! its package is deleted.
+//! Runs the gate in the background. While a check runs, the lifecycle continues with other revisions. A check ends
+//! early when its package is deleted.
 //!
 //! Only one check runs at a time, because a check may take half of the memory. A package of the operator's own
 //! namespace does not wait: the operator interrupts the check of a package of another namespace, and starts the
@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{package::Package, processors::Processors, server::TargetServer};
 
-/// The result of a check.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 
 /// The running checks, and the checks that are stopping.
@@ -80,7 +79,7 @@ impl Checks {
         going_on.all(|check| namespace == self.home && check.namespace != self.home)
     }
 
-    /// Starts the check of a package. Interrupts all other checks first.
+    /// Starts the check of a package. Before that, interrupts all other checks.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, package: Arc<Package>) {
         let before = self.end_all();
         let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
@@ -102,7 +101,7 @@ impl Checks {
         self.under_way.insert(revision.to_owned(), check);
     }
 
-    /// Takes the result of the check of a revision, and its duration. Returns `None` if the check did not finish.
+    /// Takes the result of the check of a revision, and its duration. Returns `None` if the check has not finished.
     pub(super) async fn take(&mut self, revision: &str) -> Option<(Checked, Duration)> {
         if !matches!(self.stand(revision), Stand::Ended) {
             return None;
@@ -165,7 +164,8 @@ mod tests {
     use super::*;
     use crate::{locking::lock, processors::Compute};
 
-    /// A fake compiler. It records each start and end, and compiles `slow` until the caller no longer wants the result.
+    /// A fake compiler. This compiler records each start and end, and compiles `slow` until the caller no longer wants
+    /// the result.
     #[derive(Clone, Default)]
     struct Compiler(Arc<Mutex<Vec<String>>>);
 

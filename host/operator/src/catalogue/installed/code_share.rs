@@ -1,16 +1,16 @@
 //! Limits the memory that the compiled code of tenants' policies may take.
 //!
 //! Each check limits the compiled code of one component. Without a limit for the total, the policies of a namespace
-//! could together take more memory than the operator has. The operator would then run out of memory again after each
-//! restart.
+//! could together take more memory than the operator has. After each restart, the operator would run out of memory
+//! again.
 
 use kaos_policy::units::bytes;
 
-/// Divides the container's memory: the quotient is the limit for the code of all tenants.
+/// The container's memory divided by this number is the limit for the code of all tenants.
 const SHARE: usize = 4;
 /// The assumed memory of a container without a known limit.
 const UNKNOWN: usize = 1 << 30;
-/// Divides the limit for all tenants: the quotient is the limit for one namespace.
+/// The limit for all tenants divided by this number is the limit for one namespace.
 const PART: usize = 2;
 
 /// The limits for the compiled code of policies that are installed in namespaces other than the operator's. The limits
@@ -23,12 +23,12 @@ pub struct CodeShare {
     pub tenants: usize,
 }
 
-/// The bytes of compiled code, without the code of the policy that is to be added.
+/// The sizes of the compiled code of all policies that the operator already has, without the policy to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
-    /// The bytes of the namespace of this policy.
+    /// The bytes of compiled code in the namespace of the policy.
     pub(super) namespace: usize,
-    /// The bytes of all namespaces together.
+    /// The bytes of compiled code in all namespaces other than the operator's.
     pub(super) tenants: usize,
 }
 
@@ -37,8 +37,8 @@ pub(super) struct CodeSum {
 pub(super) enum TooMuchCode {
     /// The code of the namespace exceeds the limit.
     #[error(
-        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: delete \
-         one of them, or build with opt-level s and leave out unused code",
+        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: \
+         delete one of these policies, or build with opt-level s and leave out unused code",
         bytes(*.sum), bytes(*.limit)
     )]
     OfNamespace {
@@ -64,7 +64,7 @@ pub(super) enum TooMuchCode {
 }
 
 impl TooMuchCode {
-    /// The reason in one word.
+    /// The status reason of a policy whose compiled code exceeds a limit.
     pub(super) const REASON: &str = "TooMuchCode";
 }
 

@@ -49,8 +49,8 @@ impl Events {
     /// Writes an Event about an error in a ConfigMap. If the write fails, the Event is lost, but the log contains the
     /// same message.
     pub(super) async fn warn(&self, config_map: &ConfigMap, reason: &str, message: &str) {
-        // Include the version of the ConfigMap, so that each version gets a new Event. Otherwise the writer would only
-        // count the Event as a repetition of the old Event.
+        // Include the version of the ConfigMap, so that each version gets a new Event. Without the version, the writer
+        // would only count the Event as a repetition of the old Event.
         let resource_version = config_map.metadata.resource_version.clone();
         let regarding = ObjectReference { resource_version, ..config_map.object_ref(&()) };
         let note = cut(message, NOTE);

@@ -1,5 +1,5 @@
-//! Turns a package into a policy. This work runs outside the threads of passes, and takes turns with the passes on the
-//! processors.
+//! Turns a package into a policy. The checks of the gate run outside the threads of passes, and take turns with the
+//! passes on the processors.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct Inner {
     clock: SystemClock,
 }
 
-/// The resources of a check.
+/// The resources that a check shares with other work.
 pub(super) struct Share {
     pub(super) processors: Processors,
     /// Whether the check is for a package of a namespace other than the operator's.
@@ -45,7 +45,7 @@ pub(super) struct Share {
     pub(super) server: TargetServer,
 }
 
-/// Gives a check its turns. Blocks its thread while it waits for a turn.
+/// Makes a check take turns with passes. Blocks the thread of the check until it is the check's turn.
 struct Waiting(Share, Handle);
 
 impl Turns for Waiting {
@@ -96,8 +96,8 @@ impl Gatekeeper {
         server.check(check).await
     }
 
-    /// Checks that a policy's plans are valid with these settings. The work keeps its permit until it ends, even if the
-    /// caller stops waiting.
+    /// Checks that a policy's plans are valid with these settings. The check keeps its permit for a processor until the
+    /// check ends, even if the caller stops waiting.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,

@@ -19,7 +19,6 @@ use crate::{
 const ABOUT: &str = "The last valid content of kaos-operator-config. The operator writes this copy, and uses it while \
     the current content is invalid.";
 
-/// Stores the last good settings.
 pub(super) struct LastGoodSettings {
     api: Api<ConfigMap>,
     is_read: bool,

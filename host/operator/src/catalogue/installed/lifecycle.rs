@@ -97,12 +97,12 @@ pub(super) struct Lifecycle {
     /// value lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
     /// Revisions that are being compiled to serve again in place of a quarantined revision. The value is true if no
-    /// policy serves in this place until then.
+    /// policy serves in the place of the quarantined revision until the compilation ends.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
     /// these values with the current state to decide whether another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
-    /// The content of the operator's own ConfigMap in the last round, whether or not it fits.
+    /// The content of the operator's own ConfigMap in the last round, whether or not this content fits the policies.
     looked_under: Option<Layer>,
     /// The last reported reason why the operator's own ConfigMap is not used.
     misfit: Option<String>,
@@ -226,13 +226,13 @@ impl Lifecycle {
         let (due, advanced) = self.advance_all(&found, is_fresh).await;
         // Judge failures only after new packages are admitted: a new package may replace the revision that failed.
         let judged = self.execute_all(&found, &self.failed_in_service()).await;
-        // Loading takes time, so it comes after all other steps.
+        // Load revisions after all other steps, because a load takes time.
         let late = self.load_late(&found).await;
         // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
-        // Only a later process needs the stored bytes, so an error here delays no step.
+        // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.
         let kept = [self.keep_again().await, self.keep_last_good().await];
         *wait = [due, late, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
         let results = [planned, went_on, advanced, judged.done, served, tidied, self.records.settled()];
@@ -290,8 +290,7 @@ impl Lifecycle {
         });
         let config = self.config();
         if self.restored && self.looked_under != config {
-            // Retry every revision that waits until the settings fit. Do this only once for each content of the
-            // ConfigMap.
+            // Once for each content of the ConfigMap, retry every revision that waits until the settings fit.
             self.due.clear();
         }
         self.looked_under = config;

@@ -2,8 +2,8 @@
 //! at the gate, lets it serve, and ends its service when it fails.
 //!
 //! One task takes all steps one after another, except checks, trials and questions, which run in the background. The
-//! task does not delay passes. The task is level-triggered: it compares the packages with its own records and takes the
-//! next step.
+//! task does not delay passes. The task is level-triggered: in each round, it compares the packages with its own
+//! records and takes the next step.
 //!
 //! | module | content |
 //! |---|---|
@@ -90,7 +90,7 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     let full = BACKOFF.full(failures);
-                    // Retry earlier if another step is due earlier: the failed step must not delay this step.
+                    // Retry earlier if another step is due earlier: the failed step must not delay the other step.
                     let wait = due.map_or(full, |due| due.clamp(BACKOFF.first, full));
                     tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
                     catalogue.waits_for(error.to_string());

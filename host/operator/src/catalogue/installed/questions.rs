@@ -12,7 +12,8 @@ use super::{
 };
 
 /// The maximum number of concurrent questions for all policies of tenants: one question for each namespace. The same
-/// limit applies separately to the policies of the operator's own namespace, so that they do not wait for tenants.
+/// limit applies separately to the policies of the operator's own namespace, so that the owner's policies do not wait
+/// for tenants.
 const AT_ONCE: usize = 8;
 
 /// The missing rights, each as a text.

@@ -1,8 +1,9 @@
 //! Reads and writes PolicyRevisions, the records of revisions. The operator records the state of a revision before it
 //! acts on this state.
 //!
-//! Only the operator writes the status, so it knows the content without reading the records again. The watch reports
-//! the changes of users: they annotate a revision to request another attempt, or delete it.
+//! Only the operator writes the status, so the operator knows the status without reading the records again. The watch
+//! reports the changes of users: users annotate a PolicyRevision to request another attempt, or delete the
+//! PolicyRevision.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +45,7 @@ pub(super) const MANAGER: &str = "kaos-operator-policies";
 /// A PolicyRevision.
 pub(crate) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// The PolicyRevisions as the operator wrote them.
+/// The PolicyRevisions, with the content that the operator wrote last.
 pub(super) struct Records {
     api: Api<Revision>,
     seen: Store<Revision>,
@@ -60,7 +61,7 @@ pub(super) struct Records {
     opened: bool,
     /// Records of an earlier version of the operator, whose statuses lack conditions.
     unobserved: BTreeSet<String>,
-    /// Whether the CRD in the cluster is from an earlier version, so that it declares no conditions.
+    /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
     _watches: JoinSet<()>,
 }
@@ -100,7 +101,7 @@ impl Records {
         }
     }
 
-    /// Waits for the next change.
+    /// Waits until the watch reports a change of a record.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -126,8 +127,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // If the watch reported a record before and no longer contains it, a user deleted the record. A record that the
-        // watch never reported may just be new.
+        // If the watch reported a record earlier and no longer contains the record, a user deleted it. A record that
+        // the watch never reported may just be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -152,8 +153,8 @@ impl Records {
         self.book.remove(name);
     }
 
-    /// Creates a record again after a user deleted it. Returns whether the record exists now. Until then, the operator
-    /// uses its copy of the record.
+    /// Creates a record again after a user deleted it. Returns whether the record exists now. While the record does not
+    /// exist, the operator uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
         // The deletion also removed the user's annotations. So a user may use an old value of the annotation for a new
@@ -213,7 +214,7 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs. Returns whether the record now has this status. Returns false if a user deleted
+    /// Writes a status if it differs. Returns whether the record now has this status, which is false if a user deleted
     /// the record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
@@ -232,7 +233,8 @@ impl Records {
                 self.owed.remove(name);
                 Ok(true)
             }
-            // The watch will report the deletion. Then the operator creates the record again if it is still needed.
+            // The watch will report the deletion, and the operator then creates the record again if the record is still
+            // needed.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
                 self.owed.remove(name);

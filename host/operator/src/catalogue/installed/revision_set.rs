@@ -41,7 +41,6 @@ pub(crate) struct AdmittedRevision {
     pub(crate) predecessor: Option<String>,
 }
 
-/// The content of a revision.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// A policy with its settings.
@@ -52,7 +51,7 @@ pub(crate) enum Content {
     /// failed attempts.
     Unloaded(String, Vec<ResourceType>, u32),
     /// A lost revision: it is admitted and cannot be loaded any more. The predecessor replaces the lost revision. The
-    /// record provides these fields.
+    /// fields of this variant come from the PolicyRevision.
     Lost {
         /// The name of the policy. For settings, the policy to which the settings apply.
         policy: String,
@@ -126,7 +125,7 @@ impl AdmittedRevision {
 }
 
 impl RevisionSet {
-    /// Restores the previous entry of this name. Removes the entry if there was none.
+    /// Restores the previous entry of this name. Removes the current entry if there was no previous entry.
     pub(super) fn put_back(&mut self, name: &str, before: Option<AdmittedRevision>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
@@ -134,16 +133,16 @@ impl RevisionSet {
         }
     }
 
-    /// Computes the policy table for the case that the revisions in `serving` serve. `shared` are the settings for the
+    /// Computes the policy table that applies if the revisions in `serving` serve. `shared` are the settings for the
     /// whole cluster.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         self.arrange_with(None, serving, shared)
     }
 
     /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
-    /// does not fit together with a revision for other namespaces, the tenant's revision gives way: a tenant must not
-    /// affect the whole cluster. A predecessor replaces a lost revision only if the predecessor fits together with all
-    /// other revisions.
+    /// cannot serve together with a revision for other namespaces, the tenant's revision does not serve, because a
+    /// tenant must not affect the whole cluster. A predecessor replaces a lost revision only if the predecessor can
+    /// serve together with all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -152,7 +151,8 @@ impl RevisionSet {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // Lost revisions whose predecessors do not fit, so that no predecessor replaces them.
+        // Lost revisions that no predecessor replaces, because the predecessors cannot serve together with the other
+        // revisions.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
@@ -161,7 +161,8 @@ impl RevisionSet {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            // The youngest revision gives way. A candidate gives way before all others.
+            // Of the tenants' revisions that are part of the problem, the youngest does not serve. If the candidate is
+            // one of these revisions, the operator refuses the candidate.
             if unfit.local.iter().any(|local| candidate == Some(&**local)) {
                 return Err(unfit);
             }
@@ -184,7 +185,7 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A revision that gave way to one of these predecessors may serve again.
+            // A tenant's revision that could not serve together with one of these predecessors may serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
@@ -216,8 +217,8 @@ impl RevisionSet {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // The predecessor of a lost revision takes only the place of that revision. If the predecessor is itself a
-            // serving revision, it gets no second place.
+            // The predecessor of a lost revision takes only the place of that revision. A predecessor that itself
+            // serves gets no second place.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {

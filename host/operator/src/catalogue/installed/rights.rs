@@ -1,7 +1,7 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
-//! An API server may be unable to list all rules for a namespace, for example if a webhook takes part in the decision.
-//! Then the API server reports that the list is incomplete, and the operator asks about each right separately. The
+//! An API server may be unable to list all rules for a namespace, for example because a webhook takes part in the
+//! decision. If the list is incomplete, the API server says so, and the operator asks about each right separately. The
 //! webhook may also deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,8 @@ use tokio::sync::Semaphore;
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// The maximum number of missing rights in a message. If an operator lacks this many rights, a whole `ClusterRole` is
-/// missing.
+/// The maximum number of missing rights in a message. An operator that lacks so many rights probably lacks a whole
+/// `ClusterRole`.
 const NAMED: usize = 16;
 /// The maximum number of concurrent questions for one policy: one question for each namespace.
 const AT_ONCE: usize = 8;
@@ -43,7 +43,7 @@ struct Right<'a> {
 }
 
 /// Returns the rights that a policy needs in addition to the rights for the operator's `own` policies. Skips `barred`
-/// namespaces: the operator has no rights there, and handles no objects there.
+/// namespaces, in which the operator has no rights and handles no objects.
 pub(super) fn wanted(
     policy: &Policy,
     own: &[&Policy],
@@ -148,8 +148,8 @@ impl WantedRights {
         Ok(refused)
     }
 
-    /// Returns whether the operator may use a verb on a resource of the rule. Looks into the `given` rules; if they are
-    /// `None`, asks the API server about this right separately.
+    /// Returns whether the operator may use a verb on a resource of the rule. Searches the `given` rules for this
+    /// right. If `given` is `None`, asks the API server about this right separately.
     async fn allows(
         &self,
         client: &Client,

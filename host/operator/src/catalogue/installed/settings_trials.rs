@@ -1,6 +1,6 @@
-//! Tries settings on the samples of the policies that the settings affect. Such trials are needed because Kubernetes
-//! may refuse a value that the schema accepts. All trials run in the background. For all tenants together, only one
-//! trial runs at a time.
+//! Tries settings on the samples of the policies that the settings affect. The operator needs trials, because
+//! Kubernetes may refuse a value that the schema accepts. All trials run in the background. For all tenants together,
+//! only one trial runs at a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -24,8 +24,8 @@ pub(super) struct Trier {
     pub(super) home: String,
 }
 
-/// The trials. The key of a package's trial is the name of its revision. The key of the trial of the operator's own
-/// ConfigMap is the name of this ConfigMap.
+/// The trials. The key of a package's trial is the name of the package's revision. The key of the trial of the
+/// operator's own ConfigMap is the name of this ConfigMap.
 pub(super) struct SettingsTrials {
     trier: Trier,
     trials: BTreeMap<String, Vec<RunningTrial>>,
@@ -36,7 +36,6 @@ pub(super) struct SettingsTrials {
 /// settings, and with settings that wait for this policy.
 const KEPT: usize = 2;
 
-/// A trial of a revision.
 struct RunningTrial {
     namespace: String,
     cases: Vec<Case>,
@@ -79,7 +78,8 @@ impl SettingsTrials {
         namespace == home || !self.background.running().any(is_local)
     }
 
-    /// Starts a trial of these cases, unless it is already running. Ends a trial of other cases for the same revision.
+    /// Starts a trial of these cases, unless the same trial is already running. Ends a trial of other cases for the
+    /// same revision.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, cases: Vec<Case>) {
         let is_same = self.last(revision).is_some_and(|trial| trial.cases == cases);
         if is_same && matches!(self.stand(revision), Stand::UnderWay) {
@@ -106,7 +106,7 @@ impl SettingsTrials {
         Some(time)
     }
 
-    /// Returns the result of the trial of exactly these cases; `None` if the revision was not tried with them.
+    /// Returns the result of the trial of exactly these cases; `None` if the revision was not tried with these cases.
     pub(super) fn result(&self, revision: &str, cases: &[Case]) -> Option<&Tried> {
         self.trials.get(revision)?.iter().find(|trial| trial.cases == cases)?.tried.as_ref()
     }
@@ -115,7 +115,6 @@ impl SettingsTrials {
         self.trials.get(revision)?.last()
     }
 
-    /// Forgets the trial of a revision.
     pub(super) fn forget(&mut self, revision: &str) {
         self.keep(|it| it != revision);
     }

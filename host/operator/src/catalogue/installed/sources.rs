@@ -43,13 +43,13 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns the package if the operator could read it and it is valid.
+    /// Returns the package if the operator could read the package and the package is valid.
     pub(super) fn package(&self) -> Option<&Arc<Package>> {
         self.held.as_ref()?.package.as_ref().ok()
     }
 }
 
-/// The maximum number of packages that a namespace other than the operator's may have. A limit is needed because the
+/// The maximum number of packages that a namespace other than the operator's may have. The reason for a limit: the
 /// operator stores the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The
 /// operator refuses the first package above the maximum with a message, and ignores all further packages.
 pub(super) const MOST: usize = 16;
@@ -69,8 +69,8 @@ pub(super) struct Sources {
     _watches: JoinSet<()>,
 }
 
-/// Starts a watch that trims the objects with `trim` and stores them. The watch ends when `watches` is dropped. After
-/// an error, the watch lists all objects again. The result of the list shows whether the watch works.
+/// Starts a watch that trims each object with `trim` and stores the result. The watch ends when `watches` is dropped.
+/// After an error, the watch lists all objects again. The result of the list shows whether the watch works.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -122,10 +122,10 @@ where
     store
 }
 
-/// Keeps the whole object, as a `trim` function of [`keep`].
+/// A `trim` function for [`keep`] that keeps the whole object.
 pub(super) fn whole<K>(_: &mut K) {}
 
-/// Keeps only the metadata that the operator needs. Users write the rest of the metadata, so it can be large.
+/// Keeps only the metadata that the operator needs. Users write the rest of the metadata, so the rest can be large.
 fn trimmed(object: &mut PartialObjectMeta<ConfigMap>) {
     let all = std::mem::take(&mut object.metadata);
     let mut labels = all.labels.unwrap_or_default();
@@ -176,12 +176,12 @@ impl Sources {
         is_listed(&self.own) && self.others.as_ref().is_none_or(is_listed) && is_listed(&self.config)
     }
 
-    /// Waits for the next change.
+    /// Waits until a watch reports a change of a package, or of the operator's own ConfigMap.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Returns the delay after which to read again even if nothing changes.
+    /// Returns the delay after which the operator reads packages again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         self.reader.again()
     }
@@ -209,7 +209,7 @@ impl Sources {
         found
     }
 
-    /// Returns the ConfigMaps with the label.
+    /// Returns the ConfigMaps with the label of packages.
     fn labelled(&self) -> Labelled {
         let own = self.own.state().into_iter().map(Seen::Whole);
         let others = self.others.iter().flat_map(Store::state).map(Seen::Metadata);

@@ -8,7 +8,7 @@ use crate::error_text::told;
 pub(crate) struct StepError {
     pub(super) what: String,
     pub(super) message: String,
-    /// Whether the API server answered with this error. False if the API server did not answer.
+    /// True if this error is an answer of the API server. False if the API server did not answer.
     pub(super) is_answered: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap that is needed for the bytes but does not belong to the revision.
+/// The name of a ConfigMap in which the operator wants to store bytes, but which does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
@@ -62,8 +62,8 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Returns whether the bytes of a revision are stored in ConfigMaps that will not be deleted together with another
-    /// revision.
+    /// Returns whether ConfigMaps contain the bytes of a revision, and no deletion of another revision deletes these
+    /// ConfigMaps.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
@@ -102,8 +102,8 @@ impl Store {
     }
 }
 
-/// Returns whether a ConfigMap stays as long as the revision with this UID exists. A ConfigMap without an owner stays
-/// too: a user deleted its revision, but not the revision's dependents.
+/// Returns whether a ConfigMap stays as long as the revision with this UID exists. A ConfigMap without an owner also
+/// stays: a user deleted its revision with `--cascade=orphan`.
 fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid
 }

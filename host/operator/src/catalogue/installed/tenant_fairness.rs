@@ -1,8 +1,8 @@
 //! Chooses the namespace whose package is checked next. A check uses processors for up to half a minute, and only one
-//! check runs at a time. Packages of the operator's namespace come first. Then each round checks a single package of
-//! the other namespaces. These namespaces take turns by the total time of their checks: a namespace with slow packages
-//! waits until the other namespaces have used as much time. So a package of one tenant delays other tenants by at most
-//! one check.
+//! check runs at a time. Packages of the operator's namespace come first. From all other namespaces together, each
+//! round checks only one package. These namespaces take turns by the total time of their checks: a namespace with slow
+//! packages waits until the other namespaces have used as much time. So a package of one tenant delays other tenants by
+//! at most one check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +17,8 @@ pub(super) struct TenantFairness {
     home: String,
     rounds: u64,
     had: BTreeMap<String, Had>,
-    /// The total time of the namespace with the last turn, at the start of that turn. A namespace with less time is
-    /// treated as if it had used this much time.
+    /// The total time of the namespace with the last turn, at the start of that turn. The operator treats a namespace
+    /// with less time as if it had used this much time.
     now: Duration,
     is_taken: bool,
 }
@@ -26,8 +26,8 @@ pub(super) struct TenantFairness {
 /// The turns of one namespace so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
-    /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises its time to
-    /// the time of the other namespaces.
+    /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises this time
+    /// to the time of the other namespaces.
     time: Duration,
     /// The round of the namespace's last check.
     round: u64,
@@ -62,8 +62,9 @@ impl TenantFairness {
         }
     }
 
-    /// Records that this process loads a policy of the namespace that served before. The load counts as a turn of the
-    /// namespace, and does not end the round. The operator's namespace takes no turns.
+    /// Records that this process loads a policy of the namespace, and that this policy served before the process
+    /// started. The load counts as a turn of the namespace, and does not end the round. The operator's namespace takes
+    /// no turns.
     pub(super) fn give(&mut self, namespace: &str) {
         if namespace == self.home {
             return;
@@ -149,7 +150,7 @@ mod tests {
         };
         let order: Vec<String> = (0..8).map(|_| next()).collect();
         assert_eq!(order, ["slow", "quick", "quick", "quick", "slow", "quick", "quick", "slow"]);
-        // A namespace that used much time long ago must not wait until the others have used all of this time.
+        // A namespace that used much time long ago must not wait until the other namespaces have used as much time.
         let mut turns = TenantFairness::new("home");
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         turns.took("quick", Duration::from_hours(1));

@@ -20,8 +20,8 @@ use crate::{
 pub struct Installing {
     /// The policies that the process loaded at startup.
     pub own: Vec<Offer>,
-    /// The settings for the whole cluster. The layer of the operator's own ConfigMap contains its content at startup.
-    /// This layer applies after a user deleted the ConfigMap.
+    /// The settings for the whole cluster. The layer of the operator's own ConfigMap contains the content that the
+    /// ConfigMap had at startup. If a user deletes the ConfigMap, the content at startup applies.
     pub settings: Vec<Layer>,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,

@@ -26,14 +26,14 @@ pub(crate) struct Unfit {
 }
 
 impl Unfit {
-    /// Returns the error for settings of the whole cluster that do not fit.
+    /// Returns the error for settings of the whole cluster that do not fit the policies.
     pub(super) fn of_settings(message: String) -> Self {
         Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new() }
     }
 }
 
-/// Removes predecessors that objects can pin but that do not fit the current settings. `serving` contains the serving
-/// revisions.
+/// Removes predecessors that do not fit the current settings, so that no object can pin them. `serving` contains the
+/// serving revisions.
 pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answers>, serving: &BTreeSet<String>) {
     let serves = |kind: &Kind| {
         let base = kind.members().first().and_then(|base| base.revision.as_deref());
@@ -44,8 +44,8 @@ pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answe
     }
 }
 
-/// Checks that the policies in a policy table fit together: the settings fit their schemas, and no policy emits a kind
-/// that another policy answers for.
+/// Checks that the policies in a policy table can serve together: the settings fit their schemas, and no policy emits a
+/// kind that another policy answers for.
 pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     for of in answers.values() {
         for kind in of.all() {

@@ -85,7 +85,8 @@ pub(super) struct Demo {
 
 fn after_help() -> String {
     let codes = "Exit codes with --once: 0 all objects are ready; 1 an object is not ready; 2 the demo cannot run.";
-    let lacks = "Its pods run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
+    let lacks =
+        "Pods in the demo's cluster run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
     format!("{codes} Kinds: {}. {lacks}", served::served())
 }
 
@@ -150,7 +151,7 @@ impl Demo {
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
 
-    /// Returns the operator's options. The key for digests of Secrets is random: both the key and the digests exist
+    /// Returns the operator's options. The key for digests of Secrets is random, because the key and the digests exist
     /// only while the process runs.
     fn options(&self) -> Options {
         let secret_key = Hidden(std::iter::repeat_with(|| fastrand::u8(..)).take(32).collect());
@@ -234,8 +235,7 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Shows the objects until all of them are ready and the cluster has settled. Returns whether both happened before
-    /// the timeout.
+    /// Shows the objects until all objects are ready and the cluster has settled. Returns false after a timeout.
     async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
@@ -341,7 +341,8 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
     }
 }
 
-/// Prints the next commands to try. Then shows the objects until the user interrupts the demo or closes its output.
+/// Prints the next commands to try. After these commands, shows the objects until the user interrupts the demo or
+/// closes its output.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;

@@ -22,14 +22,13 @@ pub(super) struct Row {
     pub(super) ready: bool,
 }
 
-/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionMark {
     /// `True`
     Good,
     /// `False`
     Bad,
-    /// `Unknown`, or the object has no such condition.
+    /// The status of the condition is `Unknown`, or the object does not have the condition.
     Open,
 }
 

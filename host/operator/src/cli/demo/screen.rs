@@ -26,7 +26,7 @@ const RED: &str = "31";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Width of the table if the terminal does not report its own.
+/// Width of the table if the terminal does not report its width.
 const WIDTH: usize = 120;
 
 impl Screen {
@@ -37,7 +37,7 @@ impl Screen {
         Self { out: Heard::new(io::stdout()), is_live, has_colours, drawn: 0, told: BTreeMap::new() }
     }
 
-    /// Returns whether the reader of the output has closed it.
+    /// Returns whether the reader of the output has closed the output.
     pub(super) fn is_unseen(&self) -> bool {
         self.out.has_ended()
     }
@@ -62,7 +62,7 @@ impl Screen {
         self.out.flush()
     }
 
-    /// Keeps the table on the screen; further output appears below it.
+    /// Keeps the table on the screen; further output appears below the table.
     pub(super) fn keep(&mut self) {
         self.drawn = 0;
     }

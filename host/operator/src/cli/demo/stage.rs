@@ -66,14 +66,14 @@ impl Drop for Folder {
 }
 
 impl Stage {
-    /// Starts a cluster and writes a kubeconfig for it.
+    /// Starts a cluster, and writes a kubeconfig for this cluster.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
         let there_is = format!("{}; use a real cluster for other kinds", super::served::served());
         let cluster = Cluster::builder().history(CHANGES, REQUESTS).events(EVENTS).instead(there_is).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let server = cluster.listen(address).await.with_context(|| {
-            format!("cannot listen on {address}: name another port with --port, or 0 for a free one")
+            format!("cannot listen on {address}: name another port with --port, or 0 for a free port")
         })?;
         let folder = Folder::new()?;
         write_private(&folder.kubeconfig(), &server.kubeconfig("admin")).context("cannot write a kubeconfig")?;
@@ -96,7 +96,8 @@ impl Stage {
         &self.namespaces
     }
 
-    /// Installs CRDs and waits until the cluster serves them. From then on, the table shows the objects of their kinds.
+    /// Installs CRDs, and waits until the cluster serves the kinds of these CRDs. After this call, the table also shows
+    /// the objects of the new kinds.
     pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for definition in definitions {
@@ -207,7 +208,7 @@ impl Folder {
     }
 }
 
-/// Writes a file that only this user may read: it contains credentials for the cluster.
+/// Writes a file that only this user may read, because the file contains credentials for the cluster.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

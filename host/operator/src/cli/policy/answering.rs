@@ -1,4 +1,5 @@
-//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this.
+//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this
+//! simulation.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,10 +46,9 @@ pub(in crate::cli) struct Shipped {
     pub(super) file: PolicyFile,
     /// The file from which the user gave the settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
-    /// The age of the package.
     pub(super) age: Age,
-    /// When the revision became active. If two revisions may be the cause of a failure, the operator blames the newer
-    /// revision.
+    /// The time at which the revision became active. If two revisions may be the cause of a failure, the operator
+    /// blames the newer revision.
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before.
     pub(super) predecessor: Option<String>,
@@ -78,7 +78,7 @@ impl PolicySet {
     }
 
     /// Returns a copy in which `new` replaces the package of the same ConfigMap. The replaced revision remains as the
-    /// predecessor, so that objects can still pin it.
+    /// predecessor, so that objects can still pin the replaced revision.
     pub(super) fn with(&self, new: Shipped) -> Self {
         let mut standing = self.clone();
         match standing.shipped.iter_mut().find(|old| old.source == new.source) {
@@ -101,8 +101,8 @@ impl PolicySet {
         standing
     }
 
-    /// Fails if the package has settings for a policy that does not exist. Such settings would change nothing, and an
-    /// operator would refuse them.
+    /// Fails if the package has settings for a policy that does not exist. Settings for a missing policy would change
+    /// nothing, and an operator would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
         let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());
@@ -130,7 +130,7 @@ impl PolicySet {
         };
         match try_all(&cases, is_valid).now_or_never() {
             Some(Err(misfit)) => bail!("{}", misfit.told_of(&content).1),
-            // The trial never waits, so it never returns `None`.
+            // This trial never waits, so the result is never `None`.
             Some(Ok(())) | None => Ok(()),
         }
     }
@@ -168,19 +168,20 @@ impl PolicySet {
         Self { shared, ..self.clone() }
     }
 
-    /// Returns why the policies and settings do not fit together; `None` if they fit.
+    /// Returns why the policies and settings cannot serve together; `None` if they can.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    /// Returns why the policies and settings do not fit together, as a message about one package of this set.
+    /// Returns why the policies and settings cannot serve together, as a message about one package of this set.
     pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
         let unfit = self.arranged().err()?;
         let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Returns all revisions as the type that the operator uses, and the names of the revisions that serve.
+    /// Converts all revisions to the type that the operator uses, and returns them with the names of the revisions that
+    /// serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -196,7 +197,7 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // The operator makes the same call when it activates a package. If a tenant's policy does not fit together with
+        // The operator makes the same call when it activates a package. If a tenant's policy cannot serve together with
         // the other policies, the tenant's policy does not serve.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
@@ -216,7 +217,7 @@ impl PolicySet {
     }
 }
 
-/// Returns the old and the new namespaces of a scope; `None` if they are equal.
+/// Returns the old and the new namespaces of a scope; `None` if the old and the new namespaces are equal.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {
@@ -256,7 +257,7 @@ impl Shipped {
     }
 }
 
-/// Answers like `usual`, but uses another renderer for one object.
+/// Answers with the renderers of `usual` for all objects except one, and with `renderer` for this one object.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

@@ -13,7 +13,7 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// Age below which a chunk may belong to a running push. A push writes the chunks first and the index last.
+/// A younger chunk may belong to a running push. A push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
 /// A chunk in the version that the verb read.
@@ -77,7 +77,7 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
 }
 
 /// Deletes a chunk, unless the chunk changed after the verb read it, or the index lists the chunk again. The index
-/// lists the chunk again after a new push of the same component, because the chunks then get the same names. Other
+/// lists the chunk again after a new push of the same component, because the new chunks get the same names. Other
 /// indexes cannot use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
@@ -187,7 +187,7 @@ mod tests {
             plant(&cluster, name, "a", CHUNK, old);
         }
         let chunks = of_namespace(&client, "default").await.unwrap().remove("a").unwrap();
-        // Another user pushes a package with the first chunk, and replaces the second chunk.
+        // In the meantime, another user pushes a package with the first chunk, and replaces the second chunk.
         plant(&cluster, "a", "a-1", "package", old);
         plant(&cluster, "a-2", "a", CHUNK, old);
         let mut fates = Vec::new();

@@ -30,7 +30,7 @@ pub(super) struct Concerned {
     /// The policy of the package.
     policy: Option<String>,
     /// Objects whose children differed from the plan before the user installed the package. The package is not the
-    /// cause.
+    /// cause of these differences.
     before: Unplanned,
 }
 
@@ -90,7 +90,7 @@ impl Concerned {
     }
 }
 
-/// Lists all objects. If the user may not list them, prints a note and returns the objects listed so far.
+/// Lists all objects. If the user may not list the objects, prints a note and returns the objects listed so far.
 async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
     let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
     loop {

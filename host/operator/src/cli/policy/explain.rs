@@ -1,4 +1,5 @@
-//! `policy explain`: explains one object: which policies answer for it, their inputs, and the origin of each variable.
+//! `policy explain`: explains one object: which policies answer for the object, the inputs of these policies, and the
+//! origin of each variable.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -166,7 +167,7 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
     told
 }
 
-/// Returns why the policy that answered last fails on the object; `None` if it does not fail.
+/// Returns why the policy that answered last fails on the object; `None` if this policy does not fail.
 fn failure(entry: &Entry) -> Option<String> {
     match &entry.rendered.verdict {
         Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),

@@ -1,5 +1,5 @@
-//! Waits until an installed package serves and the children of its objects match the plan, or until this cannot happen
-//! any more.
+//! Waits until an installed package serves and the children of its objects match the plan. The wait ends early if the
+//! package cannot serve any more.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects with wrong children that a message names.
+/// The maximum number of objects that a message names, if their children differ from the plan.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
@@ -73,7 +73,7 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
-    /// Adds the check of objects if `until` asks for it.
+    /// If `until` is `Applied`, the follower also checks the objects.
     pub(super) async fn until(self, until: Until, client: Client) -> anyhow::Result<Self> {
         let concerned = match until {
             Until::Active => None,
@@ -85,8 +85,8 @@ impl<'a> Follower<'a> {
         Ok(Self { concerned, ..self })
     }
 
-    /// Follows the revision until it serves, fails, or `patience` has passed. Returns a description of the outcome, as
-    /// `Err` if the revision does not serve. Calls `news` for each new state.
+    /// Follows the revision until the revision serves or fails, or until `patience` has passed. Returns a description
+    /// of the outcome, as `Err` if the revision does not serve. Calls `news` for each new state.
     pub(super) async fn follow(
         &self,
         patience: Duration,
@@ -145,15 +145,15 @@ impl<'a> Follower<'a> {
     }
 
     /// Returns why the children do not match the plan yet, or why the follower cannot check the children. Returns
-    /// `None` if they match.
+    /// `None` if the children match the plan.
     async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
         let Some(concerned) = &self.concerned else { return Ok(None) };
         match status(revision).outstanding {
             None => return Ok(Some("the operator has not counted the revision's objects yet".to_owned())),
             Some(1..) => {
                 let outstanding = status(revision).outstanding.unwrap_or_default();
-                let objects = if outstanding == 1 { "object waits" } else { "objects wait" };
-                return Ok(Some(format!("{outstanding} {objects} for a pass with the revision")));
+                let objects_wait = if outstanding == 1 { "object waits" } else { "objects wait" };
+                return Ok(Some(format!("{outstanding} {objects_wait} for a pass with the revision")));
             }
             Some(_) => {}
         }
@@ -172,8 +172,8 @@ impl<'a> Follower<'a> {
         format!("{what}, is its namespace {home}, and {takes}?")
     }
 
-    /// Finds the revision of the package if an operator recorded one. Also finds the revision of a package that the
-    /// operator does not read because the namespace has too many packages.
+    /// Finds the revision of the package if an operator recorded a revision. Also finds the revision of a package that
+    /// the operator does not read because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;
@@ -216,10 +216,12 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
 
 /// Formats the objects whose children differ from the plan, with the reasons.
 fn unplanned(left: &Unplanned) -> String {
-    let objects = if left.len() == 1 { "object differs" } else { "objects differ" };
+    let count = left.len();
+    let objects_differ = if count == 1 { "object differs" } else { "objects differ" };
     let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
-    let more = if left.len() > NAMED { "; …" } else { "" };
-    format!("{} {objects} from its plan: {}{more}", left.len(), named.join("; "))
+    let objects = named.join("; ");
+    let more = if count > NAMED { "; …" } else { "" };
+    format!("{count} {objects_differ} from the plan: {objects}{more}")
 }
 
 /// Returns a note with the command that requests another check of a package that was refused or quarantined before.
@@ -231,7 +233,7 @@ fn remedy(revision: &Revision) -> String {
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();
     let command = retry_command(name(revision), namespace, retried.as_deref());
-    format!(" (the operator refused or quarantined it before; request another check with {command})")
+    format!(" (the operator refused or quarantined this package before; request another check with {command})")
 }
 
 /// Describes a revision in one line.

@@ -111,14 +111,13 @@ impl Beside<'_> {
     }
 }
 
-/// Returns all claims of the policies.
 pub(super) fn claims_of(policies: &[Loaded]) -> impl Iterator<Item = &Claim> {
     policies.iter().flat_map(|loaded| &loaded.policy.descriptor().claims)
 }
 
 impl PolicySet {
-    /// Returns a copy with one more package. Fails if the policies would not fit together, or if settings do not fit
-    /// their policy.
+    /// Returns a copy of this set with one more package. Fails if the policies could not serve together, or if settings
+    /// do not fit their policy.
     fn let_in(&self, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         self.has_policy_for(&new)?;
         let revision = Arc::clone(&new.revision);

@@ -27,8 +27,8 @@ use crate::{
 };
 
 /// Returns all policies and settings that are in effect: the default policies, the active packages and their
-/// predecessors. If the settings in the operator's own ConfigMap do not fit, uses the last good settings, and prints a
-/// note.
+/// predecessors. If the settings in the operator's own ConfigMap do not fit the policies, uses the last good settings,
+/// and prints a note.
 pub(super) async fn standing(
     client: &Client,
     loader: &Loader,
@@ -102,7 +102,7 @@ async fn before(
         let is_new =
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
-        // Leave out a revision whose bytes are gone: the operator cannot fall back to it.
+        // Leave out a revision whose bytes are gone: without its bytes, the revision cannot answer as a fallback.
         if let Ok(earlier) = shipped(revisions, revision, loader).await? {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);
@@ -123,8 +123,8 @@ pub(super) fn kinds<'a>(revisions: impl Iterator<Item = &'a Revision>) -> impl I
     kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind)))
 }
 
-/// Loads a revision from the bytes that the operator stored. If this fails, returns a message with the reason and the
-/// remedy.
+/// Loads a revision from the bytes that the operator stored. If the revision cannot be loaded, returns a message with
+/// the reason and the remedy.
 async fn shipped(
     revisions: &Revisions,
     revision: &Revision,

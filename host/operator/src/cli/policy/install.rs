@@ -19,8 +19,8 @@ use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL,
 
 /// Field manager of the writes: the default of `kubectl apply --server-side`.
 const MANAGER: &str = "kubectl";
-/// The field manager that earlier versions used. If this manager applied fields of a ConfigMap, later writes of this
-/// ConfigMap keep the manager.
+/// The field manager that earlier versions used. If `kaos-operator-policy` applied fields of a ConfigMap, later writes
+/// of this ConfigMap use the same manager.
 const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
@@ -44,7 +44,7 @@ impl Installer {
         let index = &packed.index;
         let there = self.there(name(index)).await?;
         match there {
-            // A server-side apply would leave another manager's key in place, and the package would be invalid.
+            // A server-side apply would not remove a key of another manager, and the package would be invalid.
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
             there => self.apply(index, there.as_ref()).await,
         }
@@ -117,7 +117,7 @@ impl Installer {
         there.binary_data.clone_from(&wanted.binary_data);
         there.metadata.labels.get_or_insert_default().extend(wanted.metadata.labels.clone().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        // The replace contains the version that this client read, so that a concurrent write is not lost.
+        // The request names the version that this client read, so that it does not overwrite a concurrent write.
         self.api.replace(name, &parameters, &there).await.with_context(|| self.place(name))?;
         Ok(())
     }
@@ -141,8 +141,8 @@ fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item 
     entries.filter(is_its).filter_map(|entry| entry.fields_v1.as_ref()).map(|fields| &fields.0)
 }
 
-/// Adds the labels and annotations that the same field manager applied earlier. Otherwise a server-side apply would
-/// remove these labels and annotations.
+/// Adds the labels and annotations that the same field manager applied earlier. Without this step, a server-side apply
+/// would remove the labels and annotations.
 fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
     let mut map = map.clone();
     let is_its = |kind: &str, key: &str| {
@@ -169,8 +169,8 @@ fn is_among_ours(status: &Status) -> bool {
     status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
 }
 
-/// Returns whether the existing ConfigMap has a component under a key that the new ConfigMap lacks and that an apply
-/// would not remove.
+/// Returns whether the existing ConfigMap has a component under a key that the new ConfigMap lacks, if an apply would
+/// not remove this key.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {
         let texts = map.data.iter().flatten().map(|(key, _)| key.as_str());

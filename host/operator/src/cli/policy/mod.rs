@@ -70,8 +70,8 @@ enum PolicyVerb {
     Push(push::Push),
     /// List the installed policies and the states of their revisions
     List(list::List),
-    /// Explain one object: the policies that answer for it and why, the objects that they read, and the origin of each
-    /// variable
+    /// Explain one object: which policies answer for the object and why, which objects these policies read, and the
+    /// origin of each variable
     Explain(explain::Explain),
     /// Restore an earlier revision of a policy
     Rollback(rollback::Rollback),

@@ -1,5 +1,5 @@
-//! Finds the package that the user names. Searches the packages in the cluster, and the packages of which only records
-//! are left.
+//! Finds the package that the user names. Searches the packages in the cluster, and the packages that exist only in
+//! records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) struct NamedPackage {
 /// Arguments that distinguish packages with the same name.
 #[derive(Debug, Args)]
 pub(super) struct Only {
-    /// Namespace of the ConfigMap; default: search the operator's namespace first, then the others
+    /// Namespace of the ConfigMap; default: the verb searches the operator's namespace first, then all other namespaces
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespaces of the package; chooses among several ConfigMaps of one policy
@@ -70,7 +70,7 @@ impl Only {
 
     /// Returns the package with the given name. The name may be `NAME` or `NAMESPACE/NAME` of its ConfigMap, or the
     /// name of its policy. If several packages have this name, prefers packages in the operator's namespace `home`.
-    /// Fails if no package or more than one package remains.
+    /// Fails if no package or more than one package has the name.
     pub(super) fn meant(&self, name: &str, home: &str, known: &Packages) -> anyhow::Result<PolicySource> {
         let scope: BTreeSet<String> = self.scope.iter().cloned().collect();
         let fits = |(source, known): &(&PolicySource, &NamedPackage)| {

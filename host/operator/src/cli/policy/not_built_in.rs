@@ -1,12 +1,12 @@
-//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running such a verb, the
-//! program prints an error message that explains how to get these verbs.
+//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running an authors' verb,
+//! the program prints an error message that explains how to get the authors' verbs.
 
 use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
 
-/// Any arguments of such a verb.
+/// The arguments of a verb that this build does not contain.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuiltIn {

@@ -27,8 +27,8 @@ use crate::{
 pub(super) struct Pack {
     #[command(flatten)]
     shipment: Shipment,
-    /// Namespace of the ConfigMap; default: the namespace in a packed file, or else the operator's namespace. An
-    /// operator uses packages in other namespaces only if it runs with --namespace-policies
+    /// Namespace of the ConfigMap; default: the namespace that a packed file names, or the operator's namespace if no
+    /// file names one. An operator uses packages in other namespaces only if it runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -30,8 +30,8 @@ pub(super) struct Push {
     shipment: Shipment,
     #[command(flatten)]
     connection: Connection,
-    /// Namespace of the ConfigMap; default: the namespace in a packed file, or else the operator's namespace. An
-    /// operator uses packages in other namespaces only if it runs with --namespace-policies
+    /// Namespace of the ConfigMap; default: the namespace that a packed file names, or the operator's namespace if no
+    /// file names one. An operator uses packages in other namespaces only if it runs with --namespace-policies
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that another field manager wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Replace an existing ConfigMap of this name even if its policy then applies in other namespaces
+    /// Replace an existing ConfigMap of this name even if this moves its policy to other namespaces
     #[arg(long = "move")]
     moves: bool,
     /// Condition to wait for

@@ -1,7 +1,7 @@
 //! `policy remove`: prints which policies would serve without a package, and removes the package from the cluster.
 //!
-//! The records of the package's revisions and the stored bytes stay for `policy rollback`, unless `--with-history`
-//! removes them too.
+//! The records of the package's revisions and the stored bytes stay for `policy rollback`, unless the user gives
+//! `--with-history`.
 
 use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 
@@ -221,7 +221,8 @@ impl Going {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &self.source.namespace);
         if let Some(index) = &self.index {
             let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
-            // Fails if the ConfigMap changed after the verb read it: the author of the change may want to keep it.
+            // Fails if the ConfigMap changed after the verb read it: the author of the change may want to keep the
+            // ConfigMap.
             let preconditions = Some(Preconditions { uid, resource_version });
             delete(&api, &self.source, DeleteParams { preconditions, ..DeleteParams::default() }).await?;
         }
@@ -251,8 +252,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve as long as the source exists. Some are revisions of the source. The others are
-/// revisions of deleted sources, and serve instead of a quarantined revision of this source.
+/// Returns the revisions that serve as long as the source exists: revisions of the source, and revisions of deleted
+/// sources that serve instead of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,
@@ -290,8 +291,8 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
     Ok(())
 }
 
-/// Waits until the records show that no removed revision serves any more. Returns whether this happened within
-/// `patience`. If not, the caller must keep the records.
+/// Waits until the records show that no removed revision serves any more. Returns whether the operator noticed the
+/// removal within `patience`. If the operator did not notice, the caller must keep the records.
 async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
     let begun = Instant::now();
     loop {
@@ -308,5 +309,9 @@ async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration)
 
 fn unnoticed(home: &str, with_history: bool) -> String {
     let what = format!("no operator in namespace {home} has noticed the removal yet: is an operator running there?");
-    if with_history { format!("{what} The records stay until then: run this again") } else { what }
+    if with_history {
+        format!("{what} Until the operator notices the removal, the records stay: run this again")
+    } else {
+        what
+    }
 }

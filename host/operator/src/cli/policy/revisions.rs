@@ -18,7 +18,7 @@ pub(super) use crate::catalogue::installed::Revision;
 /// The number of attempts to delete a record while other clients change it.
 const FORGETS: usize = 5;
 
-/// The revisions that an operator recorded, and the bytes that it stored.
+/// The revisions that an operator recorded, and the bytes that the operator stored.
 pub(super) struct Revisions {
     client: Client,
     written: Api<Revision>,
@@ -52,7 +52,7 @@ impl Revisions {
     }
 
     /// Returns the age of a revision's package. The operator decides conflicts by this age. If the user may not read
-    /// the ConfigMap, treats it as deleted.
+    /// the ConfigMap, treats the ConfigMap as deleted.
     pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
@@ -77,8 +77,8 @@ impl Revisions {
         }
     }
 
-    /// Deletes a revision. Kubernetes then deletes the stored bytes. Returns whether the revision is gone. A revision
-    /// stays if another client changed it after the verb read it.
+    /// Deletes a revision. After the deletion, Kubernetes also deletes the stored bytes. Returns whether the revision
+    /// is gone. A revision stays if another client changed it after the verb read it.
     pub(super) async fn remove(&self, revision: &Revision) -> anyhow::Result<bool> {
         let (uid, resource_version) = (revision.metadata.uid.clone(), revision.metadata.resource_version.clone());
         let preconditions = Some(Preconditions { uid, resource_version });

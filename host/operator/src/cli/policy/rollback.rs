@@ -40,7 +40,7 @@ pub(super) struct Rollback {
     only: Only,
     #[command(flatten)]
     home: Home,
-    /// The revision to restore; default: the revision that served before the active one
+    /// The revision to restore; default: the revision that served before the active revision
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
     /// Condition to wait for
@@ -60,7 +60,7 @@ impl Rollback {
             let all = revisions.all().await?;
             let source = only.meant(&named, &home, &recorded(&all))?;
             let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
-            // With `--to`, the verb does not need the current content, so the user needs no right to read it.
+            // With `--to`, the verb does not need the current content, so the user needs no right to read the content.
             let holds = if to.is_some() { SourceContent::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose =
@@ -112,8 +112,8 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Source
 }
 
 /// Chooses the revision to restore from the revisions of one source. `of_source` begins with the oldest revision. If
-/// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. Otherwise chooses the
-/// predecessor of the active revision.
+/// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. If the active
+/// revision equals the ConfigMap or cannot be loaded, chooses its predecessor.
 fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);

@@ -259,12 +259,12 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     let mut indexes = config_maps.iter().filter(|map| is_index(&map.metadata));
     let Some(index) = indexes.next() else {
         bail!(
-            "{path}: no ConfigMap in it has the label {}: name a file that `policy pack` printed",
+            "{path}: no ConfigMap in this file has the label {}: name a file that `policy pack` printed",
             crate::package::LABEL
         );
     };
     if indexes.next().is_some() {
-        bail!("{path}: contains several packages: name a file with one");
+        bail!("{path}: contains several packages: name a file with one package");
     }
     let chunk = |name: &str| {
         config_maps.iter().find(|map| is_chunk(&map.metadata) && map.metadata.name.as_deref() == Some(name))

@@ -6,7 +6,6 @@ use crate::sections::sections;
 /// component provides these functions.
 const OWN_RESOURCES: &[u8] = b"[export]kaos:policy/";
 
-/// Returns whether these are the bytes of a component.
 pub(super) fn is_component(bytes: &[u8]) -> bool {
     layer(bytes) == Some(1)
 }

@@ -171,7 +171,7 @@ impl Shown {
             (false, form) => Ok(Self::All(form.unwrap_or(ChildrenForm::Yaml))),
             (true, None | Some(ChildrenForm::Table)) => Ok(Self::Variables),
             (true, Some(ChildrenForm::Json)) => {
-                Err(anyhow!("--env prints a table: leave it out; -o json contains the variables anyway"))
+                Err(anyhow!("--env prints a table: leave out --env; -o json contains the variables anyway"))
             }
             (true, Some(ChildrenForm::Yaml)) => Err(anyhow!("--env prints a table: leave out --env or -o yaml")),
         }

@@ -13,7 +13,6 @@ use crate::{
     serve::Report,
 };
 
-/// The stage of the process.
 pub(super) enum ProcessStage {
     /// A prerequisite is missing.
     Starting(String),
@@ -64,8 +63,8 @@ impl Report for Board {
     }
 }
 
-/// Returns the body of `/readyz` for a working operator: `ok`, and then the open problems. These are unreadable
-/// namespaces, objects that wait for rights, and namespaces whose own policies are still being loaded.
+/// Returns the body of `/readyz` for a working operator: `ok`, and then the open problems. The open problems are
+/// unreadable namespaces, objects that wait for rights, and namespaces whose own policies the operator still loads.
 fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String {
     let mut said = "ok".to_owned();
     if !barred.is_empty() {

@@ -55,7 +55,7 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
 /// text could forge a line or control the terminal.
 struct EscapedLines<W> {
     inner: W,
-    /// Escapes a line. The line does not include its line break.
+    /// Escapes a line, given without its line break.
     shown: fn(&str) -> Cow<'_, str>,
 }
 

@@ -126,7 +126,7 @@ impl Run {
                 brought_along(cluster, &read_namespaces, &policies, settings.as_deref(), &set)?;
             anyhow::Ok((loader, loaded, compatibility.over(layers)?))
         });
-        // Compilation takes some time, so a signal must interrupt it.
+        // Compilation takes some time, so a signal must interrupt the compilation.
         let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
         let (loader, loaded, settings) = loading??;
         let config = connection.place().config().await?;
@@ -148,7 +148,7 @@ impl Run {
         tokio::spawn(unanswered::tell_unanswered(client.clone(), answered));
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
-        // The trial of the settings on samples takes some time, so a signal must interrupt it.
+        // The trial of the settings on samples takes some time, so a signal must interrupt the trial.
         let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
         let installing = installing??;
         let held = if leader_elect {

@@ -59,8 +59,8 @@ fn about(
                 Sort::Lost,
                 &about,
                 format!(
-                    "has the finalizer {finalizer}: this operator removes it when the object is deleted, and the \
-                     object's client stays at the identity provider"
+                    "has the finalizer {finalizer}: when a user deletes the object, this operator removes the \
+                     finalizer, and the object's client stays at the identity provider"
                 ),
                 "let KAOS's operator delete the client before the upgrade, or delete it at the provider",
             );
@@ -79,7 +79,7 @@ fn about(
         )
     }));
     found.extend(ignored(object).map(|fields| {
-        let what = format!("KAOS ignored {fields}, and this operator uses it");
+        let what = format!("this operator uses {fields}, which KAOS ignored");
         UpgradeFinding::new(Sort::Note, &about, what, "remove the field if you do not want its effect")
     }));
     found

@@ -32,7 +32,6 @@ pub(super) enum Sort {
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct UpgradeFinding {
-    /// The sort of the finding.
     pub(super) sort: Sort,
     /// The object or the value that the finding is about.
     pub(super) about: String,

@@ -1,4 +1,5 @@
-//! Finds the security features of KAOS's operator that are in use, and reports the effect of the upgrade on them.
+//! Finds the security features of KAOS's operator that are in use, and reports the effect of the upgrade on these
+//! features.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +87,8 @@ const SERVED: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Types of children that KAOS's operator creates and this operator does not, with the effect of the upgrade on each
-/// type.
+/// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
+/// each type.
 const CHILDREN: [(&str, &str); 5] = [
     (
         "SecurityPolicy",

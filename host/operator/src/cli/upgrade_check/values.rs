@@ -66,7 +66,6 @@ const IMAGES: [(&str, &str); 5] = [
     ("slack", "defaultImages.mcpSlack"),
 ];
 
-/// The values of a release.
 #[derive(Debug, Default)]
 pub(super) struct Values(Value);
 
@@ -89,7 +88,8 @@ impl Values {
         path.split('.').fold(&self.0, |value, name| &value[name])
     }
 
-    /// Returns a value as text. Returns `None` for an empty value and for 0: then the preset's value applies.
+    /// Returns a value as text. Returns `None` for an empty value and for 0, because the preset's value replaces an
+    /// empty value and 0.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.at(path) {
             Value::String(text) => (!text.is_empty()).then(|| text.clone()),
@@ -116,7 +116,8 @@ impl Values {
             || self.given("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_some()
     }
 
-    /// Returns whether all calls go through the Gateway. Objects are then protected even without a decision point.
+    /// Returns whether all calls go through the Gateway. If all calls do, objects are protected even without a decision
+    /// point.
     pub(super) fn are_strict(&self) -> bool {
         let strict = self.given("security.strictGatewayApi.enabled", "SECURITY_STRICT_GATEWAY_API_ENABLED");
         strict.as_deref() == Some("true")
@@ -245,7 +246,7 @@ impl Values {
     }
 }
 
-/// Returns whether a variable concerns protection. The variables for the Agents' own tokens do not.
+/// Returns whether a variable concerns protection. Returns false for the variables of the Agents' own tokens.
 fn is_about_security(variable: &str) -> bool {
     const TOKENS: [&str; 3] = ["_AUDIENCE", "_EXPIRATION_SECONDS", "_TOKEN_PATH"];
     let account = variable.strip_prefix("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT");

@@ -224,8 +224,8 @@ fn each_rate_spans_at_least_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // This variable is four times the panel's step. If the panel had no step, the step of the data source
-                // would apply. The step of the data source may be smaller.
+                // The variable `$__rate_interval` is four times the panel's step. If the panel had no step, the step of
+                // the data source would apply. The step of the data source may be smaller.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

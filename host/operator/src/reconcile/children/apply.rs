@@ -26,7 +26,7 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// The number of times that a pass decides again about a child because it found another object than expected.
+/// The number of times that a pass decides again about a child because the pass found another object than expected.
 pub(crate) const LOOKS: u32 = 2;
 
 /// The result of applying the children.

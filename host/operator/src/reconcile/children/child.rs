@@ -104,7 +104,7 @@ async fn make_new(
     let writing = access.watch.writing(&wanted.body);
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
-        // Give back the token: either the call wrote nothing, or the next look finds the child.
+        // Give back the token: either the call wrote nothing, or the next read finds the child.
         memory.write_limit.give_back(child);
     }
     Ok(match made? {

@@ -36,7 +36,6 @@ pub(crate) enum Decision {
     Going,
 }
 
-/// The owner of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The object owns the child.

@@ -2,7 +2,7 @@
 //! few parts that depend on the live child.
 //!
 //! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. If another client
-//! sets the replicas, the operator releases its claim on them. All other parts of a manifest stay as planned.
+//! sets the replicas, the operator stops managing the field `replicas`. All other parts of a manifest stay as planned.
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
@@ -24,7 +24,7 @@ pub(crate) struct Wanted {
     pub(crate) name: String,
     /// The sealed manifest.
     pub(crate) body: Value,
-    /// Whether another client sets the replicas, so that the operator must release its claim on them.
+    /// Whether another client sets the replicas, so that the operator must stop managing the field `replicas`.
     pub(crate) releases_replicas: bool,
 }
 
@@ -73,7 +73,6 @@ impl Wanted {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
     }
 
-    /// Returns a reference to the child.
     pub(crate) fn reference(&self) -> Reference {
         Reference::of_object(&self.body)
     }

@@ -1,8 +1,8 @@
 //! Handles renamed workloads: the workload with the old name stays until the workload with the new name serves.
 //!
-//! A policy may rename children. Then the Deployment with the old name is no longer in the plan. Deleting this
-//! Deployment immediately would interrupt the service until the new pods are ready, or permanently if they never become
-//! ready.
+//! A policy may rename children. After such a rename, the Deployment with the old name is no longer in the plan.
+//! Deleting this Deployment immediately would interrupt the service until the new pods are ready, or permanently if the
+//! new pods never become ready.
 
 use std::time::Duration;
 
@@ -47,7 +47,6 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
 }
 
 impl Handover {
-    /// Returns the Event that reports the handover.
     pub(crate) fn told(&self) -> EventText {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} serves", old.kind, old.name, new.kind, new.name);

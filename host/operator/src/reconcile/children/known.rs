@@ -14,8 +14,8 @@ use crate::reconcile::{
 /// The field path of a workload's replicas in managed fields.
 pub(super) const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
-/// A child that exists as far as the operator knows. Every write names the child's UID, because another child may have
-/// replaced it and the watch may not have reported this yet.
+/// A child that exists, as far as the operator knows. Every write names the child's UID, because another child may have
+/// replaced the child, and the watch may not have reported the replacement yet.
 pub(super) struct Known<'a> {
     pub(super) calls: Calls<'a>,
     pub(super) wanted: &'a Wanted,
@@ -23,7 +23,7 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Reads the child with its managed fields. If another child has replaced it, returns the other child as
+    /// Reads the child with its managed fields. If another child has replaced this child, returns the other child as
     /// [`Made::Found`].
     pub(super) async fn read(&self) -> Result<Made<Value>, CallError> {
         Ok(match self.calls.get(&self.wanted.name).await? {
@@ -32,8 +32,8 @@ impl Known<'_> {
         })
     }
 
-    /// Gives up the operator's claim on the replicas if another client sets them. An apply that only omits the field
-    /// would reset the field.
+    /// Removes the replicas from the fields that the operator manages, if another client sets the replicas. An apply
+    /// that only omits the field would reset the field.
     pub(super) async fn release_replicas(&self) -> Result<Made<()>, CallError> {
         if !self.wanted.releases_replicas {
             return Ok(Made::Done(()));
@@ -45,8 +45,8 @@ impl Known<'_> {
         Ok(Made::Done(()))
     }
 
-    /// Claims the leftover fields of an earlier plan, so that the next apply removes them. Returns whether any of these
-    /// fields had no other field manager.
+    /// Makes the operator the manager of the leftover fields of an earlier plan, so that the next apply removes these
+    /// fields. Returns whether any of these fields had no other field manager.
     pub(super) async fn claim_leftovers(&self, live: &Value) -> Result<Made<bool>, CallError> {
         if leftovers(&self.wanted.body, live).is_empty() {
             return Ok(Made::Done(false));
@@ -59,7 +59,8 @@ impl Known<'_> {
         }
     }
 
-    /// Returns the managed fields. If another client sets the replicas, leaves out the operator's claim on them.
+    /// Returns the managed fields. If another client sets the replicas, leaves out the field `replicas` of the
+    /// operator's own entry.
     pub(super) fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| managed_fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)

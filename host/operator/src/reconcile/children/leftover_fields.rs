@@ -4,7 +4,8 @@
 //! older `serviceAccount`, gives an `emptyDir` to a volume without a source, and sets defaults for `rollingUpdate` and
 //! pull policies. A server-side apply removes only fields with a field manager, and derived fields have no manager. So
 //! derived fields stay when the plan changes: pods keep a removed ServiceAccount, or the server refuses the new plan
-//! because a volume has two sources. The operator therefore claims such fields, and its next apply removes them.
+//! because a volume has two sources. So the operator makes itself the manager of such fields, and its next apply
+//! removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub(crate) type Path = Vec<String>;
 
 /// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`. The
-/// fields of a group have the same meaning: the server derives each of them from the others.
+/// fields of a group have the same meaning: the server derives each of these fields from the other fields.
 pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     let mut groups = Vec::new();
     for field in ["strategy", "updateStrategy"] {
@@ -52,7 +53,7 @@ fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Ve
 }
 
 /// Finds a leftover ServiceAccount: the server keeps the field with the older name, and derives the field with the
-/// newer name from it.
+/// newer name from the older field.
 fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let is_set = |spec: &Value, name: &str| spec[name].as_str().is_some_and(|account| !account.is_empty());
@@ -84,7 +85,8 @@ fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, group
     }
 }
 
-/// Finds leftover pull policies of image volumes: the server derives them in the same way as for containers.
+/// Finds leftover pull policies of image volumes: the server derives these pull policies in the same way as for
+/// containers.
 fn image_volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
         if let Some(Value::Object(wanted)) = wanted.get("image")

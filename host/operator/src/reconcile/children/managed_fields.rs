@@ -73,8 +73,8 @@ pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str
     Some(kept.chain([ours]).collect())
 }
 
-/// Returns the managed fields without the operator's claim on one field. The field keeps its value. Returns `None` if
-/// the operator does not own the field.
+/// Returns the managed fields, without one field in the entries of the operator. The field keeps its value. Returns
+/// `None` if the operator does not own the field.
 pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut found = false;
@@ -106,9 +106,9 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
     Some(entries)
 }
 
-/// Returns the managed fields with a claim on fields without a manager, so that the operator's next apply removes them.
-/// If another manager owns a field of a group, the whole group stays unchanged. Returns `None` if no field can be
-/// claimed.
+/// Returns the managed fields, in which the operator also manages fields that had no manager, so that its next apply
+/// removes these fields. If another manager owns a field of a group, the whole group stays unchanged. Returns `None` if
+/// the operator can become the manager of no field.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();

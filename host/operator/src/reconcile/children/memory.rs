@@ -17,7 +17,6 @@ use crate::{
     },
 };
 
-/// The memory of an object's children.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
@@ -31,7 +30,6 @@ pub(crate) struct ChildrenMemory {
     pub(crate) undone: Option<String>,
 }
 
-/// The memory of a child.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildMemory {
     /// How the API server stores the child.
@@ -43,7 +41,7 @@ pub(crate) struct ChildMemory {
 }
 
 impl ChildrenMemory {
-    /// Returns the memory of a child; `None` if the operator remembers nothing about it.
+    /// Returns the memory of a child; `None` if the operator remembers nothing about the child.
     pub(crate) fn get(&self, child: Mark) -> Option<&ChildMemory> {
         self.by_child.get(&child)
     }
@@ -53,7 +51,6 @@ impl ChildrenMemory {
         self.by_child.entry(child).or_default()
     }
 
-    /// Forgets the rejection of a child.
     pub(crate) fn forget_rejection(&mut self, child: Mark) {
         if let Some(child) = self.by_child.get_mut(&child) {
             child.rejected = None;

@@ -2,8 +2,8 @@
 //!
 //! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type has an error. A policy that does not see the child may leave it out of the
-//! plan for this reason alone, and the operator cannot restore deleted data.
+//! A child stays while the watch on its type has an error. A policy may leave a child out of the plan only because the
+//! policy does not see the child, and the operator cannot restore deleted data.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -54,8 +54,8 @@ fn carries_digest(live: &Value) -> bool {
     live["metadata"]["annotations"][APPLIED_DIGEST].is_string()
 }
 
-/// Removes children from the list if the watch on their type has an error, and records why they stay. Returns whether
-/// the list became shorter.
+/// Removes children from the list if the watch on their type has an error, and records why these children stay. Returns
+/// whether the list became shorter.
 pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
     let before = unwanted.len();
     unwanted.retain(|child| {

@@ -59,8 +59,8 @@ impl Rejected {
 pub(crate) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
-    // Ignore this annotation: the watch removes it, but write responses contain it. Without the annotation, both have
-    // the same hash.
+    // Ignore this annotation: the watch removes it, but write responses contain it. Without the annotation, the watched
+    // object and the write response have the same hash.
     let annotations: Vec<Mark> = annotations.filter(|(name, _)| *name != LAST_APPLIED).map(hash).collect();
     hash((wanted.digest(), there, hash(&object["spec"]), hash(&metadata["labels"]), annotations))
 }

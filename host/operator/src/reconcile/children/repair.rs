@@ -55,8 +55,8 @@ pub(super) async fn repair(
     force(access, known, memory, &format!("{path} was different")).await
 }
 
-/// Removes leftover fields of an earlier plan, unless the operator already tried to remove them, or they belong to
-/// another field manager.
+/// Removes leftover fields of an earlier plan, unless the operator already tried to remove these fields, or the fields
+/// belong to another field manager.
 pub(super) async fn clear(
     access: &Access,
     known: &Known<'_>,
@@ -92,9 +92,10 @@ pub(super) async fn reduce(
 }
 
 /// Applies the child. If the server refuses the apply, takes over the whole spec from other managers and applies again,
-/// because their fields may be the reason. Example: another manager changed a port number. Then the server sees a new
-/// port of that manager next to the planned port. If the second apply fails too, those fields were not the reason, so
-/// their managers get the fields back. Otherwise the next accepted apply would remove these fields.
+/// because their fields may be the reason. Example: another manager changed a port number. For the server, this is a
+/// new port of the other manager, next to the planned port. If the second apply fails too, those fields were not the
+/// reason, so their managers get the fields back. If the fields stayed with the operator, the next accepted apply would
+/// remove them.
 pub(super) async fn force(
     access: &Access,
     known: &Known<'_>,

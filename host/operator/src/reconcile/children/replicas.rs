@@ -2,8 +2,8 @@
 //! reset such replicas.
 //!
 //! The object does not contain this number of replicas, and the default of its kind is 1. So a plain takeover would
-//! scale down a serving workload. Instead, the operator adds an annotation to the object. While the object has the
-//! annotation, the operator does not write the replicas. An Event reports the annotation.
+//! scale down a serving workload. To keep the replicas, the operator adds an annotation to the object. While the object
+//! has the annotation, the operator does not write the replicas. An Event reports the annotation.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -78,7 +78,7 @@ impl Sight {
         object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
     }
 
-    /// Returns the live child; `None` if the operator did not find it.
+    /// Returns the live child; `None` if the operator did not find the child.
     pub(crate) fn live(&self) -> Option<&Value> {
         if let Self::There(live) = self { Some(&live.object) } else { None }
     }
@@ -92,7 +92,7 @@ pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &Childr
     {
         return Sight::There(Live { object, fresh: false, shared: seen.shared });
     }
-    // If an object of another owner has the name of a child, the watch follows this name until it is free.
+    // If an object of another owner has the name of a child, the watch follows this name until the name is free.
     if memory.conflicts.contains(child)
         && let Some(object) = watch.rival(child)
         && matches!(owner(&object, uid), Owner::Other(_))

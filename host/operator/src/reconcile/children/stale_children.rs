@@ -1,9 +1,9 @@
 //! Deletes a child that belonged to an earlier object of the same name, if the garbage collector has not deleted it
-//! yet. Such a child blocks the new child of the same name.
+//! yet. The old child blocks the new child of the same name.
 //!
 //! Only one object at a time has a name. So if the pass's object exists now, an owner with the same name and another
-//! UID no longer exists. The operator asks the API server whether the object exists, because the watch may be late.
-//! Then the operator deletes the child as the garbage collector would, by its UID and version.
+//! UID no longer exists. The operator asks the API server whether the object exists, because the watch may be late. If
+//! the object exists, the operator deletes the child as the garbage collector would, by the child's UID and version.
 
 use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;

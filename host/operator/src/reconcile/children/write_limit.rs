@@ -1,9 +1,10 @@
-//! Limits the writes of each child. Another operator may write the same field again and again. Or the garbage collector
-//! deletes a child because its owner is gone, and the watch has not reported this yet. Without a limit, the operator
-//! would repeat its write as fast as the API server answers.
+//! Limits the writes of each child. Another operator may write the same field again and again. The garbage collector
+//! may also delete a child because its owner is gone, while the watch still shows the owner. Without a limit, the
+//! operator would repeat its write as fast as the API server answers.
 //!
 //! Writes of changed plans have their own, much higher limit: a swap of policies, a setting or an edit changes the
-//! plan. Such writes also need a limit, because a plan may depend on an object that changes when the children change.
+//! plan. Writes of changed plans also need a limit, because a plan may depend on an object that changes when the
+//! children change.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -36,7 +37,7 @@ pub(crate) enum LimitReached {
 struct ChildWrites {
     same: Writes,
     changed: Writes,
-    /// The last written plan. `before` is the state before that write.
+    /// The last written plan. `before` contains both counters and the plan before the last write.
     plan: Mark,
     before: Option<(Writes, Writes, Mark)>,
 }

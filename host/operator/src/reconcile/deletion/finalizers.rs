@@ -22,7 +22,7 @@ use crate::reconcile::{
 };
 use crate::watch::Served;
 
-/// The finalizers of an object that concern this operator.
+/// The finalizers on an object that this operator handles.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Finalizers {
     /// The finalizer for which the cleanup runs.
@@ -61,9 +61,9 @@ impl Finalizers {
         held
     }
 
-    /// Adds finalizers that the operator once added and that no setting or policy names now. These finalizers are older
-    /// than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the first of
-    /// the added finalizers.
+    /// Adds finalizers that the operator once added and that no setting or policy names now. The added finalizers are
+    /// older than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the
+    /// first of the added finalizers.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());
@@ -90,7 +90,8 @@ pub(crate) async fn retire(
     Ok(wrote)
 }
 
-/// Adds a finalizer to an object, unless the object already has it. Returns whether it wrote the object.
+/// Adds a finalizer to an object, unless the object already has this finalizer. Returns whether the call wrote the
+/// object.
 pub(crate) async fn hold(
     access: &Access,
     served: &Served,

@@ -33,7 +33,7 @@ use crate::{
 /// The time until the next pass of a cleanup, if no event causes an earlier pass.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
-/// Runs the pass over an object that is being deleted. Such a pass only does the cleanup.
+/// Runs the pass over an object that is being deleted. A pass over such an object only does the cleanup.
 pub(crate) async fn end(
     runner: &PolicyRunner,
     access: &Access,
@@ -55,7 +55,7 @@ pub(crate) async fn end(
 }
 
 /// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
-/// over: with a policy, the operator knows the types of the children and deletes them in order. After that time,
+/// over: with a policy, the operator knows the types of the children and deletes them in order. After the cleanup time,
 /// removes the finalizer, and the garbage collector deletes the children by their owner references.
 pub(crate) async fn end_unserved(
     access: &Access,
@@ -69,8 +69,8 @@ pub(crate) async fn end_unserved(
     match left_on(access, &served, object, &Finalizers::default(), memory).await {
         Ok(left) if left.is_empty() => return ends(Next::Never),
         Ok(_) => {}
-        // Without the right to read the object, the operator does not know whether it added a finalizer itself. New
-        // rights cause new passes.
+        // Without the right to read the object, the operator does not know whether the operator itself added a
+        // finalizer. New rights cause new passes.
         Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
         Err(error) => return Err(error),
     }
@@ -166,8 +166,8 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
 }
 
 /// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
-/// when all children of the previous rank are gone. The pods of workloads must be gone too. Returns whether all
-/// children are gone.
+/// when all children of the previous rank are gone. Before the next rank, the pods of workloads must be gone too.
+/// Returns whether all children are gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);
@@ -189,8 +189,8 @@ fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
     rules.cleanup.saturating_sub(passed)
 }
 
-/// Returns whether the object is deleted with orphaned children. Then the garbage collector removes the owner reference
-/// to the object from each child.
+/// Returns whether the object is deleted with orphaned children. After such a deletion, the garbage collector removes
+/// the owner reference to the object from each child.
 fn is_orphaning(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))

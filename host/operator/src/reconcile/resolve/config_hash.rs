@@ -3,8 +3,8 @@
 //! covers only ConfigMaps of the plan itself.
 //!
 //! For a Secret, the operator stores only a digest that is keyed with the operator's key. The hash contains only a
-//! digest of this digest. If the operator cannot read some content, it cannot detect changes of this content. Then pods
-//! keep running unless another input of the hash changes.
+//! digest of this digest. If the operator cannot read some content, the operator cannot detect changes of this content.
+//! So pods that use unreadable content restart only when another input of the hash changes.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::reconcile::{children::drift, memory::Read};
 /// The fields with the content of a ConfigMap.
 const CONTENT: [&str; 2] = ["data", "binaryData"];
 
-/// Returns the references of a plan's pods to objects outside the plan.
+/// Returns the objects outside the plan to which the plan's pods refer.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     let mut all = BTreeSet::new();
     for manifest in plan {
@@ -246,7 +246,7 @@ mod tests {
         let carried = carried_hash(&live[2]).unwrap();
         assert_eq!(hash(&plan, &live), carried);
         assert_ne!(hash(&plan, &[]), carried, "a workload that does not exist has no hash to keep");
-        // A child that keeps the hash of an earlier operator still keeps it.
+        // A child that already keeps the hash of an earlier operator continues to keep this hash.
         let mut taken_over = live.clone();
         taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
         assert_eq!(hash(&plan, &taken_over), "computed");

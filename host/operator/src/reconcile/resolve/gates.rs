@@ -14,7 +14,7 @@ pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool
 }
 
 /// Returns whether no plan of the object was ever applied. The status records the first apply. If the kind's schema has
-/// no such field, or if an earlier operator created the children, the existence of the children decides.
+/// no field for this record, or if an earlier operator created the children, the existence of the children decides.
 pub(crate) fn is_first(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
     !object["status"]["appliedGeneration"].is_i64() && !are_there(planned, children)
 }

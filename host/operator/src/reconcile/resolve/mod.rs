@@ -24,11 +24,12 @@ use crate::{
 pub(crate) enum Resolved {
     /// Rendered with every requested object.
     Complete(Arc<Rendered>),
-    /// A requested object is not known yet. The watch reports it later.
+    /// A requested object is not known yet. The watch reports the object later.
     Pending,
 }
 
-/// The maximum number of times that the needs may change in one pass. After that, the operator delays the pass.
+/// The maximum number of times that the needs may change in one pass. After this number of changes, the operator delays
+/// the pass.
 const ROUNDS: usize = 4;
 
 /// Renders an object. The pass uses an answer only after the watch follows all needs of the object, so that no change
@@ -76,7 +77,7 @@ pub(crate) async fn render(
         .await
 }
 
-/// Makes the watch follow the needs of an object. Returns whether the watch knows all of them.
+/// Makes the watch follow the needs of an object. Returns whether the watch knows all of these needs.
 fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
     // Invalidate the stored needs first: an aborted pass loses its memory, and then the stored needs would be wrong.
     runner.memories.doubt_needs(key);

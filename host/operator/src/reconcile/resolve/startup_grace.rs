@@ -1,5 +1,6 @@
 //! Handles objects that a user applies together. The first pods of an object wait for a short time for other objects
-//! that the object names. Otherwise the pods would start without these objects, and restart as soon as they appear.
+//! that the object names. Without this wait, the pods would start without the named objects, and restart as soon as
+//! these objects appear.
 //!
 //! A plan gate comes from the policy and has no time limit. This wait comes from the host and is short, so a missing
 //! object does not delay pods for long.

@@ -1,5 +1,5 @@
-//! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or refuses it and asks
-//! for a fallback, the pass asks the predecessor.
+//! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or refuses the object
+//! and asks for a fallback, the pass asks the predecessor.
 
 use kaos_policy::render::{Rendered, Verdict};
 
@@ -22,7 +22,7 @@ impl<A> FallbackRound<A> {
     /// Adds the answer of the current policy of `descent`. Returns the answer that the pass uses, and sets `descent` to
     /// the policy of this answer. Returns `None` if the caller must ask another policy, and sets `descent` to this
     /// policy, a predecessor. If all policies fail, returns the first failure, because only the newest policy is in
-    /// use. In this case, `descent` stays at the last policy.
+    /// use, and `descent` stays at the last policy.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);

@@ -48,7 +48,7 @@ pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> 
     answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
 }
 
-/// Asks the selected policies. If a policy fails on the object, or refuses it and asks for a fallback, asks the
+/// Asks the selected policies. If a policy fails on the object, or refuses the object and asks for a fallback, asks the
 /// predecessors.
 pub(crate) async fn ask(
     runner: &PolicyRunner,
@@ -104,7 +104,7 @@ async fn ask_once(
 ) -> Asked {
     let renderer = match runner.renderer(&selected.descent.kind) {
         Ok(renderer) => renderer,
-        // This never happens, because the catalogue accepts only settings that fit.
+        // An error never happens here, because the catalogue accepts only settings that fit the policies.
         Err(errors) => {
             tracing::error!(%errors, "the active settings do not fit the active policy");
             return Asked::Impossible;
@@ -117,7 +117,7 @@ async fn ask_once(
             Ok(Resolved::Complete(rendered)) => rendered,
             Ok(Resolved::Pending) => return Asked::Pending,
             Err(error) => {
-                // This never happens, because the watch provides only objects of this kind.
+                // An error never happens here, because the watch provides only objects of this kind.
                 tracing::error!(object = %key, %error, "could not render the object");
                 return Asked::Impossible;
             }

@@ -32,15 +32,14 @@ impl Composed {
     }
 }
 
-/// The result of an assessment.
 pub(crate) struct Assessment {
     pub(crate) status: Composed,
     /// The fuel that the assessment used.
     pub(crate) fuel: u64,
     /// Whether the policy failed, now or earlier in the pass.
     pub(crate) is_failed: bool,
-    /// Whether the policy got no sandbox or no processor. This is not a failure of the policy, so the operator retries
-    /// the pass.
+    /// Whether the policy got no sandbox or no processor. A missing sandbox or processor is not a failure of the
+    /// policy, so the operator retries the pass.
     pub(crate) is_unasked: bool,
 }
 

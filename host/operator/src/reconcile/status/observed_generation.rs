@@ -1,6 +1,6 @@
-//! Delays the status while the controller of a child has not observed the child's latest generation. Until then, the
-//! status of the child describes the previous generation. For example, a Deployment only seems to be broken after a
-//! scale-up, until its controller has counted the new pods.
+//! Delays the status while the controller of a child has not observed the child's latest generation. Until the
+//! controller has observed the latest generation, the status of the child describes the previous generation. For
+//! example, a Deployment only seems to be broken after a scale-up, until its controller has counted the new pods.
 //!
 //! The object keeps its old status for the time that a controller normally needs. Only children that report an observed
 //! generation can cause this delay.

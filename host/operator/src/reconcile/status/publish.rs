@@ -24,7 +24,7 @@ use crate::{
 /// this write.
 const LAST_WRITE: Duration = Duration::from_secs(10);
 
-/// Publishes a status. Returns whether it wrote the status.
+/// Publishes a status. Returns whether the operator wrote the status.
 pub(super) async fn publish(
     access: &Access,
     declared_fields: &DeclaredFields,
@@ -49,7 +49,8 @@ pub(super) async fn publish(
     Ok(wrote)
 }
 
-/// Reports a pass that did not finish, in the status and as an Event, unless the status already reports this.
+/// Reports a pass that did not finish, in the status and as an Event, unless the status already reports the same
+/// reason.
 pub(crate) async fn publish_failure(
     access: &Access,
     declared_fields: &DeclaredFields,

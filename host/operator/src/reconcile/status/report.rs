@@ -54,7 +54,7 @@ pub(crate) fn remember(
     (children.waits && memory.failures < SHOWN_FROM) || error.is_some_and(|error| !error.is_shown(memory.failures))
 }
 
-/// Writes the status. Returns whether it wrote the status, or an early end of the pass.
+/// Writes the status. Returns whether the operator wrote the status, or an early end of the pass.
 pub(crate) async fn report(
     runner: &PolicyRunner,
     access: &Access,

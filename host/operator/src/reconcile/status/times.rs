@@ -38,7 +38,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
             None => !ordinary && why != reason::REFUSED && why != reason::UNAVAILABLE,
             Some(was) => was != is || (old_why.as_ref() != Some(&why) && is != "True"),
         };
-        // Three conditions show a refusal. Only the first of them gets an Event.
+        // Three conditions show a refusal, and only the first of the three gets an Event.
         let echo =
             matches!(&*why, reason::REFUSED | reason::UNAVAILABLE) || (*of == RESOLVED && why == reason::WAITING);
         (told && !echo).then(|| EventText { reason: why, message: text(new, "message"), warning: !ordinary })

@@ -1,4 +1,4 @@
-//! Writes a status if it differs, with one apply that keeps the fields of other writers.
+//! Writes a status that differs from the live status, with one apply that keeps the fields of other writers.
 //!
 //! A server-side apply removes the fields that the operator no longer sets, and keeps the conditions of other writers.
 //! With any other patch, the operator would have to read the status first.
@@ -29,7 +29,7 @@ enum StatusDifference {
     Different,
 }
 
-/// Writes the status if it differs. Returns whether it wrote the status.
+/// Writes the status if the status differs from the live status. Returns whether the operator wrote the status.
 pub(super) async fn write_status(
     access: &Access,
     declared_fields: &DeclaredFields,
@@ -63,8 +63,8 @@ pub(super) async fn write_status(
             }
             take_over_status(access, of, &calls, &live).await?;
         }
-        // The earlier operator may have written the status. Take over its fields before the first apply: after the
-        // first apply, these fields would look like fields of another controller.
+        // The earlier operator may have written the status. Take over the earlier operator's fields before the first
+        // apply: after the first apply, these fields would look like fields of another controller.
         StatusDifference::Different if !is_unwritten(before) && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {
@@ -83,7 +83,8 @@ pub(super) async fn write_status(
     let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
     memory.status.is_ours = true;
     if difference(status, &answer["status"]) != StatusDifference::None {
-        // Do not write this status again: other writers also write it, or the server stores it in another form.
+        // Do not write this status again: other writers also write this status, or the server stores the status in
+        // another form.
         memory.status.settled = Some(hash((status, &answer["status"])));
     }
     Ok(true)
@@ -129,7 +130,7 @@ async fn take_over_status(
 }
 
 /// Returns whether this operator already wrote a status. If the kind declares these fields, this operator always sets
-/// one of them.
+/// one of these fields.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }

@@ -1,7 +1,8 @@
-//! Lets checked revisions serve, if all revisions and settings then fit together.
+//! Lets a checked revision serve if it can serve together with all other serving revisions and settings.
 //!
-//! A policy may fit only new settings, and these settings may fit only this policy. Then both start to serve together.
-//! Neither of the two could come first, because the new settings replace active settings of the same ConfigMap.
+//! A policy may fit only new settings, and these settings may fit only this policy. If the policy and the settings fit
+//! only each other, both start to serve at the same time. Neither could serve first, because the new settings replace
+//! active settings of the same ConfigMap.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -31,15 +32,16 @@ pub(super) struct Candidate {
     package: Arc<Package>,
     /// The serving revisions of the same source.
     before: Vec<String>,
-    /// The entry of this name before the revision became a candidate.
+    /// The entry with the name of the revision before the revision became a candidate.
     kept: Option<AdmittedRevision>,
 }
 
 /// Whether candidates may serve together.
 enum Verdict {
-    /// The candidates fit. The value contains all revisions that then serve.
+    /// The candidates fit. The candidates may serve. The value contains all revisions that serve afterwards, with the
+    /// candidates.
     Fit(BTreeSet<String>),
-    /// A trial runs or waits for its turn.
+    /// The answer is still open: a trial runs or waits for its turn.
     Open,
     Unfit(NotAdmitted),
 }
@@ -51,8 +53,8 @@ impl Candidate {
 }
 
 impl Lifecycle {
-    /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
-    /// serving. Returns `None` while a trial of settings is not finished.
+    /// Lets a revision serve if it can serve together with all other serving revisions. The earlier revision of the
+    /// same source stops serving. Returns `None` while a trial of settings is not finished.
     pub(super) async fn activate(
         &mut self,
         candidate: Candidate,
@@ -102,8 +104,8 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Returns whether candidates may serve together. If not, removes the candidates from the admitted revisions. The
-    /// reason in the verdict is about the last candidate.
+    /// Returns whether candidates may serve together. If the candidates may not serve together, removes them from the
+    /// admitted revisions. If the verdict contains a reason, the reason is about the last candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -113,7 +115,8 @@ impl Lifecycle {
         verdict
     }
 
-    /// Adds candidates to the admitted revisions, with their claims. Returns all revisions that then serve.
+    /// Adds candidates to the admitted revisions, with their claims. Returns all revisions that would serve, with the
+    /// candidates.
     fn propose(&mut self, candidates: &mut [Candidate]) -> BTreeSet<String> {
         let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
         for Candidate { name, entry, before, .. } in &mut *candidates {
@@ -143,16 +146,16 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether proposed candidates fit. First checks all settings against their schemas, then tries the
-    /// samples.
+    /// Returns whether the proposed candidates may serve. First checks all settings against their schemas, then tries
+    /// the samples.
     async fn judge(&mut self, candidates: &[Candidate], serving: BTreeSet<String>) -> Verdict {
         let Some(Candidate { name, entry, .. }) = candidates.last() else { return Verdict::Fit(serving) };
         let config = self.config();
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // Without the operator's own ConfigMap, all revisions fit together. So the revision waits until the owner
-            // corrects this ConfigMap.
+            // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
+            // owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -193,7 +196,7 @@ impl Lifecycle {
         }
     }
 
-    /// Lets a revision wait until the operator's own ConfigMap fits.
+    /// Lets a revision wait until the owner corrects the operator's own ConfigMap.
     fn waits_for_config(
         &mut self,
         name: &str,
@@ -205,7 +208,8 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
-    /// Lets candidates serve, one after another. The caller proposed the candidates and found that they fit.
+    /// Lets candidates serve, one after another. The caller proposed the candidates and found that the candidates may
+    /// serve.
     async fn let_in(
         &mut self,
         candidates: Vec<Candidate>,
@@ -263,8 +267,8 @@ impl Lifecycle {
             return waits(self, "Interrupted", message.to_owned());
         }
         self.checking.remove(name);
-        // Two revisions of a source must never serve together, so execute these actions now and not after the next
-        // plan.
+        // Two revisions of a source must never serve together, so stop the earlier revisions now, and not after the
+        // next plan.
         for other in before {
             self.execute(Action::Replace { name: other.clone(), by: name.clone() }, &[]).await?;
         }

@@ -44,7 +44,8 @@ impl Lifecycle {
                 let state = match no_package {
                     NoPackage::OneTooMany => {
                         let message = format!(
-                            "namespace {} has {MOST} older policies, which is the maximum: delete one",
+                            "namespace {} has {MOST} older policies, which is the maximum: delete one of these \
+                             policies",
                             found.source.namespace
                         );
                         Transition::new(RevisionState::Pending, "TooManyPolicies", message)
@@ -120,12 +121,13 @@ impl Lifecycle {
                 again
             }
         };
-        // Remove this entry last: if a write above fails, the next round continues the check.
+        // Remove this entry last: if an earlier write of this function fails, the next round continues the check.
         self.checking.remove(name);
         Ok(again)
     }
 
-    /// Returns whether the check of a package has finished. Otherwise starts the check when it is the package's turn.
+    /// Returns whether the check of a package has finished. If the check has not started, starts the check when it is
+    /// the package's turn.
     async fn is_checked(
         &mut self,
         name: &str,
@@ -150,7 +152,8 @@ impl Lifecycle {
             .await?;
             self.checking.insert(name.to_owned());
         }
-        // Take the turn only here: a check that could not start must not use up the turn of its namespace.
+        // Take the turn only after the check has started: a check that could not start must not use up the turn of its
+        // namespace.
         self.fairness.take(namespace);
         self.checks.begin(name, namespace, Arc::clone(package));
         Ok(false)
@@ -179,7 +182,7 @@ impl Lifecycle {
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
-            // The package already passed the gate, and waited for another reason.
+            // The package already passed the gate, and waited for something else.
             Some(content) => content.clone(),
             None => match self.content(name, package).await {
                 Ok(content) => content,
@@ -207,8 +210,8 @@ impl Lifecycle {
         Ok(Some(Ok(entry_of(found, package, reach, content))))
     }
 
-    /// Returns the rights that the policy lacks. Starts to ask the API server, and returns `None` until the API server
-    /// has answered.
+    /// Returns the rights for the policy that the operator lacks. Starts to ask the API server, and returns `None`
+    /// until the API server has answered.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);

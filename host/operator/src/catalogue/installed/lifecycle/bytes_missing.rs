@@ -1,9 +1,9 @@
 //! Handles active revisions that a new process cannot load any more: the bytes are gone, or this build does not accept
 //! the bytes.
 //!
-//! Such a revision keeps its place, and its predecessor answers as a fallback. The fallback deletes no children,
-//! because the revision needs its children again when it can be loaded. The operator tries to load the revision at each
-//! start, when the bytes come back, and when a user requests an attempt.
+//! A revision that cannot be loaded keeps its place, and its predecessor answers as a fallback. The fallback deletes no
+//! children, because the revision needs its children again when it can be loaded. The operator tries to load the
+//! revision at each start, when the bytes come back, and when a user requests an attempt.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The start of the message of a revision that cannot be loaded any more. Do not change this text: [`is_withheld`] looks
-/// for it in statuses that earlier versions of the operator wrote.
+/// The start of the message of a revision that cannot be loaded any more. Do not change this text: [`is_withheld`]
+/// looks for this text in statuses that earlier versions of the operator wrote.
 const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
@@ -86,8 +86,8 @@ impl Lifecycle {
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // Keep the old entry: the operator does not know yet whether the revision fits, or could not write its
-            // status.
+            // Keep the old entry: either the operator does not know yet whether the revision can serve, or the write of
+            // its status failed.
             self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded
@@ -101,9 +101,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If such a revision does not fit together with the
-    /// revisions that the operator admitted in the meantime, the predecessor keeps serving. Such a misfit does not
-    /// delay the other revisions.
+    /// Lets revisions serve that could not be loaded before. If such a revision cannot serve together with the
+    /// revisions that the operator admitted in the meantime, the predecessor keeps serving, and the other revisions do
+    /// not wait.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -122,8 +122,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns why a revision does not fit together with the other serving revisions. Returns `None` if the revision
-    /// fits, or if the other revisions do not fit together even without this revision.
+    /// Returns why a revision cannot serve together with the other serving revisions. Returns `None` if the revision
+    /// can serve, or if the other revisions cannot serve together even without this revision.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),

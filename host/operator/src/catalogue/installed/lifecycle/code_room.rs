@@ -34,7 +34,7 @@ impl Lifecycle {
         for fallback in dropped {
             tracing::info!(revision = fallback, "unloaded a fallback to make room for compiled code");
             self.revisions.entries.remove(&fallback);
-            // Other policies answer now, although the same revisions serve.
+            // Swap again, because other policies answer now, although the same revisions serve.
             self.swap_again();
         }
         Ok(())

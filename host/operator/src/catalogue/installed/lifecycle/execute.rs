@@ -23,7 +23,7 @@ const FAILED: &str = "FailedInService";
 pub(super) struct Executed {
     /// The first error.
     pub(super) done: Result<(), StepError>,
-    /// Whether a quarantined revision still lacks the predecessor that is to serve again.
+    /// Whether the predecessor of a quarantined revision does not serve again yet.
     pub(super) lacks_predecessor: bool,
 }
 
@@ -59,8 +59,8 @@ impl Lifecycle {
         Some(due.saturating_duration_since(observed.now))
     }
 
-    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. The same
-    /// call does not try a failed action again.
+    /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. One call
+    /// does not try a failed action again.
     pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
         let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
         let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());
@@ -154,7 +154,7 @@ impl Lifecycle {
         match self.reload(&revision, found).await? {
             LoadResult::Serves => {
                 if was_open {
-                    // Other policies answer now, although the same revisions serve.
+                    // Swap again, because other policies answer now, although the same revisions serve.
                     self.swap_again();
                     self.wake_settings(&revision.spec.source.namespace);
                 }
@@ -176,8 +176,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Gives a restored predecessor the claim of the failed revision, even if the two have different sources: the
-    /// predecessor serves as long as the failed package exists. Returns the time of the claim in the format of the
+    /// Gives a restored predecessor the claim of the failed revision, even if the two revisions have different sources:
+    /// the predecessor serves as long as the failed package exists. Returns the time of the claim in the format of the
     /// record.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);

@@ -17,12 +17,10 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Returns the status of a revision.
     pub(super) fn status(self, name: &str) -> Option<&'a PolicyRevisionStatus> {
         self.records.get(name)?.status.as_ref()
     }
 
-    /// Returns the state of a revision.
     pub(super) fn state(self, name: &str) -> RevisionState {
         self.status(name).map(|status| status.state).unwrap_or_default()
     }

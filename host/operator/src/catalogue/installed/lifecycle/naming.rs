@@ -10,8 +10,8 @@ use super::{Found, Held, Lifecycle};
 
 impl Lifecycle {
     /// Returns the name of a package's revision. The name depends on the source and the content of the package. The
-    /// digits at the end are a digest of both, because another source can have the same readable part. Returns `None`
-    /// while the operator cannot read the content.
+    /// name ends in a digest of the source and the content, because two sources can have the same readable part of the
+    /// name. Returns `None` while the operator cannot read the content.
     pub(super) fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
         let digest = held.as_ref()?.digest;
         let mut name = source.config_map.clone();

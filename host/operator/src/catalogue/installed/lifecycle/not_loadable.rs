@@ -1,6 +1,6 @@
-//! Loads policies of tenants that were admitted before this process started. The operator loads them in the background,
-//! because each may take some time. Until such a policy is loaded, the operator neither changes the objects of its
-//! place nor writes their status.
+//! Loads policies of tenants that were admitted before this process started. The operator loads these policies in the
+//! background, because each policy may take some time. Until such a policy is loaded, the operator neither changes the
+//! objects of its place nor writes their status.
 //!
 //! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
 //! because memory was short, or the compile child got no processor.
@@ -31,8 +31,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is
-    /// such a policy.
+    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is an
+    /// admitted policy of a tenant.
     pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
         if !self.is_local_policy(revision) {
             return false;
@@ -47,8 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Keeps a place without a policy while a tenant's policy is being compiled to serve in this place again. Until
-    /// then, no other policy answers in the place.
+    /// Lets no policy answer in a place while the operator compiles a tenant's policy that is to serve in this place
+    /// again. Until the compilation ends, no other policy answers in the place.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -83,9 +83,9 @@ impl Lifecycle {
     }
 
     /// Returns whether a new package must wait for policies that served before this process started and are being
-    /// loaded. The package waits for the policies of its own namespace, unless it replaces one of them. The package
-    /// also waits for the policies of other namespaces that had fewer turns. A package that replaces no policy also
-    /// waits for namespaces with equally many turns.
+    /// loaded. The package waits for the policies of its own namespace, unless the package replaces one of these
+    /// policies. The package also waits for the policies of other namespaces that had fewer turns. A package that
+    /// replaces no policy also waits for namespaces with equally many turns.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -117,9 +117,9 @@ impl Lifecycle {
         places
     }
 
-    /// Keeps the place of a tenant's policy without a policy until the tenant's policy can be loaded. Other places do
-    /// not wait. If the revision also applies to other namespaces, returns the error, so that the operator waits for
-    /// the revision.
+    /// Lets no policy answer in the place of a tenant's policy until the operator can load the tenant's policy. Other
+    /// places do not wait. If the revision also applies to other namespaces, returns the error, so that the operator
+    /// waits for the revision.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -136,8 +136,10 @@ impl Lifecycle {
         self.revisions.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
-            let message =
-                format!("no policy answers for its objects until the operator loads this revision: {}", error.message);
+            let message = format!(
+                "no policy answers for the objects of this revision until the operator loads it: {}",
+                error.message
+            );
             self.enter_or_owe(&name, Transition::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
@@ -164,7 +166,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // New packages had to wait until all policies were loaded. These packages have their turn now.
+            // New packages had to wait until all policies were loaded. The new packages have their turn now.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -173,7 +175,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // Other policies answer now, although the same revisions serve.
+            // Swap again, because other policies answer now, although the same revisions serve.
             Ok(LoadResult::Serves | LoadResult::Withheld) => self.swap_again(),
             Ok(LoadResult::Never) => drop(self.revisions.entries.remove(name)),
             Err(error) | Ok(LoadResult::NotYet(error)) if is_first => {
@@ -217,8 +219,8 @@ impl Lifecycle {
         is_loaded() || !has_component() || matches!(self.checks.stand(name), Stand::Ended)
     }
 
-    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of the revision's
-    /// component. The end of the check starts a new round.
+    /// Returns whether a revision can be loaded at once. If the revision cannot be loaded at once, starts a background
+    /// check of its component. The end of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         if self.is_loadable(name) {
             return true;
@@ -260,11 +262,11 @@ impl Lifecycle {
     }
 }
 
-/// Returns the entry for a tenant's policy that is not loaded, from its record.
+/// Returns the entry for a tenant's policy that is not loaded. The facts in the entry come from the policy's record.
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // A revision that waits behind an older package has no place.
+    // A revision that waits because an older package has its place answers nowhere.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
     AdmittedRevision {

@@ -35,7 +35,7 @@ impl Lifecycle {
             return false;
         }
         let now = self.counterparts(package, named.or(status.policy.as_deref()), found);
-        // After a start, keep the refusals of the previous process.
+        // At the start of a process, keep the refusals of the previous process.
         *self.refused_under.entry(name.to_owned()).or_insert_with(|| now.clone()) != now
     }
 
@@ -54,10 +54,10 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the revisions that decide whether a package fits. For settings, these are the serving policies that the
-    /// settings are for. For a policy, these are the packages with settings for it, also packages that do not serve
-    /// yet. Leaves out packages of other tenants. For a package of the owner, leaves out the packages of all tenants,
-    /// so that a tenant cannot cause checks of the owner's packages.
+    /// Returns the revisions that decide whether a package fits. For settings, returns the serving policies to which
+    /// the settings apply. For a policy, returns the packages with settings for this policy, including packages that do
+    /// not serve yet. Leaves out packages of other tenants. For a package of the owner, leaves out the packages of all
+    /// tenants, so that a tenant cannot cause checks of the owner's packages.
     fn counterparts(&self, package: &Package, policy: Option<&str>, found: &[Found]) -> BTreeSet<String> {
         let Some(policy) = policy else { return BTreeSet::new() };
         if package.component.is_some() {
@@ -73,8 +73,8 @@ impl Lifecycle {
         self.facts().serving().into_iter().filter(is_it).collect()
     }
 
-    /// Lets settings wait instead of refusing them if another version of their policy is being checked: the settings
-    /// may fit that version.
+    /// Lets settings wait, instead of refusing them, if the operator checks another version of their policy: the
+    /// settings may fit the other version.
     pub(super) fn or_waits(
         &self,
         not_admitted: NotAdmitted,
@@ -87,7 +87,8 @@ impl Lifecycle {
         if !is_misfit || !self.awaits_policy(package, settings, found) {
             return not_admitted;
         }
-        let message = format!("{message}; another version of the policy is being checked, and may fit");
+        let message =
+            format!("{message}; the operator checks another version of the policy, which these settings may fit");
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 

@@ -19,7 +19,7 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
 }
 
-/// The state from which the actions are planned.
+/// The state from which this module plans the actions.
 pub(super) struct Observed<'a> {
     pub(super) facts: Facts<'a>,
     /// The packages, the oldest first.
@@ -30,7 +30,7 @@ pub(super) struct Observed<'a> {
     pub(super) failed: BTreeMap<String, String>,
     /// Revisions that can be loaded without a compilation.
     pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
-    /// The time of the next attempt with a revision.
+    /// The time of the next attempt to load or restore a revision.
     pub(super) due: &'a BTreeMap<String, Instant>,
     pub(super) now: Instant,
 }
@@ -52,7 +52,8 @@ pub(super) enum Action {
     Quarantine { name: String, why: String },
     /// Quarantines a revision whose bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
-    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in its place until then.
+    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in the revision's place
+    /// until the compilation ends.
     Compile { name: String, is_vacant: bool },
     /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },
@@ -156,8 +157,8 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Returns the actions for revisions whose source was deleted. The last good predecessor of a quarantined revision
-    /// stays as long as the source of the quarantined revision exists.
+    /// Returns the actions that end the service of revisions whose source was deleted. The last good predecessor of a
+    /// quarantined revision stays as long as the source of the quarantined revision exists.
     fn retirements(&self) -> Vec<Action> {
         let sources = self.sources();
         let held = self.facts.held(&sources);

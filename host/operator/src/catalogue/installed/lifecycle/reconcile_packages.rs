@@ -30,8 +30,8 @@ struct PackageFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Nothing,
-    /// Records a request for another attempt as done. Otherwise the same request would also clear later failures of the
-    /// revision.
+    /// Records a request for another attempt as done. Without this record, the same request would also clear later
+    /// failures of the revision.
     Acknowledge,
     /// Waits until the next attempt is due.
     Wait,
@@ -57,9 +57,9 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. Swaps in the result after each package. On a fresh
-    /// cluster, swaps in the result only once, after all packages. Returns the delay until the next step, and the error
-    /// of a failed step.
+    /// Takes the next step with each package whose turn it is. After each package, swaps in the changed set of serving
+    /// revisions. On a fresh cluster, makes only one swap, after all packages. Returns the delay until the next step,
+    /// and the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
@@ -105,9 +105,9 @@ impl Lifecycle {
         (wait, advanced)
     }
 
-    /// Waits for a running check, trial or question of a package of the operator's own namespace. Otherwise passes
-    /// would create children before the package serves, and change these children afterwards. Returns whether a wait
-    /// was necessary.
+    /// Waits for a running check, trial or question of a package of the operator's own namespace. Without this wait,
+    /// passes would create children before the package serves, and change these children afterwards. Returns whether a
+    /// wait was necessary.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
@@ -130,7 +130,7 @@ impl Lifecycle {
     /// Takes the next step with a package. Returns whether to try the package again when it is due, even if nothing
     /// changes.
     async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
-        // A package that was not read yet cannot be checked. A package without a record first needs one.
+        // A package that was not read yet cannot be checked. A package without a record first needs a record.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
             return Ok(false);
@@ -169,9 +169,9 @@ impl Lifecycle {
         }
     }
 
-    /// Handles an interrupted check: a previous process ended during the check of a package. That process may have been
-    /// killed for any reason, so the operator checks the package again, with a growing delay. After several interrupted
-    /// checks, the operator refuses the package.
+    /// Handles an interrupted check: a previous process ended during the check of a package. The previous process may
+    /// have been killed for any reason, so the operator checks the package again, with a growing delay. After several
+    /// interrupted checks, the operator refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(

@@ -15,7 +15,7 @@ impl Lifecycle {
         // The stored bytes may still exist: the garbage collector takes some time.
         let package = self.package_of(&revision, found).await?;
         if !self.records.write_again(name).await? {
-            // A user deleted the record once more. The watch will report this.
+            // A user deleted the record once more. The watch will report the deletion.
             return Ok(());
         }
         if let Some(package) = package {
@@ -37,8 +37,8 @@ impl Lifecycle {
         self.keep_due = None;
     }
 
-    /// Stores the missing bytes of serving revisions again. Returns when to try again: the deletion of ConfigMaps with
-    /// the same names may not have finished.
+    /// Stores the missing bytes of serving revisions again. Returns the delay before the next attempt. An attempt fails
+    /// while the deletion of ConfigMaps with the same names has not finished.
     pub(super) async fn keep_again(&mut self) -> Option<Duration> {
         if self.keep_due.is_none_or(|due| due <= Instant::now()) {
             for (name, package) in self.unkept.clone() {

@@ -1,5 +1,5 @@
-//! Handles renamed ConfigMaps. A rename deletes the ConfigMap with the old name and creates one with the new name. The
-//! revision of the old ConfigMap becomes the predecessor of the revision of the new ConfigMap.
+//! Handles renamed ConfigMaps. A rename deletes the ConfigMap with the old name and creates a ConfigMap with the new
+//! name. The revision of the old ConfigMap becomes the predecessor of the revision of the new ConfigMap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
     timestamps::written,
 };
 
-/// The maximum time of a rename: between the deletion of the old ConfigMap and the creation of the new ConfigMap.
+/// The maximum time between the deletion of the old ConfigMap and the creation of the new ConfigMap in a rename.
 const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
 /// The place of a revision. A new revision with the same place replaces the old revision.
@@ -24,7 +24,7 @@ struct RevisionPlace<'a> {
     reach: &'a Reach,
     pinned: bool,
     kinds: Vec<String>,
-    /// The policy that settings are for. Settings have no kinds.
+    /// For settings, the policy to which the settings apply. Settings have no kinds.
     settings_for: Option<&'a str>,
 }
 
@@ -54,8 +54,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the predecessor of the first revision of a new source: the newest revision of the same place whose
-    /// source was deleted recently.
+    /// Returns the predecessor of the first revision of a new source. This predecessor is the newest revision of the
+    /// same place whose source was deleted recently.
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);

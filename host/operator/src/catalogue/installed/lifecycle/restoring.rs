@@ -1,4 +1,4 @@
-//! Loads recorded revisions, so that they serve as they did before this process started.
+//! Loads the recorded revisions, so that the same revisions serve as before this process started.
 
 use std::sync::Arc;
 
@@ -21,14 +21,13 @@ use crate::{
     timestamps::parsed,
 };
 
-/// The result of loading a revision.
 pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
     /// The revision was active and cannot be loaded any more. The predecessor replaces this revision.
     Withheld,
-    /// The revision cannot be loaded for now: the compile child was killed, or it got no processor.
+    /// The revision cannot be loaded for now: the compile child was killed, or the compile child got no processor.
     NotYet(StepError),
 }
 
@@ -60,12 +59,12 @@ impl Lifecycle {
                 }
             }
         }
-        // Check only now whether these revisions still fit: the check needs all other revisions.
+        // Check only now whether these revisions can still serve: the check needs all other revisions.
         self.let_back(&back, found).await
     }
 
     /// Returns the package of a revision, from a ConfigMap that contains it now or from the stored bytes. Returns
-    /// `None` if both are gone.
+    /// `None` if neither exists.
     pub(super) async fn package_of(
         &self,
         revision: &Revision,
@@ -77,8 +76,8 @@ impl Lifecycle {
         }
     }
 
-    /// Loads one revision. If this fails, records the reason, and lets the predecessor replace an active revision. For
-    /// a revision that could not be loaded before, the caller must also call `let_back`.
+    /// Loads one revision. If the load fails, records the reason, and lets the predecessor replace an active revision.
+    /// For a revision that could not be loaded before, the caller must also call `let_back`.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {

@@ -10,21 +10,22 @@ use kaos_crds::{PolicySource, RevisionState};
 use super::{Found, Lifecycle, StepError, facts::Facts, plan::Action};
 use crate::catalogue::installed::{records::Revision, sources::MOST};
 
-/// The number of revisions of each line that the operator keeps.
+/// The number of revisions of each [`Line`] that the operator keeps.
 const KEPT: usize = 3;
-/// The number of quarantined revisions of each line that the operator keeps in addition.
+/// The number of quarantined revisions of each [`Line`] that the operator keeps in addition.
 const QUARANTINED_KEPT: usize = 16;
 
-/// A line: revisions that follow one another.
+/// A line: revisions of which each replaced the previous revision.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
-    /// These revisions form one line because tools such as kustomize give a ConfigMap another name for each content.
+    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without. Such
+    /// revisions of different ConfigMaps form one line, because tools such as kustomize give a ConfigMap another name
+    /// for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. These revisions form a single line, because the tenant's quota
-    /// does not count the stored bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, because the tenant's quota does
+    /// not count the stored bytes.
     Tenant(&'a str),
 }
 
@@ -44,8 +45,8 @@ impl Lifecycle {
             }
             let ledger = self.tools.catalogue.ledger();
             let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
-            // A process that just started has no counts yet. Until then, keep the counts of the previous process, which
-            // are more accurate.
+            // A process that just started has no counts yet. Until the new process has counts, keep the counts of the
+            // previous process, which are more accurate.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
             }
@@ -69,8 +70,8 @@ impl Lifecycle {
     }
 
     /// Deletes records that are no longer needed. A record that could not be deleted comes last in the next round, so
-    /// that it does not delay other records. After an error, the remaining records wait for the next round: otherwise a
-    /// slow API server would delay all other steps.
+    /// that this record does not delay other records. After an error, the remaining records wait for the next round:
+    /// otherwise a slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
         let history = History {
@@ -158,7 +159,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Sort needed revisions before all others, so that the limit of the line covers them first.
+            // Sort needed revisions before all others, so that the operator keeps them first.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -168,8 +169,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions above the limit of a line, which is `kept`. The limit for awaited revisions is at least
-/// [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
+/// Returns the revisions of a line that are older than the newest `kept` revisions. The limit for awaited revisions is
+/// at least [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

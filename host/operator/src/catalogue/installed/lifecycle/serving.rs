@@ -72,8 +72,8 @@ impl Lifecycle {
     }
 
     /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
-    /// is in effect for this table. While the current content does not fit or is being tried, the last good settings
-    /// are in effect. Returns `None` if there is nothing to swap in.
+    /// is in effect for this table. While the current content does not fit the policies or its trial runs, the last
+    /// good settings are in effect. Returns `None` if there is nothing to swap in.
     async fn arranged_under(
         &mut self,
         config: Option<Layer>,
@@ -96,14 +96,16 @@ impl Lifecycle {
             // A process that just started waits for the trial: otherwise pods could restart with the last good
             // settings, and restart again with the new settings.
             _ if is_first => {
-                self.tools.catalogue.waits_for(format!("the settings of ConfigMap {OPERATOR_CONFIG} are being tried"));
+                self.tools
+                    .catalogue
+                    .waits_for(format!("the operator tries the settings of ConfigMap {OPERATOR_CONFIG}"));
                 return Ok(None);
             }
             _ => {}
         }
         let fitted = match &self.installed {
             Some((before, _)) if before == serving => return Ok(None),
-            // The serving revisions can still change, under the last good settings.
+            // Until the trial ends, the serving revisions can still change, under the last good settings.
             Some((_, fitted)) => fitted.clone(),
             // A process that just started reads the settings that the previous process stored.
             None => match self.last_good.get().await? {
@@ -175,8 +177,8 @@ impl Lifecycle {
         self.misfit = Some(message);
     }
 
-    /// Stores the settings of the last swap, for a process that starts while the ConfigMap does not fit. Returns when
-    /// to try again.
+    /// Stores the settings of the last swap, for a process that starts while the content of the ConfigMap does not fit
+    /// the policies. Returns the delay before the next attempt if the write failed.
     pub(super) async fn keep_last_good(&mut self) -> Option<Duration> {
         let (_, config) = self.installed.as_ref()?;
         let error = self.last_good.keep(config.as_ref()).await.err()?;
@@ -185,8 +187,8 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded.
-    /// Otherwise pods would restart for the waiting revision, and again when the other revision is loaded.
+    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded. If a
+    /// waiting revision served, pods would restart for it, and again when the other revision is loaded.
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -210,8 +212,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns its content at
-    /// startup.
+    /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns the settings that
+    /// the ConfigMap had at startup.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }

@@ -53,7 +53,9 @@ impl Lifecycle {
     pub(super) fn waits_for_policy(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
-        let message = format!("the settings apply to policy {unloaded} of this namespace, which is not loaded yet");
+        let message = format!(
+            "the settings apply to policy {unloaded} of this namespace, and the operator has not loaded this policy yet"
+        );
         Some(NotAdmitted::pending(NOT_LOADED, message))
     }
 
@@ -95,8 +97,8 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns an unloaded policy to which settings of a namespace apply. This is the policy that the settings name, or
-    /// a policy that answers for the same kinds.
+    /// Returns an unloaded policy to which settings of a namespace apply. The result is the policy that the settings
+    /// name, or a policy that answers for the same kinds.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));
@@ -109,8 +111,7 @@ impl Lifecycle {
         })
     }
 
-    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether there are such
-    /// settings.
+    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether any settings waited.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;
         let waits = |name: &String| {

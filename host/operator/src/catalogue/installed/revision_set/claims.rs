@@ -1,9 +1,10 @@
-//! Records since when a revision claims its place. If two revisions claim the same place, the first claimant serves.
+//! Records the time at which a revision began to claim its place. If two revisions claim the same place, the first
+//! claimant serves.
 //!
 //! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
-//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits for the policy that
-//! serves. The operator writes the time into the PolicyRevision, so that later processes and the command line use the
-//! same time.
+//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits until the serving policy
+//! no longer has the place. The operator writes the time into the PolicyRevision, so that later processes and the
+//! command line use the same time.
 
 use std::collections::BTreeSet;
 
@@ -35,10 +36,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Starts the claim of a revision that is admitted now. The claim begins now, unless `earlier` is given: the time
-    /// at which the claim of the replaced revision began. Then the claim begins at this earlier time. If the earlier
-    /// time would take a place from a serving revision, the claim begins now. `serving` contains the new revision, but
-    /// not the replaced revision. `waiting` are revisions that already wait for a place.
+    /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
+    /// revision began; `None` without a replaced revision. The new claim begins at `earlier`, or now if `earlier` is
+    /// `None`. The new claim also begins now if `earlier` would take a place from a serving revision. `serving`
+    /// contains the new revision, but not the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,
@@ -94,8 +95,8 @@ mod tests {
         },
     };
 
-    /// Returns the entry of settings for a policy. The settings come from a ConfigMap of this name that was created in
-    /// this year.
+    /// Returns the entry of settings for a policy. The settings come from a ConfigMap with the name `name` that was
+    /// created in the year `created`.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
         AdmittedRevision {

@@ -9,7 +9,8 @@ use crate::package::{Package, PackageError};
 /// The content of a package's ConfigMaps.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) struct Held {
-    /// The digest of the package. If the ConfigMap contains no valid package, the digest of the ConfigMap.
+    /// The digest of the package. If the ConfigMap contains no valid package, this field is the digest of the
+    /// ConfigMap.
     pub(in crate::catalogue::installed) digest: Digest,
     pub(in crate::catalogue::installed) package: Result<Arc<Package>, NoPackage>,
 }

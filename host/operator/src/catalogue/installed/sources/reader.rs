@@ -3,7 +3,7 @@
 //! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, the watch stores only
 //! metadata, and the reader reads a package after its metadata changed. In each round, the reader reads only one
 //! package of each such namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory
-//! or delay others for long.
+//! or delay other tenants for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,8 @@ use crate::{
     package::{self, Package},
 };
 
-/// The maximum number of packages that are being read at the same time. This limits the memory for such packages.
+/// The maximum number of packages that are being read at the same time. The maximum limits the memory that the reader
+/// takes.
 const AT_A_TIME: usize = 8;
 
 /// ConfigMaps with the label of packages, by namespace and name.
@@ -51,7 +52,6 @@ pub(super) struct Reader {
     is_behind: bool,
 }
 
-/// A package that was unpacked.
 struct Unpacked {
     /// The versions of the index and of its chunks at this read. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
@@ -92,7 +92,7 @@ impl Reader {
         self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
     }
 
-    /// Returns the delay after which to read again even if nothing changes.
+    /// Returns the delay after which the operator reads packages again even if nothing changes.
     pub(super) fn again(&self) -> Option<Duration> {
         if self.is_behind {
             return Some(Duration::ZERO);
@@ -119,8 +119,8 @@ impl Reader {
     }
 
     /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and one changed
-    /// package of every other namespace. If a namespace has several changed packages, the one with the oldest read is
-    /// next.
+    /// package of every other namespace. If a namespace has several changed packages, the package with the oldest read
+    /// is next.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
@@ -162,7 +162,7 @@ impl Reader {
     }
 
     /// Returns a ConfigMap in the version that the watch reported, or in a newer version. Returns `None` if the watch
-    /// did not report the ConfigMap, or if it was deleted.
+    /// did not report the ConfigMap, or if the ConfigMap was deleted.
     async fn get(&self, at: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Arc<ConfigMap>>> {
         let seen = match labelled.get(at) {
             None => return Ok(None),
@@ -201,7 +201,7 @@ impl Reader {
     }
 }
 
-/// Returns the source of another ConfigMap in the same namespace.
+/// Returns the source for the ConfigMap `name` in the namespace of `source`.
 fn beside(source: &PolicySource, name: String) -> PolicySource {
     PolicySource { namespace: source.namespace.clone(), config_map: name }
 }

@@ -23,7 +23,7 @@ pub(super) enum Sdk {
 }
 
 impl Sdk {
-    /// Finds the SDK. A directory may be the SDK itself, or the repository that contains it.
+    /// Finds the SDK. A directory may be the SDK itself, or the repository that contains the SDK.
     pub(super) fn located(sdk: &str) -> anyhow::Result<Self> {
         if sdk.contains("://") || sdk.starts_with("git@") {
             return Ok(Self::Git(sdk.to_owned()));

@@ -59,7 +59,6 @@ impl ShippedSources {
         (is_ours && Self::named(&name).is_ok()).then_some(name)
     }
 
-    /// Returns the name of the policy.
     pub(super) fn name(&self) -> &str {
         self.package.strip_prefix(PREFIX).unwrap_or(&self.package)
     }

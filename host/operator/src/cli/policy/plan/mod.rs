@@ -1,4 +1,4 @@
-//! `policy plan`: prints what a policy, settings for one, or another preset would change.
+//! `policy plan`: prints the changes that a policy, settings for a policy, or another preset would make.
 
 mod change;
 mod json;
@@ -63,13 +63,14 @@ pub(super) struct Plan {
     /// CRDs of further kinds
     #[arg(long, value_name = "FILE|DIR|-", requires = "filenames")]
     crds: Vec<String>,
-    /// With -f, the namespace of objects that name no namespace; otherwise, the only namespace to plan for
+    /// With -f, the namespace of objects that name no namespace; without -f, the only namespace to plan for
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace to install the package in; default: the namespace in a packed file, or else the operator's namespace
+    /// Namespace to install the package in; default: the namespace that a packed file names, or the operator's
+    /// namespace if no file names one
     #[arg(long, value_name = "NAMESPACE", value_parser = super::namespace)]
     into: Option<String>,
-    /// Component of a policy with which the operator was started
+    /// Component of a policy that the running operator got with --policy
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     #[command(flatten)]
@@ -136,8 +137,8 @@ impl Plan {
         layers.extend(settings::held(&documents, &home, &own)?);
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
-        // The files may already contain this package or an earlier version of it, so `standing` leaves out the
-        // package's ConfigMap.
+        // The files may already contain this package or an earlier version of this package, so `standing` leaves out
+        // the package's ConfigMap.
         let standing = beside.standing(&documents, &layers, new.source())?;
         let sides = new.sides(&standing, &loader)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());

@@ -16,7 +16,7 @@ pub(super) struct Summary {
     pub(super) changed: usize,
     /// Workloads whose pods are replaced.
     pub(super) rolls: usize,
-    /// Objects that are newly refused.
+    /// Objects that are refused only after the change.
     pub(super) refused: usize,
     /// Objects on which the policy fails.
     pub(super) failed: usize,
@@ -27,9 +27,9 @@ pub(super) struct Summary {
 /// Fuel of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Fuel {
-    /// The median of all objects.
+    /// The median fuel of all objects.
     pub(super) median: u64,
-    /// The maximum of all objects.
+    /// The maximum fuel of all objects.
     pub(super) most: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The server fills in defaults, rewrites amounts and drops empty values, so plain equality would report false drift.
 //! Additional live fields belong to other clients and are not drift. If this module does not know the stored form of a
-//! type, the comparison reports a difference. Then a dry run decides whether the difference is drift (`super::repair`).
+//! type, the comparison reports a difference. A dry run then decides whether the difference is drift (`super::repair`).
 
 mod lists;
 
@@ -34,7 +34,7 @@ const DROPPED: [&str; 14] = [
 const EMPTIED: [&str; 9] =
     ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
 
-/// Maps that are compared as a whole: an added entry in a selector changes which objects it selects.
+/// Maps that are compared as a whole: an added entry in a selector changes which objects the selector selects.
 const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
 
 /// Returns the path of the first planned field that the live object lacks. Returns `None` if the live object has all

@@ -210,7 +210,8 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
     for seed in 0..SEEDS {
         let mut model = Model::random(&mut Random(seed));
         model.settle();
-        // Leave out a revision that is recorded as admitted but not loaded: it takes effect only when it is loaded.
+        // Leave out a revision that is recorded as admitted but not loaded: such a revision takes effect only when it
+        // is loaded.
         let states = model.states();
         let decides =
             |name: &String| states.get(name).is_none_or(|(state, is_admitted)| !state.is_let_in() || *is_admitted);
