@@ -56,8 +56,10 @@ pub(crate) struct Report<'r> {
 impl Report<'_> {
     /// Writes all measurements as JSON.
     pub(crate) fn write_json(&self, path: &Path) -> Result<()> {
-        let Load { agents, modelapis, mcpservers, seed } = self.load;
-        let load = json!({"agents": agents, "modelapis": modelapis, "mcpservers": mcpservers, "seed": seed});
+        let Load { agents, modelapis, mcpservers, memorystores, seed } = self.load;
+        let load = json!({
+            "agents": agents, "modelapis": modelapis, "mcpservers": mcpservers, "memorystores": memorystores, "seed": seed,
+        });
         let operators: Vec<Value> = self.measured.iter().map(Measured::json).collect();
         let all = json!({"machine": machine(), "load": load, "operators": operators});
         fs::write(path, serde_json::to_string_pretty(&all)? + "\n").with_context(|| path.display().to_string())
@@ -163,7 +165,7 @@ fn machine() -> String {
 mod tests {
     use super::*;
 
-    const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
+    const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, memorystores: 0, seed: 1 };
 
     /// Returns an operator that has the figures `values` from a single round.
     fn one(values: &[(&'static str, f64)]) -> Measured {
