@@ -15,7 +15,7 @@ const OPEN: usize = 2;
 /// Where policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// On separate threads, at most one for each processor.
+    /// Policies run on separate threads. At most as many threads as processors run policies at the same time.
     #[default]
     Pool,
     /// In the task of the pass, so that every run of a simulation has the same result.

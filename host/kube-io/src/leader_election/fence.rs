@@ -1,4 +1,4 @@
-//! The fence stops the writes of a process that may no longer write.
+//! The fence stops the writes of a process that must no longer write.
 //!
 //! The fence is open until a certain time on this machine's monotonic clock. Each renewal of the Lease extends this
 //! time. A process that was suspended or cut off finds the fence closed before its next write, even if the process

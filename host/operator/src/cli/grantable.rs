@@ -26,10 +26,10 @@ pub(super) struct GrantableFlags {
     /// all kinds that the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
-    /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
-    /// objects that they answer for; `none` allows no kinds; default: all kinds that the operator has rights for; of
-    /// Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret, and the kinds
-    /// that the default policies read
+    /// Kinds that installed policies may read in addition to the kinds that they answer for; a claim or a grant in the
+    /// policy.yaml of such a policy names the kind; `none` allows no kinds; default: all kinds that the operator has
+    /// rights for; of Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret,
+    /// and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }

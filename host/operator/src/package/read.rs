@@ -84,7 +84,7 @@ pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     Ok(PolicyFile::parse(text)?)
 }
 
-/// Returns the component that is in the index itself.
+/// Returns the component that is in the index itself, or `None` if the index contains no component.
 pub(super) fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {

@@ -53,7 +53,7 @@ impl<'a> Place<'a> {
         self.field(name).items()
     }
 
-    /// Returns the entries of an object whose values are not null.
+    /// Returns the entries of a JSON object, except the entries with the value null.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let (here, fields) = (self.clone(), self.value.as_object());
         let fields = fields.into_iter().flatten().filter(|(_, value)| !value.is_null());

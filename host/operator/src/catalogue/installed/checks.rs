@@ -1,7 +1,7 @@
 //! Runs the gate in the background. While a check runs, the lifecycle continues with other revisions. A check ends
 //! early when its package is deleted.
 //!
-//! Only one check runs at a time, because a check may take half of the memory. A package of the operator's own
+//! Only one check runs at a time, because one check can take half of the memory. A package of the operator's own
 //! namespace does not wait: the operator interrupts the check of a package of another namespace, and starts the
 //! interrupted check again afterwards.
 

@@ -59,7 +59,7 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records of an earlier version of the operator, whose statuses lack conditions.
+    /// Records that an earlier version of the operator wrote, without conditions in their status.
     unobserved: BTreeSet<String>,
     /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
@@ -182,7 +182,7 @@ impl Records {
         &self.book
     }
 
-    /// Returns one record.
+    /// Returns the record of this name, or `None` if it does not exist.
     pub(super) fn get(&self, name: &str) -> Option<&Revision> {
         self.book.get(name)
     }

@@ -57,9 +57,9 @@ pub(crate) enum Content {
         policy: String,
         /// The kinds that the revision answered for. Empty for settings.
         kinds: Vec<ResourceType>,
-        /// Why the revision cannot be loaded.
+        /// The reason why the operator cannot load the revision.
         why: String,
-        /// Whether the bytes of the revision are missing. They may come back.
+        /// Whether the bytes of the revision are missing. The bytes can come back.
         bytes_are_gone: bool,
         /// The number of failed attempts to load the revision.
         failures: u32,
@@ -84,7 +84,7 @@ impl Content {
         }
     }
 
-    /// Returns the policy, if it is loaded.
+    /// Returns the policy of the revision, or `None` if the policy is not loaded.
     pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
         if let Self::Policy(policy, _) = self { Some(policy) } else { None }
     }

@@ -43,7 +43,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns the package if the operator could read the package and the package is valid.
+    /// Returns the package, or `None` if the operator could not read the package or the package is invalid.
     pub(super) fn package(&self) -> Option<&Arc<Package>> {
         self.held.as_ref()?.package.as_ref().ok()
     }
@@ -186,12 +186,12 @@ impl Sources {
         self.reader.again()
     }
 
-    /// Returns the operator's own ConfigMap.
+    /// Returns the operator's own ConfigMap, or `None` if it does not exist.
     pub(super) fn config_map(&self) -> Option<Arc<ConfigMap>> {
         self.config.state().into_iter().next()
     }
 
-    /// Returns the settings in the operator's own ConfigMap.
+    /// Returns the settings in the operator's own ConfigMap, or `None` if the ConfigMap does not exist.
     pub(super) fn config(&self) -> Option<Layer> {
         self.config_map().map(|config| operator_config(&config))
     }

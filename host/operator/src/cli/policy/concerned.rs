@@ -16,10 +16,10 @@ use crate::{discovery, package::Package, watch::Served};
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
-/// Reasons of a false `Applied` condition that a policy may have caused.
+/// Reasons of the condition `Applied`. If the condition is false for one of these reasons, a policy can be the cause.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
-/// The objects whose children differ from the plan, each with the reason.
+/// The objects with children that differ from the plan, each with the reason.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
 /// The objects that a package answers for.

@@ -85,7 +85,7 @@ impl List {
 
 /// The current content of a revision's ConfigMap.
 enum Holds {
-    /// No package.
+    /// The ConfigMap does not contain a package.
     Nothing,
     /// The package with this digest.
     Package(String),

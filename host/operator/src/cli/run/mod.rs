@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-/// Reconciles until this process stops or may no longer write.
+/// Reconciles until this process stops or must no longer write.
 async fn reconcile(
     operator: Operator,
     mut held: Option<LeaseGuard>,

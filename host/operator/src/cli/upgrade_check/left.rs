@@ -85,7 +85,8 @@ fn about(
     found
 }
 
-/// Returns the fields of a ModelAPI that KAOS's operator stored and ignored.
+/// Returns the fields of a ModelAPI that KAOS's operator stored and ignored, as a text. `None` if the object has no
+/// such fields.
 fn ignored(object: &Value) -> Option<String> {
     let is_it = object["apiVersion"] == API_VERSION && object["kind"] == "ModelAPI";
     let set = ["image", "command", "args", "resources"]

@@ -66,7 +66,7 @@ impl DeclaredFields {
     }
 }
 
-/// Returns the status schema that the server declares for the kind.
+/// Returns the status schema that the server declares for the kind, or `None` if the server declares no schema.
 async fn status_schema(
     client: &Client,
     watch: &Watch,

@@ -1,4 +1,4 @@
-//! Turns a package into a checked revision that may serve.
+//! Turns a package into a checked revision that is ready to serve.
 
 use std::{sync::Arc, time::Duration};
 

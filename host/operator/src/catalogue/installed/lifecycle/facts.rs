@@ -42,7 +42,7 @@ impl<'a> Facts<'a> {
         entry.source == *source && self.state(name).is_let_in()
     }
 
-    /// Returns the newest serving revision of a source.
+    /// Returns the newest serving revision of a source, or `None` if no revision of the source serves.
     pub(super) fn newest_of(self, source: &PolicySource) -> Option<&'a String> {
         let serving = self.revisions.entries.iter().filter(|(name, entry)| self.serves(name, entry, source));
         serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
