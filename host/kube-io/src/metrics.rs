@@ -19,7 +19,7 @@ pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Counts an error of a watch.
     fn watch_error(&self, of: &ResourceType, reason: &str);
 
-    /// Sets the number of listed namespaces in which the operator may read nothing, although it may read in other
+    /// Sets the number of listed namespaces in which the operator can read nothing, although it can read in other
     /// namespaces.
     fn barred(&self, namespaces: usize);
 

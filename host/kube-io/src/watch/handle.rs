@@ -235,7 +235,7 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
+    /// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
     /// Usually such a namespace was deleted together with its Roles. The operator regularly tries these namespaces
     /// again, but readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
@@ -254,7 +254,7 @@ impl Watch {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
 
-    /// Returns why the operator may not watch a type; `None` if it may.
+    /// Returns why the operator is not allowed to watch a type; `None` if it may.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
             let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());

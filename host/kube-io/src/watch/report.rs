@@ -46,8 +46,8 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
     states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
 }
 
-/// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
-/// Usually such a namespace was deleted together with its Roles. If the operator may read in no namespace now but could
+/// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
+/// Usually such a namespace was deleted together with its Roles. If the operator can read in no namespace now but could
 /// read before, only namespaces that were never listed are barred. In this case, readiness waits for the rights in the
 /// other namespaces, because a starting server may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {

@@ -93,7 +93,10 @@ pub enum LoadError {
         why: String,
     },
     /// The policy gives two different answers to one question.
-    #[error("sample {sample} of {kind}: two passes differ in their {what}; the policy must give equal answers to equal inputs")]
+    #[error(
+        "sample {sample} of {kind}: two passes differ in their {what}; the policy must give equal answers to equal \
+         inputs"
+    )]
     NotDeterministic {
         /// The claimed kind.
         kind: String,
