@@ -22,7 +22,7 @@ pub const COMPONENT: u64 = 64 << 20;
 /// The size limit for a core module from a compiler, in bytes, with all debug information.
 pub const MODULE: u64 = 512 << 20;
 
-/// Why a file could not be read.
+/// The reason why the program could not read a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system refused to read the file.

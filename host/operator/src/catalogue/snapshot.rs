@@ -168,7 +168,7 @@ impl Snapshot {
         self.kinds().flat_map(ids).collect()
     }
 
-    /// Returns every policy that can have to answer: the policies in a place, the policies that objects can pin, and
+    /// Returns every policy that may have to answer: the policies in a place, the policies that objects can pin, and
     /// the predecessors of both.
     pub fn able(&self) -> BTreeSet<PolicyId> {
         let kinds = self.kinds.values().flat_map(Answers::all);

@@ -12,7 +12,7 @@ use kaos_policy::{
 use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
 
 /// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
-/// ConfigMap, and a ConfigMap may have one mebibyte.
+/// ConfigMap, and a ConfigMap has at most one mebibyte.
 const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
 /// component needs a tenth of this number.

@@ -185,7 +185,7 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A tenant's revision that could not serve together with one of these predecessors may serve again.
+            // A tenant's revision that could not serve together with one of these predecessors can serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
@@ -235,7 +235,7 @@ impl RevisionSet {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // Until this policy is loaded, no other policy, such as its predecessor, may act on its objects.
+                // Until this policy is loaded, no other policy, such as its predecessor, must act on its objects.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);

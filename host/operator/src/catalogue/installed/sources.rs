@@ -49,9 +49,9 @@ impl Found {
     }
 }
 
-/// The maximum number of packages that a namespace other than the operator's may have. The reason for a limit: the
-/// operator stores the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The
-/// operator refuses the first package above the maximum with a message, and ignores all further packages.
+/// The maximum number of packages in a namespace other than the operator's. The reason for a limit: the operator stores
+/// the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The operator refuses
+/// the first package above the maximum with a message, and ignores all further packages.
 pub(super) const MOST: usize = 16;
 /// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
 /// as its data.
@@ -61,7 +61,7 @@ const PAGE: u32 = 50;
 pub(super) struct Sources {
     home: String,
     own: Store<ConfigMap>,
-    /// The ConfigMaps of all other namespaces; `None` if other namespaces may have no packages.
+    /// The ConfigMaps of all other namespaces; `None` if the operator accepts no packages in other namespaces.
     others: Option<Store<PartialObjectMeta<ConfigMap>>>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,

@@ -90,7 +90,8 @@ impl Concerned {
     }
 }
 
-/// Lists all objects. If the user may not list the objects, prints a note and returns the objects listed so far.
+/// Lists all objects. If the user has no right to list the objects, prints a note and returns the objects listed so
+/// far.
 async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
     let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
     loop {

@@ -89,7 +89,7 @@ enum Holds {
     Nothing,
     /// The package with this digest.
     Package(String),
-    /// The user may not read the ConfigMap, or its content is unreadable.
+    /// The user has no right to read the ConfigMap, or the content of the ConfigMap is invalid.
     Unknown,
 }
 

@@ -153,8 +153,8 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
-            // owner corrects this ConfigMap.
+            // Only the operator's own ConfigMap prevents all revisions from serving together. So the revision waits
+            // until the owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }

@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
         before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()
     }
 
-    /// Returns the revision that may serve again in place of a quarantined revision. Returns `None` if another revision
+    /// Returns the revision that can serve again in place of a quarantined revision. Returns `None` if another revision
     /// of the source, or a predecessor, serves already. Also returns `None` if another package decides about the state
     /// of the revision.
     pub(super) fn to_restore(

@@ -18,7 +18,7 @@ struct PackageFacts {
     is_retried: bool,
     /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for refusing the package may be gone.
+    /// Whether the reason for refusing the package can be gone.
     is_overtaken: bool,
     /// Whether the time of the next attempt has come.
     is_due: bool,
