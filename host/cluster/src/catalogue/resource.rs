@@ -62,7 +62,7 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// Groups of kinds that have their own rules.
+/// The kinds for which the server has its own defaults and checks. [`Self::Other`] stands for all other kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Namespace,

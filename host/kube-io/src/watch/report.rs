@@ -76,7 +76,8 @@ fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
     stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
 }
 
-/// Returns the reason why a served type was never listed. Ignores the namespaces in `barred`.
+/// Returns the reason why a served type was never listed, or `None` if the type was listed. Ignores the namespaces in
+/// `barred`.
 pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
     let lacking = state.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
@@ -84,8 +85,8 @@ pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String
     troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
 }
 
-/// Returns the types that were listed before and whose watch the API server refuses now. The cached objects of these
-/// types become outdated. Ignores the namespaces in `barred`.
+/// Returns the types that the operator listed before, but that the API server does not let the operator watch now. The
+/// cached objects of these types become outdated. Ignores the namespaces in `barred`.
 pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !state.coverage.is_kept(&spec.of);
     let refused =

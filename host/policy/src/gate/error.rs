@@ -115,7 +115,7 @@ pub enum LoadError {
         kind: String,
         /// The sample's name.
         sample: String,
-        /// The function whose answers differ.
+        /// The function that answers differently.
         verb: crate::failure::Verb,
     },
     /// The samples together take too much fuel.
@@ -124,7 +124,7 @@ pub enum LoadError {
          settings in annotations"
     )]
     SamplesTooCostly {
-        /// The fuel that all samples may use.
+        /// The maximum fuel of all samples together.
         allowed: u64,
         /// The first sample that the gate did not evaluate.
         before: String,
