@@ -143,8 +143,8 @@ impl Claims {
             condition::yes("DataKept", "Kept", message)
         } else {
             let message = format!(
-                "{KIND} {mounted} is deleted with this store, with all memories: to keep the claim, annotate the \
-                 store with {KEEP}: \"true\""
+                "{KIND} {mounted} is deleted with this store, with all memories: to keep the volume claim, annotate \
+                 the store with {KEEP}: \"true\""
             );
             condition::no("DataKept", "GoesWithStore", message)
         };
