@@ -59,7 +59,7 @@ fn run() -> Result<()> {
     let workspace = environment::manifest_directory()?.join("../../guest-policies");
     let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
     let prebuilt = env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty());
-    // Only `policy new` reads the sources, and only a build with the feature `authoring` has this verb.
+    // Only the verb `policy new` reads the sources, and a build without the feature `authoring` lacks this verb.
     let is_for_authors = env::var_os("CARGO_FEATURE_AUTHORING").is_some();
     let policies = if is_for_authors || prebuilt.is_none() { sources::find(&workspace)? } else { Vec::new() };
     if is_for_authors {

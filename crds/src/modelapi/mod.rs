@@ -114,8 +114,8 @@ pub struct ProxyConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<ApiKey>,
     /// A complete LiteLLM configuration instead of the generated configuration, in the field fromString or
-    /// fromSecretKeyRef. Each model in this configuration must match an entry of models. Deprecated: a text instead of
-    /// an object.
+    /// fromSecretKeyRef. Each model in this configuration must match an entry of the field models. Deprecated: a text
+    /// instead of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_yaml: Option<ConfigYaml>,
     /// Deprecated: use models, which takes a list.

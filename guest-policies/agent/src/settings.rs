@@ -79,7 +79,7 @@ pub struct Settings {
     /// For each known image, the variables that some versions of the image ignore. For each variable, give the versions
     /// that read the variable: `0.4` for this version and newer versions, `<0.3` for older versions, or `never`. If an
     /// Agent asks for a variable that its image ignores, the policy adds a note. A name that ends in `*` stands for all
-    /// names that begin with this text. You may leave out the registry in the name of an image. An entry for KAOS's
+    /// names that begin with this text. You can leave out the registry in the name of an image. An entry for KAOS's
     /// image replaces the policy's own list for this image; an empty text turns these notes off.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::image_variables"))]
     pub image_variables: ImageVariables,
@@ -94,7 +94,7 @@ pub struct Settings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
-    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read only
+    /// ConfigMap in the operator's namespace. Its key `runtimes.yaml` lists the harnesses. The policy can read only
     /// this ConfigMap. To use another ConfigMap, add a grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
@@ -119,7 +119,7 @@ pub struct HarnessSettings {
 pub struct AccountSettings {
     /// Whether each agent gets a ServiceAccount of its own, and a token for `audience` as its only token.
     pub enabled: bool,
-    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster may set the audience,
+    /// Audience of the token. Required if `enabled` is true. Only settings for the cluster can set the audience,
     /// because the settings of a namespace must not raise privileges.
     pub audience: String,
     /// Lifetime of a token in seconds.

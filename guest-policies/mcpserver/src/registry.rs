@@ -71,8 +71,8 @@ pub(crate) enum RegistryError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
-    /// The ConfigMap in the operator's namespace. The policy may read only this ConfigMap. To use another ConfigMap,
-    /// add a grant in policy.yaml.
+    /// ConfigMap of runtimes in the operator's namespace. The policy can read only this ConfigMap. To use another
+    /// ConfigMap, add a grant in policy.yaml.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
     /// The key in the ConfigMap.

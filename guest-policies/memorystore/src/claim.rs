@@ -143,8 +143,8 @@ impl Claims {
             condition::yes("DataKept", "Kept", message)
         } else {
             let message = format!(
-                "{KIND} {mounted} is deleted with this store, with all memories: to keep the claim, annotate the \
-                 store with {KEEP}: \"true\""
+                "{KIND} {mounted} is deleted with this store, with all memories: to keep the volume claim, annotate \
+                 the store with {KEEP}: \"true\""
             );
             condition::no("DataKept", "GoesWithStore", message)
         };
@@ -172,7 +172,8 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Returns the store's own claim without changes, for a store that no longer uses this claim.
+    /// Returns the store's own volume claim, with the size and class that the claim already has, because the store no
+    /// longer uses this claim.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
         let (access_mode, storage_class) = fixed(Some(found), volume);

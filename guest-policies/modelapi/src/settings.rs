@@ -117,7 +117,7 @@ pub struct ProxyConfigFile {
     pub telemetry_callback: String,
     /// Additional arguments, after the arguments for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy may start without a master key. If true, the pods get the variable
+    /// Whether the proxy can start without a master key. If true, the pods get the variable
     /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need this variable or a master
     /// key, and Agents send no key.
     pub without_master_key: bool,

@@ -102,8 +102,8 @@ proptest! {
 }
 
 /// Expands an argument like Kubernetes. Every variable has the value `!`. If a non-ASCII character follows a `$`,
-/// Kubernetes takes the first byte of the character for a complete character. In this case, the function writes `$?`
-/// for the `$` and the character.
+/// Kubernetes treats the first byte of the character as if it were a complete character. In this case, the function
+/// writes `$?` for the `$` and the character.
 fn expanded(text: &str) -> String {
     let (mut made, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {

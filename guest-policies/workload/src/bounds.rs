@@ -1,5 +1,5 @@
-//! Limits the size of an object. Refuses a larger object with the path of the field that is too large, before the
-//! policy does expensive work.
+//! Limits the size of an object. The policy refuses a larger object before it does expensive work. The refusal gives
+//! the path of the field that is too large.
 //!
 //! A pass has limits for time and memory. An oversized object would end the pass halfway, as if the policy were broken.
 //! The refusal tells the user the field, its size, the limit, and how to fix the object. The host itself refuses

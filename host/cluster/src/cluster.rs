@@ -212,15 +212,15 @@ impl Cluster {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }
 
-    /// Decides access by the stored Roles and bindings. The user `admin` may do everything. Other users need bindings.
-    /// The user name of a service account is `system:serviceaccount:<namespace>:<name>`.
+    /// Decides access by the stored Roles and bindings. The user `admin` has all rights. Other users need bindings. The
+    /// user name of a service account is `system:serviceaccount:<namespace>:<name>`.
     pub fn authorise_by_rbac(&self) {
         *lock(&self.0.access) = Access::Rbac;
     }
 
     /// Decides access by the stored Roles and bindings, and denies all requests for which `allow` returns false, as a
-    /// webhook would. A rules review lists the rules of the Roles and marks the list as incomplete, as on a real
-    /// server.
+    /// webhook would. A SelfSubjectRulesReview lists the RBAC rules of the Roles and says that the list is incomplete,
+    /// as on a real server.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));
     }
@@ -252,7 +252,7 @@ impl Cluster {
         self.0.cuts.bump();
     }
 
-    /// Returns a stored object, regardless of faults and access rules.
+    /// Returns a stored object, or `None` if the object does not exist. Faults and missing rights have no effect.
     pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         lock(&self.0.state).store.get(&GroupResource::new(group, plural), &Key::new(namespace, name)).cloned()
     }

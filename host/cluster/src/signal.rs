@@ -69,7 +69,7 @@ impl Receiver {
         self.seen
     }
 
-    /// Waits until the number has risen, and marks it as seen.
+    /// Waits until the number has risen, and remembers the new number as seen.
     pub(crate) async fn changed(&mut self) -> Result<(), Closed> {
         loop {
             let raised = self.shared.raised.notified();

@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// The minor version of Kubernetes whose schemas the cluster contains.
+/// The minor version of Kubernetes from which the schemas of the cluster come.
 const MINOR: u32 = 36;
 
 /// The state of the cluster.
@@ -80,7 +80,8 @@ impl Snapshots {
         self.next
     }
 
-    /// Returns the unread rest of a list for a continue token. The token stays valid, because a client may retry.
+    /// Returns the unread rest of a list for a continue token, or `None` if the token is unknown. The token stays
+    /// valid, because a client can retry.
     pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
         self.kept.get(&token).cloned()
     }

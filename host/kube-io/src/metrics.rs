@@ -5,10 +5,10 @@ use std::{fmt, time::Duration};
 
 use kaos_objects::ResourceType;
 
-/// Sets metrics whose values matter only at the moment when a client reads the metrics.
+/// A function that sets the metrics that are needed only when a client reads the metrics.
 pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;
 
-/// Receives the measurements of the client and of the watches. Every method is cheap, and any thread may call it.
+/// Receives the measurements of the client and of the watches. Every method is cheap, and any thread can call it.
 pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Records a request to the API server.
     fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration);
@@ -19,7 +19,7 @@ pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Counts an error of a watch.
     fn watch_error(&self, of: &ResourceType, reason: &str);
 
-    /// Sets the number of listed namespaces in which the operator may read nothing, although it may read in other
+    /// Sets the number of listed namespaces in which the operator can read nothing, although it can read in other
     /// namespaces.
     fn barred(&self, namespaces: usize);
 
@@ -35,7 +35,7 @@ pub trait IoMetrics: fmt::Debug + Send + Sync {
 pub enum WatchState {
     /// The cluster does not serve the type.
     Unserved,
-    /// The operator may not watch the type.
+    /// The operator has no right to watch the type.
     Forbidden,
     /// The first list is in progress.
     Listing,

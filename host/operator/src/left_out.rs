@@ -17,7 +17,7 @@ impl LeftOut {
         Self(kinds.into_iter().collect())
     }
 
-    /// Returns whether the operator leaves a type out of a claim. The operator leaves out only optional types
+    /// Returns whether the operator ignores the type `of` in a claim. The operator leaves out only optional types
     /// (`wishes`).
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
         claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))

@@ -12,13 +12,13 @@ use crate::blocking::off_thread;
 /// overlay.
 const OPEN: usize = 2;
 
-/// Where policies run.
+/// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// On separate threads, at most one for each processor.
+    /// Policies run on separate threads. At most as many threads as processors run policies at the same time.
     #[default]
     Pool,
-    /// In the task of the pass, so that every run of a simulation has the same result.
+    /// Policies run in the task of the pass, so that every run of a simulation has the same result.
     Inline,
 }
 
@@ -27,7 +27,7 @@ pub enum Compute {
 pub(crate) struct Processors {
     compute: Compute,
     all: Arc<Semaphore>,
-    /// The processors that tenants' policies may use.
+    /// The processors that tenants' policies can use at the same time.
     tenants: Arc<Semaphore>,
 }
 

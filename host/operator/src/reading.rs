@@ -22,7 +22,7 @@ pub const COMPONENT: u64 = 64 << 20;
 /// The size limit for a core module from a compiler, in bytes, with all debug information.
 pub const MODULE: u64 = 512 << 20;
 
-/// Why a file could not be read.
+/// The reason why the program could not read a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system refused to read the file.
@@ -57,7 +57,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // Dropping `_told` at the end of the function cancels the note about waiting.
+    // When the function ends, it drops `_told`. After this, `told_of_waiting` no longer prints its message about the
+    // pipe.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)

@@ -4,9 +4,9 @@
 //! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
 //! fields. The verb keeps all other finalizers.
 //!
-//! The verb releases no objects in namespaces where the user may not read objects. For example, the Roles of the
-//! operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports such
-//! namespaces, but does not treat them as a failure.
+//! The verb releases no objects in namespaces where the user has no right to read objects. For example, the Roles of
+//! the operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports
+//! such namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,8 @@ pub enum Event {
         /// `namespace/name`.
         object: String,
     },
-    /// The user may read no objects in a namespace or in the whole cluster, so the verb released no object there.
+    /// The user has no right to read objects in a namespace or in the whole cluster, so the verb released no object
+    /// there.
     Barred {
         /// The namespace; `None` for the whole cluster.
         namespace: Option<String>,
@@ -76,7 +77,7 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
 }
 
 /// Removes the finalizers from every object. Calls `tell` immediately for each outcome. At the end, calls `tell` for
-/// namespaces whose objects the user may not read.
+/// each namespace in which the user has no right to read objects.
 pub async fn release(
     client: &Client,
     finalizers: &FinalizersByType,
@@ -116,18 +117,19 @@ pub async fn release(
     Ok(())
 }
 
-/// The types whose objects the user may and may not read, in a namespace or in the whole cluster.
+/// The types with objects that the user has the right to read, and the other types. Both are for a namespace or for the
+/// whole cluster.
 #[derive(Default)]
 struct ReadableTypes {
-    /// Whether the user may read objects of any type.
+    /// Whether the user has the right to read the objects of at least one type.
     any: bool,
-    /// Types whose objects the user may not read, each with the reason.
+    /// The types with objects that the user has no right to read, each with the reason.
     refused: Vec<(ResourceType, String)>,
 }
 
 impl ReadableTypes {
-    /// Reports the types whose objects the user may not read. If the user may read some types but not others, rights
-    /// are missing, and each unreadable type is a failure.
+    /// Reports the types with objects that the user has no right to read. If the user can read some types but not
+    /// others, rights are missing, and each unreadable type is a failure.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {
@@ -157,7 +159,7 @@ struct TypeInPlace<'a> {
 }
 
 impl TypeInPlace<'_> {
-    /// Removes the finalizers from all objects. The error contains the reason why the user may not list the objects.
+    /// Removes the finalizers from all objects. The error contains the reason why the user cannot list the objects.
     async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {

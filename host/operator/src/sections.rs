@@ -11,7 +11,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Returns the name of a custom section.
+    /// Returns the name of this section if it is a custom section. Returns `None` for all other sections.
     pub(crate) fn custom(&self) -> Option<&[u8]> {
         let (length, rest) = number(self.content).filter(|_| self.id == 0)?;
         rest.get(..length)
@@ -68,7 +68,8 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     slim
 }
 
-/// Parses the module and the name of an import. Returns the module, the name and the remaining bytes.
+/// Parses the module and the name of an import. Returns the module, the name and the remaining bytes, or `None` if the
+/// bytes are invalid.
 fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     let (length, rest) = number(bytes)?;
     let (module, rest) = rest.split_at_checked(length)?;
@@ -77,13 +78,14 @@ fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     Some(([module, name], rest))
 }
 
-/// Skips the description of an imported function. Returns the remaining bytes.
+/// Skips the description of an imported function. Returns the remaining bytes, or `None` if the import is not a
+/// function.
 fn function(bytes: &[u8]) -> Option<&[u8]> {
     let rest = bytes.strip_prefix(&[0])?;
     number(rest).map(|(_, rest)| rest)
 }
 
-/// Parses an unsigned LEB128 number. Returns the number and the remaining bytes.
+/// Parses an unsigned LEB128 number. Returns the number and the remaining bytes, or `None` if the bytes are invalid.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (position, byte) in bytes.iter().take(5).enumerate() {

@@ -28,8 +28,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache in a directory, and creates the directory if it is missing. Only this user may read and write
-    /// the directory and its key. If another user could write the directory, that user could replace an entry, and this
+    /// Opens the cache in a directory, and creates the directory if it is missing. No other user can read or write the
+    /// directory and its key. If another user could write the directory, that user could replace an entry, and this
     /// program would run that user's code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
@@ -64,7 +64,7 @@ impl Cache {
     }
 
     /// Removes the oldest entries beyond the limit. The oldest entries usually belong to policies and engines that
-    /// nobody uses any more. Other processes may remove entries at the same time.
+    /// nobody uses any more. Other processes can remove entries at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -123,7 +123,7 @@ fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     Ok(key)
 }
 
-/// Returns an error if another user owns the file, or may read or write it.
+/// Returns an error if another user owns the file, or has the right to read or write the file.
 fn private(of: &Metadata) -> io::Result<()> {
     const OTHERS: u32 = 0o077;
     let is_ours = of.uid() == rustix::process::geteuid().as_raw() && of.mode() & OTHERS == 0;

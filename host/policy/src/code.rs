@@ -17,7 +17,7 @@ pub use native::Native;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
-    /// A whole policy.
+    /// A policy that is not an overlay.
     Policy,
     /// An overlay, which changes the mapping of environment variables for a kind.
     EnvironmentOverlay,
@@ -33,7 +33,7 @@ impl World {
     }
 }
 
-/// Code from which the host opens sandboxes.
+/// The code of a policy, from which the host opens sandboxes.
 pub trait Code: Send + Sync {
     /// The world that the code exports.
     fn world(&self) -> World;

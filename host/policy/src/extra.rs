@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::cut::{VALUE, cut};
 
-/// Returns the shortened name of the first member that this host does not know.
+/// Returns the shortened name of the first member that this host does not know, or `None` if the text has no such
+/// member.
 pub(crate) fn unknown(text: &str) -> Option<String> {
     let members: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     members.keys().next().map(|key| cut(key, VALUE).into_owned())

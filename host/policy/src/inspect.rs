@@ -98,7 +98,7 @@ fn form(bytes: &[u8]) -> Result<(), InspectError> {
     Err(InspectError::NotWasm)
 }
 
-/// Returns the WebAssembly features that policies may use. The engine enables exactly these features.
+/// Returns the WebAssembly features that policies can use. The engine enables exactly these features.
 fn features() -> WasmFeatures {
     WasmFeatures::WASM2
         .union(WasmFeatures::COMPONENT_MODEL)

@@ -1,6 +1,6 @@
 //! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A parsed value takes many times the memory of its text. One call may return eight megabytes of small objects, which
+//! A parsed value takes many times the memory of its text. One call can return eight megabytes of small objects, which
 //! take most of a gigabyte after parsing. So the host limits the bytes and also the number of values in an answer. The
 //! host does not parse an answer above the limit.
 

@@ -30,7 +30,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The maximum number of rounds in which a policy may name needs.
+    /// The maximum number of rounds in which a policy names needs.
     pub const ROUNDS: usize = 5;
 
     /// Returns, for each limit, the lower of the two values.

@@ -44,7 +44,7 @@ pub struct PolicyFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {
-    /// The refusal applies: a refusal is an answer, and a policy may be stricter than its predecessor.
+    /// The refusal applies: a refusal is an answer, and a policy can be stricter than its predecessor.
     #[default]
     Tell,
     /// The predecessor answers for the object as before.
@@ -75,29 +75,30 @@ pub struct Scope {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
-    /// Objects that the policy may read outside the namespace of its primary object.
+    /// Objects that the policy can read outside the namespace of the object for which it answers.
     pub reads: Vec<ReadGrant>,
-    /// Namespaces whose objects the policy may read for an object in the operator's namespace: by name and by label, in the
-    /// types that its claim reads, except Secrets. [`EVERY_NAMESPACE`] means all namespaces.
+    /// Namespaces in which the policy can read objects when it answers for an object in the operator's namespace: by
+    /// name and by label, in the types that its claim reads, except Secrets. [`EVERY_NAMESPACE`] means all namespaces.
     pub namespaces: BTreeSet<String>,
-    /// Privileged fields that the policy may set although the user did not write them.
+    /// Privileged fields that the policy can set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
-    /// Secrets that the policy's pods may use although the user did not name them.
+    /// Secrets that the policy's pods can use although the user did not name them.
     pub secrets: BTreeSet<String>,
-    /// PersistentVolumeClaims that the policy's pods may mount although the user did not name them.
+    /// PersistentVolumeClaims that the policy's pods can mount although the user did not name them.
     pub persistent_volume_claims: BTreeSet<String>,
-    /// Finalizers outside the claimed kind's group that the policy may set.
+    /// Finalizers outside the claimed kind's group that the policy can set.
     pub finalizers: BTreeSet<String>,
 }
 
 impl Grants {
-    /// Returns whether the policy may read a namespace for an object in the operator's namespace.
+    /// Returns whether the policy can read objects of `namespace` when it answers for an object in the operator's
+    /// namespace.
     pub(crate) fn reads_namespace(&self, namespace: &str) -> bool {
         [namespace, EVERY_NAMESPACE].iter().any(|granted| self.namespaces.contains(*granted))
     }
 }
 
-/// Objects that a policy may read in one namespace.
+/// Objects that a policy can read in one namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadGrant {

@@ -1,13 +1,13 @@
 //! Finds the name that a user probably meant when the user mistyped a name. The caller writes the message with the
 //! suggestion.
 
-/// Returns the most similar name, if a name is similar enough for a suggestion.
+/// Returns the name that is most similar to `written`, or `None` if no name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// Returns the most similar name, if the user almost certainly meant this name. This function accepts at most two
-/// typing errors, because even two long names with different meanings can share many letters.
+/// Returns the name that the user almost certainly meant by `written`, or `None` if there is no such name. Accepts at
+/// most two typing errors, because even two long names with different meanings can share many letters.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }

@@ -77,8 +77,8 @@ impl ObjectRef {
     }
 }
 
-/// Returns an object in the form that policies receive: without managedFields and resourceVersion. Also removes the
-/// status of the primary object.
+/// Returns an object in the form that policies receive: without managedFields and resourceVersion. With `primary`, also
+/// removes the status.
 pub fn stripped(object: &Value, primary: bool) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Returns the pod template of a workload. A bare Pod is its own template.
+/// Returns the pod template of a workload, or `None` if the manifest has no pods. A bare Pod is its own template.
 pub(crate) fn template(manifest: &Value) -> Option<&Value> {
     template_pointer(manifest).and_then(|pointer| manifest.pointer(pointer))
 }
@@ -16,14 +16,14 @@ pub(crate) fn template_mut(manifest: &mut Value) -> Option<&mut Value> {
     manifest.pointer_mut(pointer)
 }
 
-/// Returns the JSON pointer to the result of [`template`].
+/// Returns the JSON pointer to the result of [`template`], or `None` if the manifest has no pods.
 pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     let has_pod =
         |pointer: &&str| manifest.pointer(pointer).is_some_and(|template| template["spec"]["containers"].is_array());
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Finds every value that may contain the metadata of pods, with its path. Such a value has a field with a pod spec, or
+/// Finds every value that can contain the metadata of pods, with its path. Such a value has a field with a pod spec, or
 /// is a pod spec itself: some kinds keep the metadata in the pod spec. Returns at most twice [`SPECS`] values.
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();

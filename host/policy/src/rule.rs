@@ -50,10 +50,10 @@ pub enum Rule {
     KnownExtra,
 }
 
-/// A broken rule, with the path in the answer.
+/// A broken rule of the guard, with the path in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breach {
-    /// The rule.
+    /// The rule that the answer breaks.
     pub rule: Rule,
     /// The path of the need, the manifest or the variable.
     pub path: String,
@@ -67,7 +67,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// Whether a user's own spec may raise privilege.
+/// Whether the fields that a user writes in an object's spec can raise privileges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum UserPrivileges {
     /// A privilege is allowed if the object's spec contains the same field and value.

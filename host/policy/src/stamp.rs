@@ -17,8 +17,8 @@ pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
 /// The annotation that contains the hash of a pod template. Every pod template has this annotation. Kubernetes restarts
 /// the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// The annotation of a child whose pod template keeps an older hash. An earlier operator computed the older hash for
-/// the same template. The annotation contains the new hash.
+/// The annotation with the new hash of a child's pod template. The template itself keeps an older hash, which an
+/// earlier operator computed for the same template.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 /// The annotation with which an object says who sets the replicas of its workloads. With the value `external`, another
 /// client sets the replicas.
@@ -88,7 +88,7 @@ pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     Some(Digest::of(hashed.as_bytes()).short())
 }
 
-/// Returns the hash in a workload's pod template.
+/// Returns the hash in a workload's pod template, or `None` without a hash.
 pub fn carried_hash(manifest: &Value) -> Option<&str> {
     pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
 }
@@ -100,13 +100,13 @@ pub fn set_hash(manifest: &mut Value, hash: &str) {
     }
 }
 
-/// Returns the JSON pointer to the pod template of a workload. The pointer is empty for a bare Pod, which is its own
-/// template.
+/// Returns the JSON pointer to the pod template of a workload, or `None` if the manifest has no pods. The pointer is
+/// empty for a bare Pod, which is its own template.
 pub fn pod_template_pointer(manifest: &Value) -> Option<&'static str> {
     pods::template_pointer(manifest)
 }
 
-/// Returns the pod template of a workload.
+/// Returns the pod template of a workload, or `None` if the manifest has no pods.
 pub fn pod_template(manifest: &Value) -> Option<&Value> {
     pods::template(manifest)
 }
@@ -168,7 +168,7 @@ pub fn is_config_map(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
 }
 
-/// Returns the kind and name of each ConfigMap and Secret that a pod spec mounts or takes variables from. `spec` may
+/// Returns the kind and name of each ConfigMap and Secret that a pod spec mounts or takes variables from. `spec` can
 /// also be a part of a pod spec.
 pub fn references(spec: &Value) -> BTreeSet<(&'static str, &str)> {
     let mut found = BTreeSet::new();

@@ -143,10 +143,10 @@ fn a_component_that_is_no_longer_wanted_is_not_compiled() {
     assert!(!error.is_lasting(), "if the check was stopped, another attempt may succeed");
 }
 
-/// Returns the parent and the niceness of a process, as the kernel reports them.
+/// Returns the parent and the niceness of a process, as the kernel reports them. `None` if the process has ended.
 fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of a program may contain spaces and brackets, so search for the last bracket.
+    // The name of a program can contain spaces and brackets, so search for the last bracket.
     let fields: Vec<&str> = told.rsplit_once(')')?.1.split_whitespace().collect();
     Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
 }

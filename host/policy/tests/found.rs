@@ -1,4 +1,4 @@
-//! Tests passes whose needs find objects that are too large.
+//! Tests passes with needs that find too large objects.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{cell::Cell, sync::Arc};

@@ -128,7 +128,7 @@ fn other_namespaces_are_read_by_grant_and_secrets_never() {
     assert!(granted.contains("found") && !granted.contains("c2VjcmV0"));
 }
 
-/// Returns a report whose message is the first child's live object.
+/// Returns a report with the first child's live object as its message.
 fn tell_the_first(subject: &Subject, seen: &Observation) -> Report {
     Report { message: seen.children[0].live.clone().unwrap(), ..assess(subject, seen) }
 }
@@ -170,7 +170,7 @@ fn templates_with_metadata_that_controllers_act_on_are_refused() {
     assert_eq!(rules(&render(json!({"plan": [set]}))), [Rule::HostMetadata]);
 }
 
-/// Renders an object whose plan asks for a finalizer, with these settings.
+/// Renders an object with these settings. The plan requests the finalizer.
 fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
     let user = json!({"finalizer": finalizer});
     planned(file, layers, &json!([]), user, UserPrivileges::Allowed)

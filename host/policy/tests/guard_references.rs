@@ -41,7 +41,7 @@ fn data_sources_need_the_users_spec_or_a_grant() {
                 assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
                 let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own spec names the data source: {plan}");
-                // Another owner may already have a PersistentVolumeClaim with the planned name. Kubernetes would copy
+                // Another owner can already have a PersistentVolumeClaim with the planned name. Kubernetes would copy
                 // that owner's data before the operator notices.
                 let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
                 assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");

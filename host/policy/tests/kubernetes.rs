@@ -21,7 +21,7 @@ fn workload(container: &Value) -> Value {
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}}}})
 }
 
-/// Renders a plan whose values do not come from the user's spec.
+/// Renders a plan with values that do not come from the user's spec.
 fn own(container: &Value, user: Value, layers: &[Layer]) -> Rendered {
     let told = |renderer: kaos_policy::render::Renderer| renderer.with_checks(Checks::Fields);
     planned_by("{}", layers, &json!([workload(container)]), user, |it| {

@@ -108,7 +108,7 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     gone.delete("Namespace/team-b").await;
     gone.until_gone("Namespace/team-b").await;
     let operator = release.working_operator().await;
-    let says = || operator.get("/readyz").contains("team-b") && operator.log().contains("may read nothing in this");
+    let says = || operator.get("/readyz").contains("team-b") && operator.log().contains("can read nothing in this");
     until("the operator reports the deleted namespace", &operator, says).await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;

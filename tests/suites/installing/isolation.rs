@@ -12,7 +12,7 @@ use crate::support::{
     define, namespace, package, package_in, revisions, scenario, states, until_edition, until_state, widget, widget_in,
 };
 
-/// The number of Widgets in the namespace with a policy that burns as much fuel as possible.
+/// The number of Widgets in the namespace `greedy`. The policy of this namespace burns as much fuel as possible.
 const MANY: usize = 60;
 
 /// Returns whether the status shows the object's current generation.

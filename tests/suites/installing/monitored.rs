@@ -73,7 +73,7 @@ fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
                 !follows || (&*attempt.resource, &*attempt.namespace, &*attempt.user) != (resource, SYSTEM, OPERATOR)
             });
             world.embedded().cut_watches();
-            let said = format!("the operator may not list {resource}");
+            let said = format!("the operator is not allowed to list {resource}");
             let says = async || world.probe().ready().is_err_and(|missing| missing.iter().any(|it| it.contains(&said)));
             world.until_true("readiness tells", says).await;
             let kind = format!("kind=\"{kind}\"");

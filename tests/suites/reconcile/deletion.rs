@@ -325,7 +325,7 @@ fn f7_release_stops_the_operator_before_it_removes_finalizers() {
         let leader = w.leader().await.unwrap();
         let before = take_over(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
         assert!(before.is_some_and(|holder| holder.starts_with(&leader)));
-        // Restart the replica like its kubelet.
+        // Restart the replica, as the kubelet would restart the container.
         w.crash_one(&leader).await;
         w.spawn_replica(&leader);
         release_all(w).await;

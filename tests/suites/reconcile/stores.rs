@@ -119,7 +119,7 @@ fn a_rejected_growth_is_reported_with_the_current_size() {
             .await;
         assert_eq!(reason(&told, "VolumeSized"), "NotGrown", "{told:#}");
         let message = condition(&told, "Applied")["message"].to_string();
-        assert!(message.contains("all data in the claim is lost"), "{message}");
+        assert!(message.contains("all data in the volume claim is lost"), "{message}");
         w.apply(&sized("5Gi")).await;
         w.until("the growth is applied", STORE, |it| is_true(it, "Applied")).await;
         assert_eq!(uid(&w.look(DATA).await), uid(&claim));

@@ -294,9 +294,9 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     }
 }
 
-/// Applies the first primary of a case twice, with the names `set` and `never`. The object `set` gets a field and later
-/// loses it. The object `never` never has the field. Returns the differences between their children. Adds the compared
-/// fields to `compared`.
+/// Applies the first object of the field `primary` of a case several times: two copies for each field that the test can
+/// remove. The first copy gets the field and later loses it. The second copy never has the field. Returns the
+/// differences between their children. Adds the compared fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;

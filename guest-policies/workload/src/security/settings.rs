@@ -37,7 +37,7 @@ pub struct SecuritySettings {
     /// Namespace of the Gateway's pods. Empty selects `envoy-gateway-system`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_GATEWAY_NAMESPACE")))]
     pub gateway_namespace: String,
-    /// Namespace whose pods may reach all objects. Empty selects the operator's namespace.
+    /// The pods of this namespace can reach all objects. Empty selects the operator's namespace.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "SECURITY_OPERATOR_NAMESPACE")))]
     pub operator_namespace: String,
 }

@@ -12,24 +12,24 @@ use crate::{
     storage::Store,
 };
 
-/// The rules that decide about access.
+/// The way in which the cluster decides about access.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
     /// Allows every request of every user.
     #[default]
     Open,
-    /// A test's rule decides.
+    /// The function of a test decides.
     Rule(Arc<Rule>),
     /// The stored Roles and bindings decide.
     Rbac,
-    /// The stored Roles and bindings decide, but a test's rule can deny more requests.
+    /// The stored Roles and bindings decide, but the function of a test can deny more requests.
     Guarded(Arc<Rule>),
 }
 
 /// The error that a rules review contains if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
-/// A rule of a test: a function that returns whether a request is allowed.
+/// A function of a test that returns whether a request is allowed.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {
@@ -48,9 +48,9 @@ impl Access {
         }
     }
 
-    /// Returns the result of a rules review: the rules that apply to a user in a namespace. If a test's rule is set,
-    /// the result is marked as incomplete: the cluster cannot list the requests that the rule allows. A real server has
-    /// the same limitation for webhooks.
+    /// Returns the result of a SelfSubjectRulesReview: the RBAC rules that apply to a user in a namespace. If the
+    /// function of a test decides too, the result says that it is incomplete: the cluster cannot list the requests that
+    /// a function allows. A real server has the same limitation for webhooks.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {
@@ -63,7 +63,8 @@ impl Access {
         }
     }
 
-    /// Returns the result of an access review: whether the user may send the request that the attributes describe.
+    /// Returns the result of an access review: whether the user is allowed to send the request that `attributes`
+    /// describe.
     pub(crate) fn review(&self, user: &str, attributes: &Value, store: &Store) -> bool {
         let text = |field: &str| attributes[field].as_str().unwrap_or_default().to_owned();
         let verbs = [

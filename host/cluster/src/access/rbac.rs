@@ -9,15 +9,15 @@ use crate::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Returns whether a binding gives the user a rule that covers the request. The user `admin` is in the group
-/// `system:masters`, which may do everything.
+/// Returns whether a binding gives the user an RBAC rule that allows the request. The user `admin` is in the group
+/// `system:masters`, which has all rights.
 pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
     attempt.user == "admin"
         || given(store, &attempt.user, &attempt.namespace)
             .any(|rules| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt))))
 }
 
-/// Returns the rules that bindings of a namespace and cluster-wide bindings give a user in this namespace.
+/// Returns the RBAC rules that bindings of a namespace and cluster-wide bindings give a user in this namespace.
 pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     if user == "admin" {
         return vec![everything()];
@@ -26,7 +26,7 @@ pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     given.flatten().filter(|rule| rule["resources"].is_array()).collect()
 }
 
-/// Returns the rules of each role that a user has in a namespace, by a binding of the namespace or of the whole
+/// Returns the RBAC rules of each role that a user has in a namespace, by a binding of the namespace or of the whole
 /// cluster.
 fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
     let of = |plural: &str, namespace: &str, name: &str| {
@@ -78,7 +78,7 @@ fn covers(rule: &Value, attempt: &Attempt) -> bool {
         && (!limited || (!attempt.name.is_empty() && has("resourceNames", &[&attempt.name])))
 }
 
-/// Returns the rule that allows every request.
+/// Returns the RBAC rule that allows every request.
 pub(super) fn everything() -> Value {
     json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
 }

@@ -11,7 +11,7 @@ use crate::catalogue::Resource;
 /// The answer to a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// One object.
+    /// The answer is one object.
     Object { code: StatusCode, object: Arc<Value>, resource: Arc<Resource>, warnings: Vec<String> },
     /// A page of objects.
     List {
@@ -23,9 +23,9 @@ pub(crate) enum Answer {
     },
     /// A stream of changes.
     Watch(Watch),
-    /// Any other JSON document.
+    /// The answer is another JSON document.
     Document(Value),
-    /// Aggregated discovery in one document.
+    /// The answer is aggregated discovery in one document.
     Discovery(Value),
     /// A plain text.
     Text(String),

@@ -18,7 +18,7 @@ pub(super) const LEVELS: usize = 100;
 /// The maximum number of operations in a JSON patch, as on a real server.
 const OPERATIONS: usize = 10_000;
 
-/// The maximum number of bytes that a JSON patch may copy in total, as on a real server.
+/// The maximum number of bytes that a JSON patch can copy in total, as on a real server.
 const COPIED: usize = 3 << 20;
 
 /// Refuses an object that is too deep. Does not check metadata: managed fields are only a few levels deeper than the
@@ -103,7 +103,7 @@ fn levels_above(pointer: &str) -> usize {
     pointer.matches('/').count()
 }
 
-/// Returns the number of levels of a value, and its approximate size as JSON. Does not recurse, because the value may
+/// Returns the number of levels of a value, and its approximate size as JSON. Does not recurse, because the value can
 /// have any depth.
 fn measure(value: &Value) -> (usize, usize) {
     let (mut levels, mut bytes) = (0, 0);

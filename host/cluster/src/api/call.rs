@@ -24,6 +24,6 @@ pub(crate) struct Context<'a> {
     pub(crate) now: &'a str,
     /// The number of latest changes that a stale read does not see.
     pub(crate) back: u64,
-    /// The rules that decide about access, for access reviews.
+    /// The way in which the cluster decides about access. Access reviews need this value.
     pub(crate) access: &'a Access,
 }

@@ -16,7 +16,7 @@ use crate::{
     storage::meta,
 };
 
-/// Patches an object. A server-side apply may also create the object.
+/// Patches an object. A server-side apply can also create the object.
 pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let form = request.call.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if form == "application/apply-patch+yaml" {

@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns this request, but with the given verb, in the form that access rules read.
+    /// Returns this request, but with the given verb, in the form in which the cluster decides about access.
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),
@@ -70,7 +70,7 @@ impl Request<'_> {
         Answer::Object { code, object, resource: Arc::clone(self.resource), warnings }
     }
 
-    /// Returns the rules for managed fields at this endpoint.
+    /// Returns the facts about this endpoint from which the server computes managed fields.
     pub(super) fn rules<'r>(&'r self, ignored: &'r FieldSet) -> apply::managers::OwnershipRules<'r> {
         apply::managers::OwnershipRules { node: &self.resource.node, ignored, now: self.context.now }
     }

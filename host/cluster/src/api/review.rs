@@ -1,4 +1,4 @@
-//! Answers access reviews, by a test's rule or by the stored Roles. Reviews are never stored.
+//! Answers access reviews, by the function of a test or by the stored Roles. Reviews are never stored.
 
 use http::StatusCode;
 use serde_json::json;

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum Target {
     /// All objects of a type, in one namespace or in all namespaces.
     Objects { resource: Arc<Resource>, namespace: String },
-    /// One object, or one of its subresources.
+    /// The path of one object, or of one of its subresources.
     Object { resource: Arc<Resource>, namespace: String, name: String, subresource: String },
     /// Discovery, OpenAPI, health or version.
     Document(String),

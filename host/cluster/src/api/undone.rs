@@ -21,7 +21,7 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
     Some(ApiError::about(StatusCode::NOT_IMPLEMENTED, "NotImplemented", &subject, message))
 }
 
-/// Returns the reason why this cluster lacks a subresource, and an alternative.
+/// Returns the reason why this cluster lacks a subresource, and an alternative. `None` if no reason is known.
 fn instead(family: Family, subresource: &str) -> Option<&'static str> {
     Some(match (family, subresource) {
         (Family::Pod, "log") => {

@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub(super) namespace: String,
     pub(super) labels: LabelSelector,
     pub(super) fields: FieldSelector,
-    /// The last revision whose changes were sent.
+    /// The last revision of which the watch has sent the changes.
     pub(super) revision: u64,
     /// Events that the watch sends before any change.
     pub(crate) initial: VecDeque<Event>,
@@ -31,7 +31,7 @@ pub(crate) struct Watch {
     pub(crate) include_object: String,
 }
 
-/// One event of a watch.
+/// An event of a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) kind: &'static str,
@@ -101,7 +101,7 @@ impl Watch {
         Event { kind: "BOOKMARK", object: Arc::new(object) }
     }
 
-    /// Returns the error for a watch whose revision is no longer in the log.
+    /// Returns the error for a watch that starts at a revision that is no longer in the log.
     pub(crate) fn expired(&self, oldest: u64) -> Value {
         ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
     }

@@ -30,7 +30,7 @@ pub(super) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) ->
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(&resource.kind_subject(meta(new, "name")), &causes)) }
 }
 
-/// Restores fields that no update may change, and fields that this endpoint must not write.
+/// Restores fields that no update can change, and fields that this endpoint must not write.
 pub(super) fn keep_reserved(resource: &Resource, subresource: &str, old: &Value, new: &mut Value) {
     if subresource == "status" {
         let managed = new["metadata"]["managedFields"].clone();

@@ -51,8 +51,8 @@ fn child(name: &str, value: &Value, node: &Node, dynamic: bool, path: &mut Vec<S
     path.pop();
 }
 
-/// Returns the reason why `value` cannot be applied. Possible reasons are a field that is not in the schema, a wrong
-/// type, a list item without its key, and a duplicate list item.
+/// Returns the reason why `value` cannot be applied, or `None` if it can. Possible reasons are a field that is not in
+/// the schema, a wrong type, a list item without its key, and a duplicate list item.
 pub(super) fn misfit(value: &Value, node: &Node) -> Option<String> {
     let mut found = Vec::new();
     search(value, node, &mut String::new(), &mut found);

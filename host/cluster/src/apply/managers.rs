@@ -31,11 +31,11 @@ pub(crate) struct Managed(BTreeMap<Manager, ManagerEntry>);
 pub(crate) enum Refusal {
     /// The object does not fit its schema.
     Misfit(String),
-    /// Other managers own some of the fields.
+    /// Other managers own some of the fields that the apply would change.
     Conflicts { message: String, causes: Vec<Cause> },
 }
 
-/// The rules for computing ownership.
+/// The facts about a request from which the server computes the owners of fields.
 pub(crate) struct OwnershipRules<'a> {
     pub(crate) node: &'a Node,
     /// Fields that this endpoint resets. A manager that writes through this endpoint does not own these fields.

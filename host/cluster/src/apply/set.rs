@@ -43,7 +43,7 @@ impl FieldSet {
         self.owned
     }
 
-    /// Returns the members below one path element.
+    /// Returns the members below one path element, or `None` without such members.
     pub(super) fn step(&self, element: &str) -> Option<&Self> {
         self.below.get(element)
     }

@@ -21,11 +21,11 @@ pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     builtin::kinds()
 }
 
-/// All served types.
+/// All types that the cluster serves.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     resources: BTreeMap<(String, String, String), Arc<Resource>>,
-    /// The generation of each definition whose types are served.
+    /// The generation of each definition of which the cluster serves the types.
     generations: BTreeMap<String, i64>,
 }
 
@@ -41,7 +41,8 @@ impl Catalogue {
         self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    /// Returns a served version of the type with this group and plural.
+    /// Returns a served version of the type with this group and plural, or `None` if the cluster does not serve the
+    /// type.
     pub(crate) fn of_storage(&self, resource: &GroupResource) -> Option<&Arc<Resource>> {
         let from = (resource.group.clone(), String::new(), String::new());
         let in_group =

@@ -62,7 +62,7 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// Groups of kinds that have their own rules.
+/// The kinds for which the server has its own defaults and checks. [`Self::Other`] stands for all other kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Namespace,
@@ -107,12 +107,13 @@ impl Resource {
         }
     }
 
-    /// Returns the subject of errors about an object.
+    /// Returns the subject for API errors about the object with this `name`.
     pub(crate) fn subject(&self, name: &str) -> Subject {
         Subject { group: self.group.clone(), kind: self.plural.clone(), name: name.to_owned() }
     }
 
-    /// Returns the subject of errors about invalid fields of an object.
+    /// Returns the subject for API errors about invalid fields of the object with this `name`. Such errors name the
+    /// kind instead of the plural.
     pub(crate) fn kind_subject(&self, name: &str) -> Subject {
         Subject { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned() }
     }

@@ -1,5 +1,5 @@
-//! `PodDisruptionBudget`s: computes how many of the selected pods may be disrupted now. Deletions in this cluster
-//! ignore this number.
+//! `PodDisruptionBudget`s: computes how many of the selected pods a client is allowed to evict now. Deletions in this
+//! cluster ignore this number.
 
 use std::sync::Arc;
 
@@ -65,7 +65,8 @@ fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     owners.into_iter().map(|(_, replicas)| replicas).sum()
 }
 
-/// Returns the controller that scales a pod: its UID, and the number of pods that it wants.
+/// Returns the UID of the controller that scales a pod, and the number of pods that this controller wants. `None`
+/// without such a controller.
 fn wanted(state: &State, pod: &Value) -> Option<(String, i64)> {
     let owner = controller(pod)?;
     let key = Key::new(meta(pod, "namespace"), owner["name"].as_str()?);

@@ -117,7 +117,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// Gives the newest revision number to an old set whose template the Deployment uses again.
+/// Gives the newest revision number to an old `ReplicaSet` if the Deployment uses its template again.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {
@@ -160,7 +160,7 @@ fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &
     }
 }
 
-/// Writes the status. Returns the time until the progress deadline must be checked.
+/// Writes the status. Returns the time until the progress deadline must be checked, or `None` if no check is due.
 fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>) -> Option<Duration> {
     let deployment = state.store.get(&deployment_objects(), key).cloned()?;
     let resource = served(state, &deployment_objects())?;
@@ -229,7 +229,7 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>
     again
 }
 
-/// Returns the condition that reports why a `ReplicaSet` creates no pods.
+/// Returns the condition that reports why a `ReplicaSet` creates no pods, or `None` if it can create pods.
 fn failure_of(set: &Value) -> Option<Value> {
     let failure =
         set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;

@@ -19,7 +19,8 @@ pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-/// Runs a pod of a Job, and ends the pod. Returns the time until the end of the pod.
+/// Runs a pod of a Job, and ends the pod. Returns the time until the end of the pod, or `None` if the pod has ended or
+/// does not end.
 pub(super) fn sync(
     state: &mut State,
     resource: &Resource,

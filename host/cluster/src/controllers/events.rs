@@ -72,7 +72,7 @@ fn trim(state: &mut State, events: &GroupResource) {
     }
 }
 
-/// Returns the time of an Event's last occurrence, which is the latest of its times.
+/// Returns the time of an Event's last occurrence, which is the latest of its times. `None` if the Event has no time.
 fn last_time(event: &Value) -> Option<Timestamp> {
     let times = ["/metadata/creationTimestamp", "/eventTime", "/lastTimestamp", "/series/lastObservedTime"];
     times.iter().filter_map(|path| event.pointer(path)?.as_str()?.parse().ok()).max()

@@ -46,8 +46,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     again
 }
 
-/// Creates and deletes pods, or records the end of the Job. Returns the time after which the controller may create the
-/// next pod.
+/// Creates and deletes pods, or records the end of the Job. Returns the time after which the controller can create the
+/// next pod, or `None` if it must not wait.
 fn step(
     state: &mut State,
     job: &Value,
@@ -82,7 +82,7 @@ fn step(
         None => count(&spec["parallelism"]),
     };
     let wanted = usize::try_from(workers::bounded(state, job, wanted, moment)).unwrap_or_default();
-    // A Job without completions creates no more pods after the first success. Pods that already run may finish.
+    // A Job without completions creates no more pods after the first success. Pods that already run are not stopped.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
     delete_all(state, active.get(surplus..).unwrap_or_default(), moment);
     if active.len() >= wanted {
@@ -100,7 +100,7 @@ fn step(
     None
 }
 
-/// Returns the remaining backoff time after a failed pod.
+/// Returns the remaining backoff time after a failed pod, or `None` if the time is over.
 fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failed.checked_sub(1)?).ok()?;
     let wait = BACKOFF.0.saturating_mul(2_u32.saturating_pow(doubled)).min(BACKOFF.1);
@@ -160,7 +160,7 @@ fn is_over(pod: &Value) -> bool {
         || !meta(pod, "deletionTimestamp").is_empty()
 }
 
-/// Returns the time at which a Job ended.
+/// Returns the time at which a Job ended, or `None` if the Job has not ended.
 fn ended(status: &Value) -> Option<&str> {
     let is_end = |condition: &&Value| {
         ["Complete", "Failed"].iter().any(|end| condition["type"] == *end) && condition["status"] == "True"
@@ -189,7 +189,8 @@ fn write(state: &mut State, key: &Key, mut status: Value, active: usize, ready: 
     api::controller_update(state, &resource, "status", &job, &moment.text(), |object| object["status"] = status);
 }
 
-/// Deletes a Job after it has ended and its TTL has passed. Returns the time until the deletion.
+/// Deletes a Job after it has ended and its TTL has passed. Returns the time until the deletion, or `None` if no
+/// deletion is due later.
 fn after_end(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let job = state.store.get(&job_objects(), key).cloned()?;
     let stays = Duration::from_secs(u64::try_from(job["spec"]["ttlSecondsAfterFinished"].as_i64()?).ok()?);

@@ -100,7 +100,8 @@ impl Controllers {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
 
-    /// Runs the controllers until all work that is due now is done. Returns the time at which the next timer is due.
+    /// Runs the controllers until all work that is due now is done. Returns the time at which the next timer is due, or
+    /// `None` without a timer.
     pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
         while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
             self.queue.extend(due.remove());
@@ -137,7 +138,7 @@ impl Controllers {
         self.queue.extend(self.away.remove(&controller).unwrap_or_default());
     }
 
-    /// Reconciles every pod again, because its fate may have changed.
+    /// Reconciles every pod again, because a test changed the fate of pods.
     pub(crate) fn revisit_pods(&mut self, state: &State) {
         let pods = state.store.list(&pods(), "");
         self.queue.extend(pods.map(|(key, _)| Work::Pod(key.clone())));
@@ -176,7 +177,7 @@ impl Controllers {
         }
     }
 
-    /// Queues objects that may have waited for the removal of another object.
+    /// Queues objects that possibly waited for the removal of another object.
     fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
         for owner in owners(object) {
             let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
@@ -192,7 +193,8 @@ impl Controllers {
     }
 }
 
-/// Reconciles one object. Returns the time after which the controller must run again for this object.
+/// Reconciles one object. Returns the time after which the controller must run again for this object, or `None` if it
+/// must not.
 fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
     match work {
         Work::Definition(key) => definitions::sync(state, key, moment),
@@ -209,7 +211,7 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
     None
 }
 
-/// Returns the controller of a pod as an object to reconcile.
+/// Returns the controller of a pod as an object to reconcile, or `None` without a controller.
 fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
     let owner = controller(pod)?;
     let key = Key::new(namespace, owner["name"].as_str()?);

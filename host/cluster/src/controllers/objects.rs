@@ -38,7 +38,7 @@ pub(super) fn custom_definitions() -> GroupResource {
     GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// Returns the name of an object's controller.
+/// Returns the name of an object's controller, or `None` without a controller.
 pub(super) fn controller_of(object: &Value) -> Option<String> {
     controller(object)?["name"].as_str().map(str::to_owned)
 }
@@ -58,7 +58,7 @@ pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &st
         .collect()
 }
 
-/// Returns a served version of the type with this group and plural.
+/// Returns a served version of the type with this group and plural, or `None` if the cluster does not serve the type.
 pub(super) fn served(state: &State, resource: &GroupResource) -> Option<Arc<Resource>> {
     state.catalogue.of_storage(resource).cloned()
 }

@@ -13,7 +13,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     ready_since(pod).is_some()
 }
 
-/// Returns the time since which the pod is ready.
+/// Returns the time since which the pod is ready, or `None` if the pod is not ready.
 pub(super) fn ready_since(pod: &Value) -> Option<&str> {
     let conditions = pod["status"]["conditions"].as_array()?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready" && condition["status"] == "True")?;

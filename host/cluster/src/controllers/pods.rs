@@ -76,7 +76,7 @@ fn started(pod: &Value) -> Option<Timestamp> {
     pod["status"]["startTime"].as_str().and_then(clock::parse)
 }
 
-/// Returns the name of the Deployment, `StatefulSet` or Job of a pod.
+/// Returns the name of the Deployment, `StatefulSet` or Job of a pod, or `None` for a pod without such an owner.
 fn workload_of(state: &State, pod: &Value) -> Option<String> {
     if controller(pod).is_some_and(|owner| owner["kind"] != "ReplicaSet") {
         return controller_of(pod);

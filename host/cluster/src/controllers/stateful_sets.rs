@@ -1,6 +1,6 @@
 //! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after another.
 //!
-//! Volume claim templates have no effect: pods start without volumes from these templates.
+//! The field `volumeClaimTemplates` has no effect: pods start without volumes from these templates.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -45,7 +45,7 @@ fn ordinals(state: &State, set: &Value) -> Ordinals {
     pods.into_iter().filter_map(|pod| Some((meta(&pod, "name").strip_prefix(&prefix)?.parse().ok()?, pod))).collect()
 }
 
-/// Creates, deletes and replaces the pods for which the update rules allow it now.
+/// Creates, deletes and replaces the pods that the update strategy lets change now.
 fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let spec = &set["spec"];
     let is_ordered = spec["podManagementPolicy"] != "Parallel";
@@ -105,7 +105,8 @@ fn make(state: &mut State, set: &Value, ordinal: i64, revision: &str, moment: &M
     });
 }
 
-/// Writes the status. Returns the time until a pod becomes available.
+/// Writes the status. Returns the time until the next pod becomes available, or `None` if no pod will become available
+/// without a change.
 fn report(state: &mut State, key: &Key, revision: &str, moment: &Moment<'_>) -> Option<Duration> {
     let set = state.store.get(&stateful_set_objects(), key).cloned()?;
     let resource = served(state, &stateful_set_objects())?;

@@ -19,7 +19,7 @@ use crate::{
 /// The maximum number of pods of one owner.
 const MOST: i64 = 1000;
 
-/// Returns the reason why no pod can be created, if the service account is missing.
+/// Returns the reason why no pod can be created if the service account is missing, and `None` otherwise.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     let (namespace, name) = (meta(owner, "namespace"), meta(owner, "name"));
     let account = owner["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");

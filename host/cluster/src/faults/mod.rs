@@ -1,6 +1,6 @@
 //! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
-//! A plan sees every request before the request has an effect. The plan may let the request pass, refuse it, lose its
+//! A plan sees every request before the request has an effect. The plan can let the request pass, refuse it, lose its
 //! answer after the effect, delay it, or answer it from an older state. A plan also sees every event before it is sent.
 //! All plans use one seeded generator, so the same seed repeats the same run.
 
@@ -56,7 +56,7 @@ impl Verb {
     }
 }
 
-/// A request, as plans, access rules and the journal see it.
+/// A request in the form that fault plans, access decisions and the journal use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// The name of the user that sent the request.
@@ -95,7 +95,7 @@ pub enum Failure {
     QuotaConflict,
     /// A 409 answer from an admission webhook, with the webhook's own message.
     WebhookConflict,
-    /// No answer: the connection breaks.
+    /// The client gets no answer: the connection breaks.
     Disconnect,
 }
 

@@ -43,7 +43,7 @@ impl ClusterService {
         respond(&self.cluster, parts, body, self.user).await
     }
 
-    /// Returns a service whose requests come from the user `name`.
+    /// Returns a service for requests that come from the user `name`.
     #[must_use]
     pub fn as_user(&self, name: &str) -> Self {
         Self { cluster: Arc::clone(&self.cluster), user: Some(name.to_owned()) }

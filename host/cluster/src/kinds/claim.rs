@@ -1,5 +1,5 @@
-//! Rules of PersistentVolumeClaims. The spec is immutable, with one exception: a bound PersistentVolumeClaim may
-//! request more storage.
+//! Checks PersistentVolumeClaims. The spec is immutable, with one exception: a bound PersistentVolumeClaim can request
+//! more storage.
 
 use std::cmp::Ordering;
 

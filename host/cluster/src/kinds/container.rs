@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::names;
 use crate::status::Cause;
 
-/// Fields of a probe whose values must not be negative.
+/// Fields of a probe that must not be negative.
 const PROBE: [&str; 5] =
     ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
 

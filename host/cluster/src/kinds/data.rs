@@ -28,7 +28,7 @@ pub(super) fn fill_secret(object: &mut Value) {
     fields.entry("type").or_insert_with(|| json!("Opaque"));
 }
 
-/// Returns Go's error for a value that is not base64.
+/// Returns Go's error for the first value that is not base64, or `None` if all values are base64.
 pub(super) fn undecodable(family: Family, object: &Value) -> Option<String> {
     let mut values = bytes(family, object).filter_map(|(_, value)| value.as_str());
     let at = values.find_map(|text| {

@@ -110,7 +110,7 @@ fn rolling(steps: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the number in a percentage.
+/// Returns the number in a percentage, or `None` if the value is not a percentage.
 fn percent(value: &Value) -> Option<i64> {
     let digits = value.as_str()?.strip_suffix('%')?;
     // Check the digits, because the parser would accept a sign.
@@ -142,7 +142,7 @@ pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     }
 }
 
-/// Returns Go's error for a number that overflows its type.
+/// Returns Go's error for the first number that overflows its type, or `None` if no number does.
 pub(super) fn overflow(object: &Value) -> Option<String> {
     const NUMBERS: [&str; 6] = [
         "/spec/replicas",

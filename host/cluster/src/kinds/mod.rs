@@ -1,4 +1,4 @@
-//! The server's rules for each built-in kind: the stored form, defaults, fields that clients may not set, and
+//! The server's rules for each built-in kind: the stored form, defaults, fields that clients cannot set, and
 //! validation.
 //!
 //! This module implements only rules that clients of this cluster can observe. A real server has more rules.
@@ -60,8 +60,8 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns the error of Go's decoder for an object of a built-in kind. Does not look for wrong types, which `decode`
-/// reports.
+/// Returns the error of Go's decoder for an object of a built-in kind, or `None` without an error. Does not look for
+/// wrong types, which `decode` reports.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
@@ -75,7 +75,7 @@ pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
     names::labels(&json!({key: value}), "").into_iter().next()
 }
 
-/// Sets the fields that only the server may set in a new object.
+/// Sets the fields that only the server sets in a new object.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Custom if !resource.status => {}

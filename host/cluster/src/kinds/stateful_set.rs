@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::deployment;
 use crate::status::Cause;
 
-/// The fields of the spec that an update may change.
+/// The fields of the spec that an update can change.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",

@@ -23,16 +23,16 @@ const IN_ALL: u64 = 10_000_000;
 /// built so far.
 const COPIES: u64 = 16;
 
-/// A rule that costs too much.
+/// The error if the CEL rules on an object cost too much.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMuch {
-    /// The path of the value with the rule.
+    /// The path of the value to which the CEL rule applies.
     pub(super) path: String,
     pub(super) rule: String,
 }
 
-/// Returns whether a rule in the schema contains a loop. A rule without a loop costs no more steps than its text has
-/// characters.
+/// Returns whether a CEL rule in the schema contains a loop. A CEL rule without a loop costs no more steps than its
+/// text has characters.
 pub(super) fn has_loops(schema: &CompiledSchema) -> bool {
     let mut programs = schema.validations.iter().flatten().flat_map(|rule| {
         let message = rule.message_program.as_ref();
@@ -51,7 +51,7 @@ fn junctors(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of)
 }
 
-/// Refuses an object if its rules cost too much. `old` is the object before an update.
+/// Refuses an object if the CEL rules on it cost too much. `old` is the object before an update.
 pub(super) fn check(schema: &CompiledSchema, object: &Value, old: Option<&Value>) -> Result<(), TooMuch> {
     let largest = largest(object).max(old.map_or(0, largest));
     visit(schema, object, old, &mut Budget { largest, left: IN_ALL })
@@ -111,13 +111,13 @@ impl TooMuch {
     }
 }
 
-/// Returns the number of steps of a program on a value.
+/// Returns the maximum number of steps that a CEL program takes on a value.
 fn steps(program: &Program, value: &Value, old: Option<&Value>, largest: u64) -> u64 {
     let names = vec![("self", Some(vec![value])), ("oldSelf", old.map(|old| vec![old]))];
     Estimate { names, largest }.cost(&program.expression().expr)
 }
 
-/// All values that an expression may have; `None` if the values are unknown.
+/// All values that an expression can have; `None` if the values are unknown.
 type Values<'a> = Option<Vec<&'a Value>>;
 
 struct Estimate<'a> {

@@ -40,7 +40,7 @@ pub(crate) fn all() -> &'static Map<String, Value> {
     &DEFINITIONS
 }
 
-/// Returns the name of a kind's definition.
+/// Returns the name of a kind's definition, or `None` if the schemas do not contain the kind.
 pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static str> {
     BY_KIND.get(&(group.to_owned(), version.to_owned(), kind.to_owned())).map(String::as_str)
 }

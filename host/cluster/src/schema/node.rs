@@ -1,6 +1,6 @@
 //! A schema as a tree, read once from OpenAPI.
 //!
-//! There are two dialects. In the OpenAPI of built-in kinds, an object without properties may have any fields. In the
+//! There are two dialects. In the OpenAPI of built-in kinds, an object without properties can have any fields. In the
 //! structural schemas of custom resources, an object without properties has no fields.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -80,7 +80,7 @@ pub(crate) enum Strategy {
     Replace,
     /// The values of both lists are merged.
     MergeValues,
-    /// The patch merges two items whose values of this key are equal.
+    /// The patch merges two items if they have the same value of this key.
     MergeBy(String),
 }
 
@@ -96,7 +96,8 @@ pub(crate) enum Items {
 }
 
 impl Node {
-    /// Returns the schema of a field. For a map, returns the schema of all values.
+    /// Returns the schema of a field, or `None` if the schema does not have the field. For a map, returns the schema of
+    /// all values.
     pub(crate) fn field(&self, name: &str) -> Option<&Arc<Node>> {
         match &self.shape {
             Shape::Map(fields) => fields.known.get(name).or(fields.other.as_ref()),

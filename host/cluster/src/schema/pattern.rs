@@ -8,7 +8,8 @@ pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(text).or_else(|error| Regex::new(&without_sets(text)).map_err(|_| error))
 }
 
-/// Returns a one-line error for an invalid pattern. Accepts a valid pattern that is too large for the `regex` crate.
+/// Returns a one-line error for an invalid pattern, and `None` for a valid pattern. Accepts a valid pattern that is too
+/// large for the `regex` crate.
 pub(crate) fn fault(text: &str) -> Option<String> {
     // Go accepts these escapes, but the `regex` crate does not.
     if text.contains("\\Q") || text.contains("\\C") {

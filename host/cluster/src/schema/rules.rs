@@ -10,17 +10,18 @@ use super::cost;
 use crate::status::Cause;
 
 thread_local! {
-    /// All rules share this validator, because registering the functions of CEL takes longer than evaluating a rule.
+    /// All CEL rules share this validator, because registering the functions of CEL takes longer than evaluating a
+    /// rule.
     static VALIDATOR: Validator = Validator::new();
 }
 
-/// The rules of one version of a custom resource.
+/// The CEL rules of one version of a custom resource.
 pub(crate) struct Rules {
     compiled: CompiledSchema,
     any: bool,
-    /// Whether a rule iterates over a list.
+    /// Whether one of the CEL rules contains a loop.
     loops: bool,
-    /// The top-level fields to which all rules belong. `None` if a rule concerns the whole object.
+    /// The top-level fields to which all CEL rules belong. `None` if a CEL rule concerns the whole object.
     within: Option<Vec<String>>,
 }
 
@@ -31,19 +32,19 @@ impl std::fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// Compiles the rules of a structural schema.
+    /// Compiles the CEL rules of a structural schema.
     pub(crate) fn compile(schema: &Value) -> Self {
         let compiled = compile_schema(schema);
         Self { any: has_rules(schema), loops: cost::has_loops(&compiled), within: within(schema), compiled }
     }
 
-    /// Returns whether there are any rules.
+    /// Returns whether the custom resource has CEL rules.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// Evaluates the rules. `old` is the object before an update. If the update changes no field with rules, evaluates
-    /// nothing.
+    /// Evaluates the CEL rules. `old` is the object before an update. If the update changes no field with CEL rules,
+    /// evaluates nothing.
     pub(crate) fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
         if !self.any {
             return Vec::new();
@@ -105,8 +106,8 @@ fn has_rules(schema: &Value) -> bool {
     }
 }
 
-/// Returns the reason why a rule cannot be compiled. Also refuses long rules: a long chain of operators becomes a deep
-/// tree, which could overflow the stack.
+/// Returns the reason why a CEL rule cannot be compiled, or `None` if it can. Also refuses long rules: a long chain of
+/// operators becomes a deep tree, which could overflow the stack.
 pub(crate) fn fault(rule: &str) -> Option<String> {
     const LENGTH: usize = 10_000;
     const OPERATORS: usize = 400;
@@ -130,7 +131,7 @@ pub(crate) fn fault(rule: &str) -> Option<String> {
     (operators > OPERATORS).then(|| format!("Invalid value: may not have more than {OPERATORS} operators"))
 }
 
-/// Returns the value at a path such as `spec.list[0].name`.
+/// Returns the value at a path such as `spec.list[0].name`, or `None` if the object has no such value.
 fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split(['.', '[', ']']).filter(|part| !part.is_empty()).try_fold(object, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

@@ -23,7 +23,7 @@ pub(crate) use selector::{FieldSelector, LabelSelector};
 
 use crate::signal;
 
-/// One entry of the log of changes.
+/// An entry in the log of changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) revision: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Returns an empty store whose log keeps `window` changes of each type.
+    /// Returns an empty store. The log of the store keeps `window` changes of each type.
     pub(crate) fn new(window: usize) -> Self {
         Self {
             revision: 1,
@@ -203,7 +203,7 @@ impl Store {
         self.touched.drain(..).collect()
     }
 
-    /// Returns the object with a UID.
+    /// Returns the object with this UID, or `None` if it does not exist.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(&Place, &Arc<Value>)> {
         let place = self.owners.place(uid)?;
         Some((place, self.get(&place.resource, &place.key)?))

@@ -59,7 +59,7 @@ pub(crate) fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the owner reference of an object's controller.
+/// Returns the owner reference of an object's controller, or `None` without a controller.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }

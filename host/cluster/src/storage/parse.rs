@@ -72,7 +72,7 @@ fn word(tokens: &mut Tokens<'_>) -> Result<String, String> {
     }
 }
 
-/// Reads a value, which may be empty.
+/// Reads a value, which can be empty.
 fn value(tokens: &mut Tokens<'_>) -> Result<String, String> {
     if matches!(tokens.peek(), "" | ",") { Ok(String::new()) } else { word(tokens) }
 }

@@ -99,7 +99,7 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A field selector: fields whose values must be equal to a text, or different from it.
+/// A field selector: a list of fields, each with a text that the value of the field must or must not equal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FieldSelector(Vec<(String, bool, String)>);
 
@@ -124,7 +124,8 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Returns the name that the selector selects. Access rules treat this name as the name in the request.
+    /// Returns the name that the selector selects, or `None` if it selects no single name. For access decisions, this
+    /// name is the name in the request.
     pub(crate) fn name(&self) -> Option<&str> {
         let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
         one.map(|(.., name)| name.as_str())

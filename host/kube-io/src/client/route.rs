@@ -49,7 +49,7 @@ impl Route {
         self.verb == "watch"
     }
 
-    /// Returns whether the request may change the cluster. An access review changes nothing, although the client sends
+    /// Returns whether the request can change the cluster. An access review changes nothing, although the client sends
     /// it as a creation.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch") && self.group != "authorization.k8s.io"

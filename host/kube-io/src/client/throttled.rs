@@ -30,7 +30,7 @@ pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> 
     (!is_status).then(|| Bytes::from(status.to_string()))
 }
 
-/// Adapts the headers of an answer whose body was replaced.
+/// Adapts the headers of an answer after the client replaced the body of the answer.
 pub(super) fn retell(headers: &mut HeaderMap) {
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

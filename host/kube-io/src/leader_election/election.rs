@@ -35,7 +35,7 @@ impl Election {
         self.seat.standing.subscribe()
     }
 
-    /// Waits for the Lease without a time limit. The caller may drop the future at any time.
+    /// Waits for the Lease without a time limit. The caller can drop the future at any time.
     pub async fn win(mut self) -> LeaseGuard {
         let mut seen: Option<UnchangedLease> = None;
         loop {
@@ -56,7 +56,7 @@ impl Election {
         }
     }
 
-    /// Takes the Lease if the replica may take it now.
+    /// Takes the Lease if the replica is allowed to take the Lease now.
     async fn attempt(&self, seen: &mut Option<UnchangedLease>) -> Result<Option<Lease>, kube::Error> {
         let Seat { identity, timing, .. } = &self.seat;
         let Some(wanted) = self.seat.api.get_opt(LEASE).await? else {
@@ -104,7 +104,7 @@ struct UnchangedLease {
     since: Instant,
 }
 
-/// Returns the result of a write. A write that lost against the write of another replica is not an error.
+/// Returns the written Lease. Returns `None`, not an error, if the write lost against the write of another replica.
 fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
     match written {
         Ok(lease) => Ok(Some(lease)),

@@ -1,4 +1,4 @@
-//! The fence stops the writes of a process that may no longer write.
+//! The fence stops the writes of a process that must no longer write.
 //!
 //! The fence is open until a certain time on this machine's monotonic clock. Each renewal of the Lease extends this
 //! time. A process that was suspended or cut off finds the fence closed before its next write, even if the process
@@ -15,13 +15,13 @@ use tokio::{
 enum FenceState {
     /// Always open: no other process writes, or the process runs without a Lease.
     Open,
-    /// Open until this time.
+    /// The fence is open until this time.
     Until(Instant),
-    /// Closed forever.
+    /// The fence is closed forever.
     Closed,
 }
 
-/// Decides whether this process may write now. All clones share the same state.
+/// Decides whether this process is allowed to write now. All clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Fence(Arc<watch::Sender<FenceState>>);
 
@@ -52,7 +52,7 @@ impl Fence {
         self.0.send_replace(FenceState::Closed);
     }
 
-    /// Returns whether a write may be sent.
+    /// Returns whether the process is allowed to send a write.
     pub fn is_open(&self) -> bool {
         match *self.0.borrow() {
             FenceState::Open => true,

@@ -19,7 +19,7 @@ pub enum Standing {
     Leading,
 }
 
-/// The reason why a replica may no longer write.
+/// The reason why a replica must no longer write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// Another replica holds the Lease.

@@ -51,7 +51,7 @@ pub(super) fn released(lease: Lease) -> Lease {
     Lease { metadata: lease.metadata, spec }
 }
 
-/// Returns the holder of the Lease, if it has one.
+/// Returns the holder of the Lease, or `None` if no replica holds the Lease.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     let spec = lease.spec.as_ref()?;
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())

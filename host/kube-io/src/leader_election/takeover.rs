@@ -29,7 +29,7 @@ pub async fn take_over(
         }
         if !before.is_empty() && before != identity {
             // Wait for the lease duration of the earlier holder. For this time after its last renewal, an earlier
-            // holder that does not notice the loss may still write.
+            // holder that does not notice the loss can still write.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

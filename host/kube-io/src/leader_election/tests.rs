@@ -30,7 +30,7 @@ fn replica(cluster: &Cluster, name: &str) -> (Election, Fence) {
     (Election::new(client, NAMESPACE, name.to_owned(), Timing::default(), fence.clone()), fence)
 }
 
-/// Returns a replica whose requests get no answer while `silent` is true.
+/// Returns a replica. The requests of the replica get no answer while `silent` is true.
 fn replica_behind(cluster: &Cluster, name: &str, silent: &Arc<AtomicBool>) -> (Election, Fence) {
     let (service, silent) = (cluster.service(), Arc::clone(silent));
     let service = service_fn(move |request| {

@@ -5,9 +5,9 @@ use std::time::Duration;
 /// The three times of a Lease. The Go operator has the same defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// If the holder did not renew the Lease for this time, another replica may take the Lease.
+    /// If the holder did not renew the Lease for this time, another replica can take the Lease.
     pub duration: Duration,
-    /// The holder stops writing if it could not renew the Lease for this time. Writes that already began may run until
+    /// The holder stops writing if it could not renew the Lease for this time. Writes that already began can run until
     /// the end of `duration`.
     pub renew_deadline: Duration,
     /// The time between two attempts to renew the Lease or to take it over.
@@ -27,8 +27,8 @@ pub enum TimingError {
     /// The duration is not a number of whole seconds, which the API requires.
     #[error("the lease duration has to be a whole number of seconds, at least 1")]
     Duration,
-    /// The renewal deadline is not shorter than the duration, so the holder could still write when another replica may
-    /// write.
+    /// The renewal deadline is not shorter than the duration, so the holder could still write while another replica is
+    /// allowed to write.
     #[error("the renew deadline has to be shorter than the lease duration")]
     Deadline,
     /// The retry period is so long that only one attempt fits into the deadline.

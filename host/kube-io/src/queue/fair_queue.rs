@@ -25,7 +25,7 @@ impl FairQueue {
         self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
     }
 
-    /// Removes and returns the next key. `may` decides whether a namespace may have a turn. Skips keys for which
+    /// Removes and returns the next key. `may` decides whether a namespace can have a turn now. Skips keys for which
     /// `counts` is false.
     pub(super) fn pop(
         &mut self,

@@ -71,7 +71,7 @@ impl Queue {
     }
 
     /// Adds a key after a time, unless the key is already due earlier. If the key gets a turn before that time, the
-    /// queue forgets the time, because the earlier pass may set a new time.
+    /// queue forgets the time, because the earlier pass can set a new time.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();

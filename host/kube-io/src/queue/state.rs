@@ -13,11 +13,11 @@ const FRESH_KEYS_IN_A_ROW: u32 = 8;
 /// The answer to a caller that asks for a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Work on this key.
+    /// The worker must start a pass for this key.
     Key(Arc<ObjectKey>),
     /// Wait until this time, or until a key is added.
     At(Option<Instant>),
-    /// Stop: the queue is closed.
+    /// The worker must stop, because the queue is closed.
     Closed,
 }
 
@@ -30,7 +30,7 @@ struct Entry {
     leased: bool,
     /// The urgency of a key that was added during its own pass.
     again: Option<Urgency>,
-    /// The earliest time at which a pass may work on the key again. An event does not change this time.
+    /// The earliest time at which the next pass for the key can start. An event does not change this time.
     held: Option<Instant>,
     failures: u32,
 }
@@ -113,7 +113,7 @@ impl QueueState {
         true
     }
 
-    /// Sets the earliest time at which a key that is in work may have its next turn.
+    /// Sets the earliest time of the next turn of a key that is in work.
     pub(super) fn hold(&mut self, key: &ObjectKey, time: Instant) {
         let (_, entry) = self.entry(key);
         entry.held = Some(time);

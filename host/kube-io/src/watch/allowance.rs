@@ -1,10 +1,10 @@
 //! Limits for the needs of all objects in a namespace.
 //!
-//! Policies name the needs, but the names in the needs may come from objects of users. Without a limit, a user who may
-//! create objects in one namespace could fill the operator's memory at the expense of all other namespaces. The
-//! operator accepts needs up to the limit, in the order in which objects ask, and keeps following the accepted needs.
-//! An object whose needs exceed the limit gets an error. When other objects have fewer needs, the operator wakes the
-//! refused object, and a new pass asks for its needs again.
+//! Policies name the needs, but the names in the needs may come from objects of users. Without a limit, a user with the
+//! right to create objects in one namespace could fill the operator's memory at the expense of all other namespaces.
+//! The operator accepts needs up to the limit, in the order in which objects ask, and keeps following the accepted
+//! needs. An object whose needs exceed the limit gets an error. When other objects have fewer needs, the operator wakes
+//! the refused object, and a new pass asks for its needs again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ impl Default for Allowance {
     }
 }
 
-/// The error for an object whose needs exceed the limit.
+/// The error if the needs of an object exceed the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "with this object, the objects of namespace {namespace} need {wanted} {what}, but the operator follows at most \
@@ -49,7 +49,7 @@ pub struct TooMany {
     pub most: usize,
 }
 
-/// The needs in each namespace, and the objects whose needs were refused.
+/// The number of needs in each namespace, and the objects that may add no needs because of the limit.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) used: BTreeMap<String, Used>,
@@ -72,8 +72,8 @@ impl Used {
 }
 
 impl Ledger {
-    /// Updates the counts after a target became needed or unneeded. Returns the refused objects whose needs may fit
-    /// within the limit now.
+    /// Updates the counts after a target became needed or unneeded. Returns the refused objects whose needs possibly
+    /// fit within the limit now.
     pub(super) fn note(&mut self, target: &Target, needs: &Needs) -> Wakes {
         let namespace = target.namespace().unwrap_or_default();
         let one = Used::of(std::iter::once(target));

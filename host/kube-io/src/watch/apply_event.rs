@@ -274,12 +274,13 @@ fn answered(state: &State, spec: &Spec) -> Wakes {
     targets.flat_map(|target| state.needs.who(target)).map(|key| (key.clone(), Urgency::Fresh)).collect()
 }
 
-/// Returns the next needed object to read, and the minimum version that the read must return.
+/// Returns the name of the next needed object to read, and the minimum version that the read must return. `None` if no
+/// object must be read.
 pub(super) fn next_to_read(state: &mut State, handle: &Handle) -> Option<(Arc<str>, u64)> {
     state.slot(handle)?.fetched.take()
 }
 
-/// Schedules another read of objects whose read failed.
+/// Schedules another read of the objects that could not be read.
 pub(super) fn read_again(state: &mut State, handle: &Handle, failed: &[(Arc<str>, u64)]) {
     let is_needed = |(name, _): &&(Arc<str>, u64)| selected::is_wanted(state, &handle.spec, name);
     let needed: Vec<_> = failed.iter().filter(is_needed).cloned().collect();

@@ -43,7 +43,7 @@ impl Trouble {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, CachedObject>>,
-    /// UIDs of objects that the operator deleted and whose deletion the watch has not reported yet.
+    /// UIDs of objects that the operator deleted while the watch has not reported the deletion yet.
     deleted: BTreeSet<Box<str>>,
     /// The version up to which the watch has reported everything.
     reached: u64,

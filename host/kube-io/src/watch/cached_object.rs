@@ -220,7 +220,7 @@ pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }
 
-/// Returns the controller in an object's owner references.
+/// Returns the controller in an object's owner references, or `None` without a controller.
 pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     let owner = metadata::controller(object)?;
     let text = |field: &str| owner[field].as_str().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Checks whether an object may add needs.
+//! Checks whether the limits of a namespace allow the new needs of an object.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followe
 }
 
 /// Replaces the needs of an object, within the limits. Returns whether the set of needed targets changed, and the
-/// refused objects that may ask again.
+/// refused objects that can ask again.
 pub(super) fn set_needs(
     state: &mut State,
     key: &ObjectKey,

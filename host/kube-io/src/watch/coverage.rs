@@ -9,7 +9,7 @@ use kaos_objects::{ResourceType, Target, names::is_subdomain};
 pub struct Claimed {
     /// The types of the kind's children, including types that only earlier policies emitted.
     pub emits: BTreeSet<ResourceType>,
-    /// The types that policies of the kind may name in needs.
+    /// The types that policies of the kind can name in needs.
     pub reads: BTreeSet<ResourceType>,
     /// Types that the policies use only if the cluster serves them. Each type in `wishes` is also in `emits` or in
     /// `reads`.
@@ -85,7 +85,7 @@ impl Coverage {
         self.primaries.iter()
     }
 
-    /// Returns the claims on a kind.
+    /// Returns the combined claims on a kind, or `None` if no policy claims the kind.
     pub fn claimed(&self, primary: &ResourceType) -> Option<&Claimed> {
         self.primaries.get(primary)
     }
@@ -95,12 +95,12 @@ impl Coverage {
         self.primaries.contains_key(of)
     }
 
-    /// Returns whether a plan may contain the type.
+    /// Returns whether a plan can contain the type.
     pub fn is_emitted(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.emits.contains(of))
     }
 
-    /// Returns whether a need may name the type.
+    /// Returns whether a need can name the type.
     pub fn is_read(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
     }
@@ -116,14 +116,14 @@ impl Coverage {
         self.primaries.iter().flat_map(|(of, claimed)| std::iter::once(of).chain(claimed.types())).cloned().collect()
     }
 
-    /// Returns the claimed kind to which an owner reference refers. Ignores the version, because all versions of a kind
-    /// show the same objects.
+    /// Returns the claimed kind to which an owner reference refers, or `None` if no policy claims this kind. Ignores
+    /// the version, because all versions of a kind show the same objects.
     pub(super) fn primary_of(&self, owner: &ResourceType) -> Option<&ResourceType> {
         let (exact, _) = self.primaries.get_key_value(owner).unzip();
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// Returns how the operator watches a type. The operator may watch one type in two manners.
+    /// Returns how the operator watches a type. The operator can watch one type in two manners.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {

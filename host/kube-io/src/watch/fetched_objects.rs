@@ -90,7 +90,8 @@ impl FetchedObjects {
 
     /// Records the answer to a read. Returns whether the known state changed.
     pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Fetched) -> bool {
-        // Version 0 means an answer without a version: the object does not exist, or the operator may not read it.
+        // Version 0 means an answer without a version: the object does not exist, or the operator has no right to read
+        // the object.
         if version > 0 && self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
         }
@@ -117,8 +118,7 @@ impl FetchedObjects {
         self.dirty.remove(name);
     }
 
-    /// Applies a list. `version` is the resource version of the list. Returns the objects whose known state changed
-    /// without a read.
+    /// Applies a list. `version` is the resource version of the list. Returns the objects that changed without a read.
     pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut absent = needed.clone();
         for arrived in listed {

@@ -102,19 +102,20 @@ impl Watch {
         self.0.with(|state| state.coverage.clone())
     }
 
-    /// Returns an object without managed fields. The operator must watch the object's type in full.
+    /// Returns an object without managed fields, or `None` if the watch does not contain the object. The operator must
+    /// watch the object's type in full.
     pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         let seen = self.live(&key.of, &key.namespace, &key.name)?;
         seen.object().map(Arc::new)
     }
 
-    /// Returns all objects of emitted types whose controller has this UID, sorted by type, namespace and name.
+    /// Returns all objects of emitted types that the owner with this UID controls, sorted by type, namespace and name.
     pub fn children(&self, owner_uid: &str) -> Vec<Seen> {
         self.0.with(|state| lookup::children(state, owner_uid))
     }
 
-    /// Returns an object from the store of its type. For an emitted type, the store contains only objects with the
-    /// operator's label.
+    /// Returns an object from the store of its type, or `None` if the store does not contain the object. For an emitted
+    /// type, the store contains only objects with the operator's label.
     pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         self.0.with(|state| lookup::live(state, of, namespace, name))
     }
@@ -177,7 +178,7 @@ impl Watch {
         secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
     }
 
-    /// Returns whether the operator may read definitions.
+    /// Returns whether the operator has the right to read definitions.
     pub fn sees_definitions(&self) -> bool {
         self.0.options.scope == Scope::All
     }
@@ -235,14 +236,15 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
+    /// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
     /// Usually such a namespace was deleted together with its Roles. The operator regularly tries these namespaces
     /// again, but readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| report::barred(state))
     }
 
-    /// Returns the reason why a type cannot be watched now: a missing right, or a server that does not answer.
+    /// Returns the reason why the operator cannot watch a type now: a missing right, or a server that does not answer.
+    /// `None` if the operator watches the type.
     pub fn trouble(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| state.trouble(of))
     }
@@ -254,7 +256,7 @@ impl Watch {
         self.0.with(|state| state.trouble_in(of, namespace))
     }
 
-    /// Returns why the operator may not watch a type; `None` if it may.
+    /// Returns why the operator is not allowed to watch a type; `None` if the operator is allowed to watch the type.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
             let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.cache.trouble.as_ref());

@@ -1,4 +1,4 @@
-//! Writes whose answer has not arrived yet.
+//! The writes for which the answer has not arrived yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -211,7 +211,7 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// Returns the state to report if a watch cannot answer from its cache.
+/// Returns the state to report if a watch cannot answer from its cache, and `None` if the watch can answer.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.cache.trouble {
         Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),
@@ -273,7 +273,8 @@ impl Seen {
     }
 }
 
-/// Returns the object of this type, namespace and name from its store.
+/// Returns the object of this type, namespace and name from its store, or `None` if the store does not contain the
+/// object.
 pub(super) fn live(state: &State, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
     let (_, slot) = state.store(of, namespace)?;
     slot.cache.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))

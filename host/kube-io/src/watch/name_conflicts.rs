@@ -23,7 +23,7 @@ const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
 /// namespaces share this number.
 const FOLLOWED_NAMES_LIMIT: usize = 256;
 
-/// Returns the watch that follows a contested name, if the watch works.
+/// Returns the watch that follows a contested name, or `None` if no such watch works.
 pub(super) fn rivals<'a>(state: &'a State, name: &Reference) -> Option<&'a Slot> {
     let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
     state.slots.get(&spec).filter(|slot| slot.cache.synced && slot.cache.trouble.is_none())

@@ -11,7 +11,7 @@ use kaos_objects::{Fields, Followed, Reference, ResourceType, Selector, Target};
 use super::difference::Difference;
 use crate::object_key::ObjectKey;
 
-/// The objects that need a target, grouped by the fields that these objects read.
+/// The objects whose policies need one target, grouped by the fields of the target that the policies read.
 type Readers = BTreeMap<Arc<Fields>, BTreeSet<Arc<ObjectKey>>>;
 
 /// A need of one object.

@@ -23,7 +23,7 @@ pub struct WatchOptions {
     pub digest_key: Vec<u8>,
     /// Whether the watch requests streaming lists, if the server supports them.
     pub streaming_lists: bool,
-    /// Lifetime of one watch before its renewal.
+    /// The time after which the operator renews a watch.
     pub watch: Duration,
     /// Time after which the watch lists everything again, in case an event was lost.
     pub relist: Duration,

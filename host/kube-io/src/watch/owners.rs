@@ -20,7 +20,7 @@ pub(super) struct Stray {
     pub(super) owner: Box<str>,
 }
 
-/// All known children.
+/// All known children, grouped by the UID of their owner.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     children: BTreeMap<Box<str>, Vec<ChildPlace>>,
@@ -28,7 +28,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// Records that a child may have another owner after a change: `before` is the owner before the change, and `after`
+    /// Records the owners of a child before and after a change: `before` is the owner before the change, and `after`
     /// the owner after the change.
     pub(super) fn moved(&mut self, place: &ChildPlace, before: Option<&str>, after: Option<&str>) {
         if after.is_some() {
@@ -59,7 +59,7 @@ impl Owners {
         }
     }
 
-    /// Returns the child with this type, namespace and name, if the sweep found it.
+    /// Returns the child with this type, namespace and name, or `None` if the sweep did not find the child.
     pub(super) fn stray_at(&self, place: &ChildPlace) -> Option<&Stray> {
         self.strays.get(place)
     }

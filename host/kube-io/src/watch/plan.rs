@@ -12,11 +12,11 @@ use super::{cached_object::Extract, coverage::is_guarded, needs::is_of};
 /// The namespaces in which the operator works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Every namespace.
+    /// The operator works in every namespace.
     #[default]
     All,
-    /// Only these namespaces. The operator has Roles in these namespaces and no cluster-wide rights, so it sends no
-    /// request for anything cluster-scoped.
+    /// The operator works only in these namespaces. The operator has Roles in these namespaces and no cluster-wide
+    /// rights, so it sends no request for anything cluster-scoped.
     Listed(BTreeSet<String>),
 }
 
@@ -52,15 +52,15 @@ pub(super) struct Spec {
 /// The objects of a type and a namespace that a watch selects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Select {
-    /// All objects.
+    /// The watch covers all objects.
     Whole,
     /// The objects with the operator's label.
     Own,
-    /// One object.
+    /// The watch covers the object of this name.
     Named(String),
     /// The objects with these labels.
     Labelled(Vec<(String, String)>),
-    /// The metadata of one object whose name another object wants for a child.
+    /// The watch covers the metadata of the object of this name. Another object needs this name for a child.
     Contested(String),
     /// The needed objects, if there are many of them. The watch covers the metadata of all objects, and the operator
     /// stores at most their labels.
@@ -91,7 +91,7 @@ impl Spec {
         matches!(self.select, Select::Whole | Select::Own)
     }
 
-    /// Returns the label selector of the watch's requests.
+    /// Returns the label selector of the watch's requests, or `None` if the watch selects by no label.
     pub(super) fn labels(&self) -> Option<String> {
         match &self.select {
             Select::Own => Some(format!("{}={}", metadata::MANAGED_BY, metadata::MANAGER)),
@@ -103,7 +103,7 @@ impl Spec {
         }
     }
 
-    /// Returns the field selector of the watch's requests.
+    /// Returns the field selector of the watch's requests, or `None` if the watch selects by no name.
     pub(super) fn fields(&self) -> Option<String> {
         match &self.select {
             Select::Named(name) | Select::Contested(name) => Some(format!("metadata.name={name}")),

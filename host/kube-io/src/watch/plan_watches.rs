@@ -98,7 +98,7 @@ fn needed_specs(state: &State, of: &ResourceType) -> Vec<(Spec, Extract)> {
     }
     let within = |target: &&Target| target.namespace().is_some() && state.reaches(target);
     let wide = |at: &str| state.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
-    // In namespaces outside the scope, the operator may only read single objects by name.
+    // In namespaces outside the scope, the operator has only the right to read single objects by name.
     let most = |at: &str| if state.scope.holds(at) { state.most_named } else { usize::MAX };
     plan::as_needed(of, state.needs.of_type(of).filter(within), most, wide)
 }

@@ -32,7 +32,7 @@ use crate::backoff::{Backoff, in_millis};
 
 /// The annotation that marks the end of the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
-/// The time that a watch may last beyond the timeout in its request.
+/// The maximum time that a watch lasts beyond the timeout in its request.
 const WATCH_END_GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long is treated as successful, even without events.
 const WATCH_SUCCESS_AGE: Duration = Duration::from_secs(5);

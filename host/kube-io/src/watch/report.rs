@@ -46,8 +46,8 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
     states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
 }
 
-/// Returns the listed namespaces in which the operator may read nothing, although it may read in other namespaces.
-/// Usually such a namespace was deleted together with its Roles. If the operator may read in no namespace now but could
+/// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
+/// Usually such a namespace was deleted together with its Roles. If the operator can read in no namespace now but could
 /// read before, only namespaces that were never listed are barred. In this case, readiness waits for the rights in the
 /// other namespaces, because a starting server may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
@@ -76,7 +76,8 @@ fn listed_stores(state: &State) -> impl Iterator<Item = (&str, &Slot)> {
     stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
 }
 
-/// Returns the reason why a served type was never listed. Ignores the namespaces in `barred`.
+/// Returns the reason why a served type was never listed, or `None` if the type was listed. Ignores the namespaces in
+/// `barred`.
 pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
     let lacking = state.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.cache.synced);
@@ -84,8 +85,8 @@ pub(super) fn refused(state: &State, of: &ResourceType, barred: &BTreeSet<String
     troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
 }
 
-/// Returns the types that were listed before and whose watch the API server refuses now. The cached objects of these
-/// types become outdated. Ignores the namespaces in `barred`.
+/// Returns the types that the operator listed before, but that the API server does not let the operator watch now. The
+/// cached objects of these types become outdated. Ignores the namespaces in `barred`.
 pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !state.coverage.is_kept(&spec.of);
     let refused =

@@ -1,4 +1,4 @@
-//! The facts of a Secret that other code may see: its keys, and a digest of its content. No code outside of this file
+//! The facts of a Secret that other code can see: its keys, and a digest of its content. No code outside of this file
 //! sees the values.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};

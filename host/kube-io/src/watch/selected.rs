@@ -197,7 +197,7 @@ pub(super) fn labelled_fetched(
     wakes
 }
 
-/// Returns the description of the metadata watch that may answer a target.
+/// Returns the description of the metadata watch that can answer for a target.
 fn wide(target: &Target) -> Spec {
     Spec::new(&target.of(), target.namespace().map(str::to_owned), Select::Wide)
 }

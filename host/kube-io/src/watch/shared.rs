@@ -133,7 +133,7 @@ impl Sink for SlotSink {
         if let Some(namespace) = barred {
             tracing::warn!(
                 namespace,
-                "the operator may read nothing in this namespace: the namespace is gone, or rights are missing; the \
+                "the operator can read nothing in this namespace: the namespace is gone, or rights are missing; the \
                  operator retries, and continues with the namespaces that it can read"
             );
         }

@@ -1,4 +1,4 @@
-//! One watch with its data.
+//! A watch with its cached objects and its state.
 
 use std::sync::Arc;
 

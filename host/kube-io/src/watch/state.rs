@@ -26,7 +26,7 @@ use crate::{
     queue::Urgency,
 };
 
-/// Everything that the watches know.
+/// The state of all watches: the watched types, their objects, and the needs.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) scope: Scope,
@@ -41,9 +41,9 @@ pub(super) struct State {
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
     pub(super) in_flight: InFlightWrites,
-    /// Number of times that rights have returned.
+    /// The number of times that missing rights have returned.
     pub(super) rights: watch::Sender<u64>,
-    /// Objects whose last pass lacked a right.
+    /// The objects for which the last pass lacked a right.
     pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
@@ -88,7 +88,7 @@ impl State {
         self.slots.range(Spec::new(of, None, Select::Whole)..).take_while(move |(spec, _)| spec.of == *of)
     }
 
-    /// Returns the store of a type that covers a namespace.
+    /// Returns the store of a type that covers a namespace, or `None` if the operator has no such store.
     pub(super) fn store(&self, of: &ResourceType, namespace: &str) -> Option<(&Spec, &Slot)> {
         let place = match &self.scope {
             Scope::All => None,
@@ -101,7 +101,7 @@ impl State {
         self.slots.get_key_value(&spec)
     }
 
-    /// Returns the watch that answers a need for a guarded type.
+    /// Returns the watch that answers a need for a guarded type, or `None` without such a watch.
     pub(super) fn answering(&self, target: &Target) -> Option<(&Spec, &Slot)> {
         let select = match target {
             Target::Named(reference) => Select::Named(reference.name.clone()),
@@ -138,7 +138,7 @@ impl State {
         types.filter(|of| self.unknown(of).is_some()).cloned().collect()
     }
 
-    /// Returns the reason why the state of a type is not known yet.
+    /// Returns the reason why the state of a type is not known yet, or `None` if the state is known.
     pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
         match self.served.get(of) {
             None => Some(match self.undiscovered.get(&of.api_version) {

@@ -109,7 +109,7 @@ impl WatchError {
         matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
     }
 
-    /// Returns whether the server rejects the form of the request, so that a request of another form may succeed.
+    /// Returns whether the server rejects the form of the request, so that a request of another form can succeed.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
     }

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::object_key::ObjectKey;
 
-/// Returns the owner in a manifest, and the type, namespace and name of the child.
+/// Returns the type, namespace and name of the child in a manifest, and its owner. `None` if the owner is not of a
+/// claimed kind.
 fn writer(state: &State, child: &Value) -> Option<(ChildPlace, ObjectKey)> {
     let owner = owner_of(child)?;
     let primary = state.coverage.primary_of(&owner.of)?;

@@ -63,8 +63,8 @@ impl Given {
     }
 }
 
-/// Returns the first path that both trees of settings set. Compares objects key by key, and all other values as a
-/// whole, as the merge of settings does.
+/// Returns the first path that both trees of settings set, or `None` if no path is in both trees. Compares objects key
+/// by key, and all other values as a whole, as the merge of settings does.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

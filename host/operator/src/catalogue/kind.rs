@@ -199,7 +199,8 @@ impl Kind {
         self.members.iter().any(|member| member.is_local)
     }
 
-    /// Returns the revision of the policy that comes from a tenant's package.
+    /// Returns the revision of the policy that comes from a tenant's package, or `None` if no policy here comes from a
+    /// tenant.
     pub(super) fn local_revision(&self) -> Option<&Arc<str>> {
         self.members.iter().find(|member| member.is_local)?.revision.as_ref()
     }
@@ -275,8 +276,8 @@ impl Kind {
         Some((fallback, format!("the policy refuses the object: {why}")))
     }
 
-    /// Returns the newest revision that may be the cause of the failure, and the policies that remain without this
-    /// revision.
+    /// Returns the newest revision that can be the cause of the failure, and the policies that remain without this
+    /// revision. Returns `None` if every such revision is in `tried`.
     fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
         let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));
@@ -302,7 +303,7 @@ impl Kind {
             }
             _ => return None,
         };
-        // Check the settings again: a predecessor may not fit the current settings.
+        // Check the settings again, because a predecessor can conflict with the current settings.
         let left = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared)).filter(Self::fits);
         Some((blamed, on_refusal, left.map(|left| left.above(below))))
     }

@@ -54,14 +54,14 @@ pub enum Reach {
     Process,
     /// The whole cluster.
     Cluster,
-    /// These namespaces.
+    /// The scope consists of these namespaces.
     Namespaces(BTreeSet<String>),
     /// The namespace that contains the package.
     Own(String),
 }
 
 impl Reach {
-    /// Returns the scope of a package in `namespace` whose `policy.yaml` lists the namespaces `listed`. `home` is the
+    /// Returns the scope of a package in `namespace`. `listed` are the namespaces in its `policy.yaml`. `home` is the
     /// operator's namespace.
     pub fn of_package(namespace: &str, listed: &[String], home: &str) -> Self {
         match listed {

@@ -62,17 +62,18 @@ pub struct Answers {
 /// The policies that answer for one object.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// These policies answer.
+    /// These policies answer for the object.
     Kind(Arc<Kind>),
     /// The pin matches no policy that answers for this object. Contains the policies that would answer without the pin,
     /// and the policies that the object can pin.
     NoSuchPolicy(Arc<Kind>, Vec<PolicyId>),
-    /// No policy answers.
+    /// No policy answers for the object.
     Nothing,
 }
 
 impl Answer {
-    /// Returns the policies. If the pin matches no policy, returns the policies that would answer without the pin.
+    /// Returns the policies that answer, or `None` if no policy answers. If the pin matches no policy, returns the
+    /// policies that would answer without the pin.
     pub fn kind(self) -> Option<Arc<Kind>> {
         match self {
             Self::Kind(kind) | Self::NoSuchPolicy(kind, _) => Some(kind),
@@ -80,8 +81,8 @@ impl Answer {
         }
     }
 
-    /// Returns the message for an object whose pin matches no policy. The operator leaves such an object and its
-    /// children unchanged.
+    /// Returns the message for an object with a pin that matches no policy, and `None` for other objects. The operator
+    /// leaves such an object and its children unchanged.
     pub fn no_such_policy(&self, object: &Value) -> Option<String> {
         let Self::NoSuchPolicy(_, choice) = self else { return None };
         let (pin, of) = (pin(object).unwrap_or_default(), ResourceType::of_object(object));
@@ -93,7 +94,7 @@ impl Answer {
     }
 }
 
-/// Returns the policy that an object pins.
+/// Returns the policy that an object pins, or `None` if the object has no pin.
 fn pin(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][PIN].as_str()
 }
@@ -147,7 +148,7 @@ impl Snapshot {
         &self.loading
     }
 
-    /// Returns the policies for a kind.
+    /// Returns the policies for a kind, or `None` if no policy answers for the kind.
     pub fn of(&self, of: &ResourceType) -> Option<&Answers> {
         self.kinds.get(of)
     }
@@ -176,12 +177,12 @@ impl Snapshot {
 }
 
 impl Answers {
-    /// Returns the policies for the objects without a pin in a namespace.
+    /// Returns the policies for objects without a pin in this namespace, or `None` if no policy answers there.
     pub fn usual(&self, namespace: &str) -> Option<&Arc<Kind>> {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
-    /// Returns the policies for namespaces that `namespaces` does not list.
+    /// Returns the policies for namespaces that are not keys of `namespaces`, or `None` if no policy answers there.
     pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
         self.cluster.as_ref()
     }

@@ -1,5 +1,5 @@
-//! Decides what a package may ask for. In the operator's namespace, a package may ask for anything. In any other
-//! namespace, a package can only serve that namespace, without grants.
+//! Decides which scope and which grants a package can have. In the operator's namespace, a package can have any scope
+//! and any grants. In any other namespace, a package can serve only that namespace, and has no grants.
 
 use kaos_policy::manifest::{Grants, PolicyFile};
 

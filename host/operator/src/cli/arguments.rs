@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use kaos_policy::names::{is_label, is_subdomain};
 
-/// Output format of a verb.
+/// The output format of a verb.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Form {
     /// For people

@@ -20,7 +20,7 @@ impl Compatibility {
         Self { compatibility }
     }
 
-    /// Returns the preset that the user named.
+    /// Returns the preset that the user named, or `None` without the flag.
     pub(super) fn name(&self) -> Option<&str> {
         self.compatibility.as_deref()
     }

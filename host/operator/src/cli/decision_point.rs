@@ -9,22 +9,22 @@ use crate::decision_point::DecisionPoint;
 /// The objects that the operator keeps for the decision point.
 #[derive(Debug, Clone, Args)]
 pub(super) struct DecisionPointFlags {
-    /// Keep the AuthorizationPolicy kaos-authz in the operator's namespace, which writes the rules and the data of the
-    /// gateway's decision point into this ConfigMap; empty for none
+    /// ConfigMap for the rules and the data of the gateway's decision point; with this flag, the operator creates and
+    /// updates the AuthorizationPolicy kaos-authz in its own namespace; empty for none
     #[arg(long, env = "AUTHZ_POLICY_CONFIGMAP_NAME", value_name = "NAME", default_value = "", value_parser = name_or_none)]
     authorization_config_map: String,
-    /// Namespaces of this AuthorizationPolicy, which the default policies may then read; empty for all namespaces with
-    /// objects
+    /// Namespaces of the AuthorizationPolicy kaos-authz; the default policies get the permission to read these
+    /// namespaces; empty for all namespaces with objects
     #[arg(long, env = "AUTHZ_PROJECTION_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = namespace_or_none)]
     authorization_namespaces: Vec<String>,
-    /// Author of the data in this ConfigMap: automated or manual; empty for automated
+    /// Author of the data in the ConfigMap of --authorization-config-map: automated or manual; empty for automated
     #[arg(long, env = "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE", value_name = "AUTHOR", default_value = "", value_parser = data_source)]
     authorization_data_source: DataSource,
-    /// Leave the rules in this ConfigMap to the user
+    /// Do not write the rules into the ConfigMap of --authorization-config-map; the user writes the rules
     #[arg(long, env = "SECURITY_AUTHORIZATION_POLICY_REGO_OVERRIDE", action = ArgAction::SetTrue, value_parser = FalseyValueParser::new())]
     authorization_rego_override: bool,
-    /// Keep a ReferenceGrant for the SecurityPolicies of each namespace, so that they may refer to the Service kaos-pdp;
-    /// needs --authorization-config-map
+    /// Create and update a ReferenceGrant for each namespace, so that the SecurityPolicies of the namespace can refer
+    /// to the Service kaos-pdp; needs --authorization-config-map
     #[arg(long, env = "SECURITY_PDP_ENABLED", action = ArgAction::SetTrue, value_parser = FalseyValueParser::new())]
     decision_point: bool,
 }

@@ -11,8 +11,8 @@ use crate::{catalogue::Grantable, group_kind::GroupKind};
 /// The limit for privileges. The guard checks this limit in each pass.
 #[derive(Debug, Args)]
 pub(super) struct GrantablePrivileges {
-    /// Privileges such as hostPath that the policy.yaml of an installed policy may grant, and that settings of packages
-    /// and of kaos-operator-config may set; `none` allows no privileges; default: all
+    /// Privileges, such as hostPath, that the policy.yaml of an installed policy can grant, and that settings of
+    /// packages and of kaos-operator-config can set; `none` allows no privileges; default: all
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
     grantable_privileges: Option<Vec<GrantableEntry<Privilege>>>,
 }
@@ -22,14 +22,14 @@ pub(super) struct GrantablePrivileges {
 pub(super) struct GrantableFlags {
     #[command(flatten)]
     privileges: GrantablePrivileges,
-    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` allows no kinds; default:
-    /// all kinds that the operator has rights for
+    /// Kinds that the plans of installed policies can contain, such as ConfigMap or Deployment.apps; `none` allows no
+    /// kinds; default: all kinds that the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
-    /// Kinds that installed policies may read, by their claims or by grants in their policy.yaml, in addition to the
-    /// objects that they answer for; `none` allows no kinds; default: all kinds that the operator has rights for; of
-    /// Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret, and the kinds
-    /// that the default policies read
+    /// Kinds that installed policies can read in addition to the kinds that they answer for; a claim or a grant in the
+    /// policy.yaml of such a policy names the kind; `none` allows no kinds; default: all kinds that the operator has
+    /// rights for; of Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret,
+    /// and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }

@@ -31,7 +31,8 @@ pub(super) struct Rbac {
     /// Add the right to read policies in other namespaces than the operator's
     #[arg(long)]
     namespace_policies: bool,
-    /// Add the rights to keep the objects of the gateway's decision point, for `run --authorization-config-map`
+    /// Add the rights to create and update the objects of the gateway's decision point; `run
+    /// --authorization-config-map` needs these rights
     #[arg(long)]
     decision_point: bool,
     #[command(flatten)]

@@ -267,8 +267,8 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the warning about a namespace (or the cluster) whose objects the user may not read. The warning contains a
-/// remedy, because such objects may still have finalizers.
+/// Returns the warning about a namespace, or the cluster, in which the user has no right to read objects. The warning
+/// contains a remedy, because such objects may still have finalizers.
 fn barred(namespace: Option<&str>, because: &str) -> String {
     let (place, flag) = match namespace {
         Some(namespace) => (format!("in namespace {namespace}"), format!(" --namespaces {namespace}")),

@@ -28,7 +28,7 @@ impl Table {
         Self { rows: vec![heading.iter().map(|cell| one_line(cell)).collect()] }
     }
 
-    /// Adds a row. If a cell has several lines, shows the first line, with a mark.
+    /// Adds a row. If a cell has several lines, shows the first line with a sign for the omitted lines.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell.into())).collect());
     }

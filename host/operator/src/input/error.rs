@@ -3,7 +3,7 @@
 use super::{DocumentOrigin, Identity};
 use crate::reading::ReadError;
 
-/// Why input cannot be used.
+/// The reason why the program cannot use the input.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// A file or directory cannot be read.

@@ -45,8 +45,8 @@ impl ByPolicy {
         }
     }
 
-    /// Keeps the samples of policies that may have to answer now, or could answer at the previous update. Removes all
-    /// other samples. Passes with policies of the previous update may still run. So the failures of a quarantined
+    /// Keeps the samples of policies that may have to answer now, or that could answer at the previous update. Removes
+    /// all other samples. Passes with policies of the previous update can still run. So the failures of a quarantined
     /// policy also stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();

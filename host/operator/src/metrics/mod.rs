@@ -46,7 +46,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 type Refresh = Box<dyn Fn(&Metrics) + Send + Sync>;
 
-/// The operator's metrics. Every method is cheap and may be called from any thread.
+/// The operator's metrics. Every method is cheap, and any thread can call it.
 pub struct Metrics {
     registry: Registry,
     refreshers: Mutex<Vec<Refresh>>,

@@ -41,11 +41,11 @@ impl PassResult {
 /// The object's condition `Ready`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Readiness {
-    /// Ready.
+    /// The condition `Ready` is true.
     True,
-    /// Not ready.
+    /// The condition `Ready` is false.
     False,
-    /// Unknown.
+    /// The condition `Ready` is unknown.
     Unknown,
 }
 

@@ -53,9 +53,9 @@ macro_rules! rows {
 
 rows! {
     BUILD: Info "build" ["version", "rust"] "Build of the operator; always 1";
-    LEADER: Gauge "leader" [] "1 while this process may write, 0 while it stands by";
-    EVERYWHERE: Gauge "everywhere" [] "1 while this process may write and works in all namespaces, 0 if it works in \
-        listed namespaces";
+    LEADER: Gauge "leader" [] "1 while this process is allowed to write, 0 while it stands by";
+    EVERYWHERE: Gauge "everywhere" [] "1 while this process is allowed to write and works in all namespaces, 0 if it works \
+        in listed namespaces";
     PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by result";
     PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Duration of a pass, including waits for \
         the API server";
@@ -77,7 +77,7 @@ rows! {
     WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the current state of the watch on a type: \
         unserved, forbidden, listing, synced or failing; barred namespaces do not change the state";
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
-    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator may read nothing, although it may read other namespaces: these namespaces were deleted, or rights are missing";
+    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator can read nothing, although it can read other namespaces: these namespaces were deleted, or rights are missing";
     STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator keeps in memory";
     STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator keeps in memory";
 }

@@ -82,7 +82,8 @@ impl Bound {
 }
 
 impl<'a> At<'a> {
-    /// Returns the renderer for an object. The reference is valid as long as the bound policies.
+    /// Returns the renderer for an object, or `None` if no policy answers for the object. The reference is valid as
+    /// long as the bound policies.
     pub(crate) fn bound_for(&self, object: &Value) -> Option<&'a Renderer> {
         let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
         let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
@@ -118,7 +119,8 @@ fn is_same(one: &Renderer, other: &Renderer) -> bool {
         })
 }
 
-/// Returns the policies that answer for an object. If the object's pin names no existing policy, ignores the pin.
+/// Returns the policies that answer for an object, or `None` if no policy answers. If the object's pin names no
+/// existing policy, ignores the pin.
 pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }

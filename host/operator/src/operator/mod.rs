@@ -1,7 +1,7 @@
 //! Runs the operator: the watch reports changes, the queue decides which object is next, and workers run passes.
 //!
 //! Other modules contain leader election, the HTTP server and the command line. A process calls [`Operator::run`] only
-//! while it may write.
+//! while this process is allowed to write.
 
 mod options;
 mod probe;
@@ -133,8 +133,8 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. After the cancellation, running passes may finish within the grace period
-    /// of the options.
+    /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the grace period of the
+    /// options to finish.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing, news } = self;
         let mut revisions = context.runner.catalogue.revisions();

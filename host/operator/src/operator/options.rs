@@ -30,7 +30,7 @@ pub struct Options {
     pub pass_deadline: Duration,
     /// The time after which an object gets a pass even if nothing changed.
     pub resync: Duration,
-    /// The maximum time for which cleanup may delay the deletion of an object.
+    /// The maximum time for which cleanup delays the deletion of an object.
     pub cleanup: Duration,
     /// The time that running passes have to finish at shutdown.
     pub grace: Duration,
@@ -56,7 +56,7 @@ pub struct Options {
     pub streaming_lists: bool,
     /// The name of this process among its replicas.
     pub instance: String,
-    /// Where policies run: on separate threads, or in the task of the pass.
+    /// The threads on which policies run: separate threads, or the thread of the pass.
     pub compute: Compute,
     /// The clock.
     pub clock: Clock,

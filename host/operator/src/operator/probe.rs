@@ -49,7 +49,8 @@ impl Probe {
         places.take(NAMED).collect()
     }
 
-    /// Returns the listed namespaces that the operator may not read. The operator does not wait for these namespaces.
+    /// Returns the listed namespaces in which the operator has no right to read. The operator does not wait for these
+    /// namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
         self.context.access.watch.barred()
     }
@@ -59,8 +60,8 @@ impl Probe {
         self.context.access.watch.denied()
     }
 
-    /// Returns the record of the last pass over an object: what the pass saw, planned and decided. The error is the
-    /// reason why the operator has no record. `kind` may be any name of the kind.
+    /// Returns the record of the last pass over an object: what the pass saw, planned and decided. An error contains
+    /// the reason why the operator has no record. `kind` is the kind, its plural, its singular or a short name.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;

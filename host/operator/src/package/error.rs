@@ -18,7 +18,7 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Returns whether the problem is a missing ConfigMap, which a user may apply later.
+    /// Returns whether the problem is a missing ConfigMap. A user can still apply this ConfigMap later.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }

@@ -79,7 +79,7 @@ impl Package {
         self.component.is_none() && self.file.name.as_deref() == Some(policy)
     }
 
-    /// Returns the digest of the unpacked component.
+    /// Returns the digest of the unpacked component, or `None` if the package has no component.
     pub fn component_digest(&self) -> Option<Digest> {
         let bytes = self.component.as_deref()?;
         Some(unpacked(bytes, &Bounds::default()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes)))

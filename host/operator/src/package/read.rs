@@ -12,7 +12,7 @@ use kaos_policy::{
 use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
 
 /// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
-/// ConfigMap, and a ConfigMap may have one mebibyte.
+/// ConfigMap, and a ConfigMap has at most one mebibyte.
 const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
 /// component needs a tenth of this number.
@@ -84,7 +84,7 @@ pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     Ok(PolicyFile::parse(text)?)
 }
 
-/// Returns the component that is in the index itself.
+/// Returns the component that is in the index itself, or `None` if the index contains no component.
 pub(super) fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {

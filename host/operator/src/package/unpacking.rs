@@ -27,7 +27,7 @@ pub fn unpack<C: Borrow<ConfigMap>>(
     unpacking.package()
 }
 
-/// Like [`unpack`], with a `chunk` that reads each ConfigMap asynchronously and may fail.
+/// Like [`unpack`], but `chunk` reads each ConfigMap asynchronously and can fail.
 pub async fn unpack_reading<C, E, F>(
     index: &ConfigMap,
     chunk: impl Fn(String) -> F,
@@ -139,7 +139,7 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // The policy file may also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
+        // The policy file can also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
         // so such bytes have another digest.
         let found = unpacked(&bytes, &Bounds::default())
             .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
 use crate::yaml;
 
-/// The maximum number of bytes of a component in one ConfigMap. A ConfigMap may have one mebibyte, so this number
+/// The maximum number of bytes of a component in one ConfigMap. A ConfigMap has at most one mebibyte, so this number
 /// leaves room for annotations.
 pub(super) const ROOM: usize = 900_000;
 /// The maximum length of the name of an index. This limit leaves room for the names of chunks, which are longer.

@@ -61,7 +61,7 @@ pub struct Child {
     pub manifest: Option<Value>,
 }
 
-/// How a child differs.
+/// The difference between the two plans of a child.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "change", content = "fields")]
 pub enum Change {
@@ -69,7 +69,7 @@ pub enum Change {
     Added,
     /// The child is deleted.
     Removed,
-    /// These fields differ.
+    /// The child is in both plans, and these fields differ.
     Changed(Vec<Field>),
 }
 

@@ -5,7 +5,7 @@ use kaos_policy::{contract::ResourceType, gate, manifest::PolicyFileError, polic
 use super::ComponentOrigin;
 use crate::reading::ReadError;
 
-/// Why policies cannot be used.
+/// The reason why the process cannot use the policies.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// A file cannot be read.

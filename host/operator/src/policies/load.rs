@@ -55,7 +55,8 @@ pub struct Loader {
     clock: SystemClock,
     built_in: Vec<BuiltIn>,
     in_children: bool,
-    /// The namespaces that the embedded policies may read for objects in the operator's namespace.
+    /// The namespaces in which the embedded policies are allowed to read objects for an object in the operator's
+    /// namespace.
     namespaces: BTreeSet<String>,
     cache: Option<Cache>,
     /// Whether the API server may have fields that this program does not know.

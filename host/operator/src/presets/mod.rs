@@ -30,7 +30,7 @@ pub struct Preset {
     pub sections: Value,
 }
 
-/// Why a preset cannot be used.
+/// The reason why the process cannot use a preset.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
     /// Neither a preset nor a file of this name exists.

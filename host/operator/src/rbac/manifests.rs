@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{Duties, Rights, Rule};
 
 const API: &str = "rbac.authorization.k8s.io";
-/// The label of a `ClusterRole` whose rules are aggregated into the operator's own role.
+/// The label of a `ClusterRole`. Kubernetes adds the RBAC rules of a `ClusterRole` with this label to the operator's
+/// own role.
 pub const AGGREGATED: &str = "rbac.kaos.tools/aggregate-to-operator";
 
 /// Returns all manifests, in the order in which to apply them. `name` is the name of the service account, and the

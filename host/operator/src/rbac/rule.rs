@@ -1,4 +1,4 @@
-//! Defines a rule, and turns a collection of rights into rules.
+//! Defines an RBAC rule, and turns a collection of rights into RBAC rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the rule in the form that a Role contains.
+    /// Returns the RBAC rule in the form that a Role contains.
     pub fn manifest(&self) -> Value {
         let Self { group, resources, names, verbs } = self;
         let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
@@ -32,7 +32,7 @@ impl Rule {
 /// An API group, a resource, and the names of the objects. An empty set of names means all objects.
 type NamedResource = (String, String, BTreeSet<String>);
 
-/// Rights, before they become rules.
+/// A collection of rights, from which [`Self::rules`] makes RBAC rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Collected(BTreeMap<NamedResource, BTreeSet<&'static str>>);
 

@@ -17,7 +17,7 @@ const FOLLOW: &[&str] = &["get", "list", "watch"];
 /// The verbs for managing children. The API server requires `create` for an apply of an object that does not exist.
 const KEEP: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
-/// All rights, by namespace.
+/// All rights that the operator needs, grouped by the namespaces in which it needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
     /// The rights in each namespace in which the operator works, or in all namespaces.
@@ -27,7 +27,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Returns the rules in the form that Roles contain.
+    /// Returns the RBAC rules in the form that Roles contain.
     pub fn rules(&self) -> Value {
         let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
         json!({"working": of(&self.working), "operator": of(&self.operator)})

@@ -15,7 +15,7 @@ use crate::{catalogue::Answers, metrics::Tally};
 pub(crate) struct Rules {
     /// The time until the next pass over an object without events.
     pub(crate) resync: Duration,
-    /// The maximum time for which cleanup may delay the deletion of an object.
+    /// The maximum time for which cleanup delays the deletion of an object.
     pub(crate) cleanup: Duration,
 }
 

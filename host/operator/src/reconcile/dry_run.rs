@@ -18,9 +18,9 @@ use crate::reconcile::{
     subject::Subject,
 };
 
-/// Runs a dry run of every write of the plan. Returns the API server's refusal. If the dry run fails for another
-/// reason, the operator does not know whether the server accepts the plan. Skips default policies, and plans that
-/// already passed.
+/// Runs a dry run of every write of the plan. Returns the API server's refusal, or `None` if the server accepts all
+/// writes. If the dry run fails for another reason, the operator does not know whether the server accepts the plan.
+/// Skips default policies, and plans that already passed.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,

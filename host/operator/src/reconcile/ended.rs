@@ -17,9 +17,9 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 /// When the queue takes an object again, unless an event comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Only on an event: the object is gone, or the watch will report a change.
+    /// No pass follows without an event: the object is gone, or the watch will report a change.
     Never,
-    /// After this time.
+    /// The next pass starts after this time.
     After(Duration),
     /// After a backoff that grows with each failure, but at least after this time.
     Retry(Option<Duration>),

@@ -125,7 +125,7 @@ async fn carry_out(
 }
 
 /// Deletes the children that are not in the plan, except children that stay for a while. Returns the time until a pass
-/// must look at these children again.
+/// must look at these children again, or `None` if no pass must do this.
 async fn clean(
     access: &Access,
     subject: &Subject<'_>,

@@ -7,7 +7,7 @@ use crate::hashing::hash;
 /// A hash for comparison only.
 pub(crate) type Mark = u64;
 
-/// Returns the mark of a child's identity.
+/// Returns the hash of a child's identity.
 pub(crate) fn child_mark(child: &Reference) -> Mark {
     hash((&child.api_version, &child.kind, &child.name))
 }

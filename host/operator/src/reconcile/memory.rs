@@ -108,7 +108,7 @@ impl Memories {
         }
     }
 
-    /// Returns a copy of an object's memory, for the explain page.
+    /// Returns a copy of an object's memory, for the explain page. `None` if the object has no memory.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         lock(&self.0).get(key).cloned()
     }

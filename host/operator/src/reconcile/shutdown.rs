@@ -1,4 +1,4 @@
-//! Ends passes during a shutdown. A pass that writes may finish; a pass that only computes is aborted.
+//! Ends passes during a shutdown. The shutdown lets a pass that writes finish, and aborts a pass that only computes.
 //!
 //! The next process asks the policy again, so the answer of an aborted pass is not needed. A slow policy, or a long
 //! wait for a processor, must not delay the shutdown until the time limit for writes.
@@ -38,7 +38,7 @@ pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Fu
         computed = &mut computing => return computed,
         () = ends => {}
     }
-    // Only passes can be aborted.
+    // The shutdown can abort only passes.
     let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
     if is_pass { std::future::pending().await } else { computing.await }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Finding, Segment, json_schema, path, structural};
 
-/// Why a CRD cannot be used.
+/// The reason why the program cannot use a CRD.
 #[derive(Debug, thiserror::Error)]
 pub enum CrdError {
     /// The document is not a CRD.

@@ -82,7 +82,7 @@ pub fn project(schema: &Value, status: &mut Value) {
     structural::prune_part(schema, status);
 }
 
-/// Returns the schema of a type's status from a CRD.
+/// Returns the schema of the status of type `of` from a CRD. `None` if the CRD has no such version or no status schema.
 pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
     let version = of.api_version.rsplit_once('/')?.1;
     let versions = crd["spec"]["versions"].as_array()?;
@@ -90,7 +90,8 @@ pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
     version.pointer("/schema/openAPIV3Schema/properties/status").cloned()
 }
 
-/// Returns the schema of a type's status from an `OpenAPI` document of an API group.
+/// Returns the schema of the status of type `of` from the `OpenAPI` document of an API group. `None` if the document
+/// has no such schema.
 pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value> {
     let is_it = |schema: &&Value| {
         let means = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
@@ -103,7 +104,7 @@ pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value
     schema.pointer("/properties/status").cloned()
 }
 
-/// Returns the schema of a type's status from an embedded CRD.
+/// Returns the schema of the status of type `of` from an embedded CRD. `None` if no embedded CRD has such a schema.
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
     let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
     status_of(&embedded().find(is_it)?, of)

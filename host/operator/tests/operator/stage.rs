@@ -67,7 +67,7 @@ impl Stage {
         self.until("the operator is ready", |_| probe.ready().ok()).await;
     }
 
-    /// Returns the operator's explanation of an object.
+    /// Returns the operator's explanation of an object, or `None` if the operator has no explanation.
     pub(crate) async fn explained(&self, name: &str) -> Option<Value> {
         self.probe.as_ref()?.explain("Kite", "t", name).await.ok()
     }

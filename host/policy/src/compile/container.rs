@@ -15,13 +15,13 @@ const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarch
 /// The file that shows the path of this process's own group.
 const OWN: &str = "/proc/self/cgroup";
 
-/// Returns the number of bytes that this container may use: the lowest limit that the container can read. Returns
-/// `None` if the container can read no limit.
+/// Returns the number of bytes that this container can use at most: the lowest limit that the container can read.
+/// Returns `None` if the container can read no limit.
 pub fn memory() -> Option<u64> {
     lowest(|file| fs::read_to_string(file).ok(), std::env::var(VARIABLE).ok().as_deref())
 }
 
-/// Returns the lowest of the limits in the control group files and in the variable.
+/// Returns the lowest of the limits in the control group files and in `variable`, or `None` if both contain no limit.
 fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| *bytes > 0);
     let groups = groups(read(OWN).as_deref().unwrap_or_default());
@@ -48,7 +48,7 @@ fn groups(own: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Returns the limit for these files and this variable.
+    /// Returns the lowest limit in these files and this variable, or `None` without a limit.
     fn of(files: &[(&str, &str)], variable: Option<&str>) -> Option<u64> {
         let read = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, content)| (*content).to_owned());
         lowest(read, variable)

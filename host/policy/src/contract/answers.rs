@@ -31,7 +31,7 @@ pub enum EnvSource {
     Other(Json),
 }
 
-/// One environment variable of one container.
+/// An environment variable of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvVar {
     /// The container's name.
@@ -48,7 +48,7 @@ pub struct EnvVar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// For information only.
+    /// The note is for information only.
     Info,
     /// The object is probably not what the user intended.
     Warning,
@@ -90,7 +90,8 @@ pub struct Plan {
     pub env: Vec<EnvVar>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer for the object, in place of the finalizer of the claim.
+    /// The finalizer that the operator sets on the object instead of the claim's finalizer. `None` keeps the claim's
+    /// finalizer.
     pub finalizer: Option<String>,
     /// The names of those PersistentVolumeClaims in the plan that outlive the object.
     pub kept: Vec<String>,

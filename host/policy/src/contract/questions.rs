@@ -80,7 +80,7 @@ impl Descriptor {
     }
 }
 
-/// The input of a policy: everything that the policy may use for its answer.
+/// The input of a policy: all facts from which the policy computes its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The object without status, managedFields and resourceVersion.
@@ -105,7 +105,7 @@ impl Subject {
     }
 }
 
-/// Facts of the cluster that a policy may know.
+/// The facts about the cluster that a policy gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cluster {

@@ -49,7 +49,7 @@ pub enum DescribeError {
     /// The policy claims no kind.
     #[error("the policy claims no kind: claim at least one kind")]
     NoClaims,
-    /// The policy claims one kind twice, so it is unclear which claim applies.
+    /// The policy claims one kind twice, so the host cannot know which of the two claims applies.
     #[error("the policy claims {0} twice: claim each kind once")]
     ClaimedTwice(ResourceType),
     /// A list is too long.
@@ -83,7 +83,7 @@ pub enum DescribeError {
         /// The kind as the cluster serves it.
         served: String,
     },
-    /// A claim names a type whose objects have power over the cluster.
+    /// A claim names a type with objects that have power over the cluster.
     #[error(
         "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit such a type"
     )]
@@ -212,9 +212,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Finds a type that one of these claims emits, and for whose objects one of these claims answers. Returns the emitting
-/// claim and the type. Two policies can each be valid, but create objects for each other without end. So the catalogue
-/// calls this function with all claims that would serve together.
+/// Finds a type that one of these claims emits and that one of these claims answers for. Returns the emitting claim and
+/// the type, or `None` if there is no such type. Two policies can each be valid, but create objects for each other
+/// without end. So the catalogue calls this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {

@@ -4,7 +4,7 @@ use crate::contract::ResourceType;
 
 /// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
 /// Kubernetes project's own groups. No policy may claim such a type. A policy would see all objects of a built-in type,
-/// but only Kubernetes' own controllers may act on these objects.
+/// but only Kubernetes' own controllers must act on these objects.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));

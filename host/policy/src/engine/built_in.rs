@@ -29,7 +29,7 @@ impl BuiltIn {
             .map_err(|error| EngineError::Precompiled(error.to_string()))
     }
 
-    /// Returns the code of the component with this digest.
+    /// Declares that `made` is the compiled code of the component with the digest `component`.
     ///
     /// # Safety
     ///

@@ -40,7 +40,7 @@ impl Compiled {
         Self(CodeOrigin::CompileStep(code))
     }
 
-    /// Takes a cache entry whose hash the cache verified.
+    /// Takes a cache entry. The caller has verified the hash of the entry.
     pub(crate) fn from_authenticated_cache(entry: PathBuf) -> Self {
         Self(CodeOrigin::Cache(entry))
     }

@@ -38,8 +38,8 @@ impl Engine {
     /// code uses only features that all processors have.
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
-        // Set a target, although it is the host's own: with a target, wasmtime does not detect the features of this
-        // processor.
+        // Set a target, although the target is this machine: with a target, wasmtime does not detect the features of
+        // this processor.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;

@@ -1,13 +1,13 @@
 //! Reads the message of a panic that a component wrote to its memory before it trapped. The SDK writes this record.
 //!
-//! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump, and a mark shows
-//! where the record begins. The text is untrusted, because the policy controls all of it.
+//! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
+//! [`MARK`] show where the record begins. The text is untrusted, because the policy controls all of it.
 
 use wasmtime::{Store, WasmCoreDump};
 
 use super::state::State;
 
-/// The mark at the beginning of the record, aligned to its own length.
+/// The bytes at the beginning of the record. Their address is a multiple of their length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The maximum length of a reported text, in bytes.
 const MOST: usize = 1000;

@@ -33,7 +33,7 @@ pub fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
     Ok(component)
 }
 
-/// Returns the component's digest. `pin` may be the digest of the component or of the packed bytes.
+/// Returns the component's digest. `pin` is the digest of the component, or the digest of the packed bytes.
 pub(super) fn digest(component: &[u8], packed: &[u8], pin: Option<Digest>) -> Result<Digest, LoadError> {
     let found = Digest::of(component);
     match pin {

@@ -100,8 +100,8 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
     Ok(Told { outcome, dropped, newer })
 }
 
-/// Renders the samples once with these settings. All samples together may use the fuel of one pass. Returns an error
-/// for an invalid plan. A refused sample is not an error: it may show an object that the policy must refuse.
+/// Renders the samples once with these settings. All samples together can use at most the fuel of one pass. Returns an
+/// error for an invalid plan. A refused sample is not an error: it may show an object that the policy must refuse.
 pub(super) fn with_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -124,7 +124,7 @@ pub(super) fn with_settings(
     Ok(())
 }
 
-/// One sample of one claim.
+/// A sample with the claim to which it belongs.
 struct Case<'a> {
     /// The turns that the evaluations of this sample wait for. `None` in a trial of settings: the operator holds one
     /// permit for the whole trial.
@@ -134,7 +134,7 @@ struct Case<'a> {
     sample: &'a Sample,
     /// The fuel of all samples so far.
     used: &'a Cell<u64>,
-    /// The fields in the reports so far that only the host may write.
+    /// The fields in the reports so far that the host drops, because only the host writes these fields.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
     /// Says how strictly the gate checks the sample's manifests.
     checks: &'a Cell<Checks>,
@@ -264,8 +264,8 @@ impl Case<'_> {
             return Ok(());
         }
         let _turn = self.turn()?;
-        // Asking every question twice may take twice the fuel. The memory may also double, because a component need not
-        // free memory.
+        // The gate asks every question twice, which can take twice the fuel. The memory can also double, because a
+        // component need not free memory.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
         let mut twice = || -> Result<Option<Verb>, Failure> {

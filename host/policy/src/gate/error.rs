@@ -93,7 +93,10 @@ pub enum LoadError {
         why: String,
     },
     /// The policy gives two different answers to one question.
-    #[error("sample {sample} of {kind}: two passes differ in their {what}: give equal answers to equal inputs")]
+    #[error(
+        "sample {sample} of {kind}: two passes differ in their {what}; the policy must give equal answers to equal \
+         inputs"
+    )]
     NotDeterministic {
         /// The claimed kind.
         kind: String,
@@ -112,7 +115,7 @@ pub enum LoadError {
         kind: String,
         /// The sample's name.
         sample: String,
-        /// The function whose answers differ.
+        /// The function that answers differently.
         verb: crate::failure::Verb,
     },
     /// The samples together take too much fuel.
@@ -121,7 +124,7 @@ pub enum LoadError {
          settings in annotations"
     )]
     SamplesTooCostly {
-        /// The fuel that all samples may use.
+        /// The maximum fuel of all samples together.
         allowed: u64,
         /// The first sample that the gate did not evaluate.
         before: String,

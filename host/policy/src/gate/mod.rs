@@ -81,7 +81,7 @@ pub struct Gate<'a> {
     pub engine: &'a Engine,
     /// The compile step.
     pub compiler: &'a dyn Compile,
-    /// Compiled code that ships with this program.
+    /// The compiled code of the policies that ship with this program.
     pub built_in: &'a [BuiltIn],
     /// The cache of compiled code, if there is one.
     pub cache: Option<&'a Cache>,
@@ -89,20 +89,20 @@ pub struct Gate<'a> {
     pub bounds: Bounds,
     /// The limits of a pass. The gate reduces a policy's own limits to these limits.
     pub limits: Limits,
-    /// Kinds that every cluster with this operator serves. A claim must spell these kinds as the cluster does.
+    /// The kinds that every cluster with this operator serves. A claim must spell these kinds as the cluster does.
     pub kinds: &'a [ResourceType],
     /// The facts of the cluster that the policy sees when the gate evaluates the samples.
     pub cluster: Cluster,
     /// Measures the time of the steps.
     pub clock: &'a dyn Clock,
-    /// Decides when the gate may compute.
+    /// Decides when the gate can compute.
     pub turns: &'a dyn Turns,
     /// The API server to which the operator will send the policy's plans.
     pub server: &'a dyn Server,
 }
 
 /// Checks that the policy's plans for its own samples are valid with these settings. The settings schema alone is not
-/// enough: it may accept a value that Kubernetes refuses.
+/// enough: the schema can accept a value that Kubernetes refuses.
 pub fn try_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -176,8 +176,7 @@ impl Run<'_> {
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
     /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
-    /// passed an inspection before. So this process itself may inspect these bytes again, which takes no longer than
-    /// the first inspection.
+    /// passed an inspection before. So this process itself can safely inspect these bytes again.
     fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();

@@ -3,10 +3,10 @@
 
 use crate::kubernetes::VERSION;
 
-/// The API server for whose version the gate checks a policy.
+/// The API server that receives the plans. The gate checks a policy for the version of this server.
 pub trait Server {
     /// Returns whether the server may have fields that this program does not know. The error says why the server did
-    /// not report its version. The gate calls this function only if the answer matters.
+    /// not report its version. The gate calls this function only after the guard refused the answer for a sample.
     fn is_newer(&self) -> Result<bool, String>;
 }
 

@@ -1,4 +1,4 @@
-//! Decides when a check may compute. The evaluation of a candidate's samples can take as long as twenty passes. In a
+//! Decides when a check can compute. The evaluation of a candidate's samples can take as long as twenty passes. In a
 //! program that also runs passes, checks and passes take turns.
 
 use std::any::Any;
@@ -11,7 +11,7 @@ pub type Turn = Box<dyn Any>;
 
 /// Makes checks take turns with all other computation, and ends checks that the caller no longer needs.
 pub trait Turns {
-    /// Waits for the next turn. During a turn, only one sandbox may run. Returns `None` if the check must end.
+    /// Waits for the next turn. During a turn, only one sandbox runs. Returns `None` if the check must end.
     fn next(&self) -> Option<Turn>;
 
     /// Returns whether the check must end.
@@ -33,7 +33,7 @@ impl Turns for AtOnce {
     }
 }
 
-/// Waits until a sandbox may run. Returns an error if the check must end.
+/// Waits for the turn of the check. Returns an error if the check must end.
 pub(super) fn next(turns: &dyn Turns) -> Result<Turn, LoadError> {
     turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
 }

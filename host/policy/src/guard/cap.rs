@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The limit on the privileges that settings of packages and of the operator's own ConfigMap may raise.
+/// The limit on the privileges that settings of packages and of the operator's own ConfigMap can raise.
 pub(crate) struct Cap<'a> {
-    /// The privileges that settings of packages and of the operator's own ConfigMap may raise.
+    /// The privileges that settings of packages and of the operator's own ConfigMap can raise.
     pub(crate) listed: &'a BTreeSet<Privilege>,
     /// The settings from the process's own flags, to which the limit does not apply.
     pub(crate) flags: Value,

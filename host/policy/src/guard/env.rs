@@ -125,7 +125,7 @@ fn carried_source(entry: &Value) -> Option<Value> {
     }
 }
 
-/// Removes fields whose value is the default.
+/// Removes the fields that have their default value.
 fn normal(mut source: Value) -> Value {
     for selector in ["secretKeyRef", "configMapKeyRef"] {
         if let Some(fields) = source["valueFrom"].get_mut(selector).and_then(Value::as_object_mut)

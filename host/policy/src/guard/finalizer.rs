@@ -14,7 +14,7 @@ use crate::{
 /// The path of the finalizer in a plan.
 const PATH: &str = "finalizer";
 
-/// Adds a breach if the finalizer may belong to another controller. If a namespace's settings name the finalizer,
+/// Adds a breach if the finalizer can belong to another controller. If a namespace's settings name the finalizer,
 /// returns a violation instead, because the author of those settings must correct the finalizer.
 pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let finalizer = finalizer?;

@@ -90,8 +90,8 @@ fn unusable_name(target: &Target) -> Option<&str> {
     name.filter(|name| !usable(name)).or_else(|| target.namespace().filter(|namespace| !is_subdomain(namespace)))
 }
 
-/// Returns whether a policy may look up a target. Targets in the object's own namespace are always allowed. The policy
-/// needs a grant for targets in other namespaces.
+/// Returns whether a policy is allowed to look up a target. Targets in the object's own namespace are always allowed.
+/// The policy needs a grant for targets in other namespaces.
 pub(crate) fn may_read(
     target: &Target,
     cluster_scoped: bool,

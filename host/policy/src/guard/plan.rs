@@ -1,7 +1,7 @@
 //! Checks a whole plan: first limits, shapes and duplicates, then each manifest and the mapping.
 //!
-//! A value whose type does not match its field voids the answer, like every breach. But if the user wrote the value,
-//! the guard replaces the answer by a refusal with the value's path in the object.
+//! A value with a type that does not match its field voids the answer, like every breach. But if the user wrote the
+//! value, the guard replaces the answer by a refusal with the value's path in the object.
 
 use std::collections::BTreeSet;
 
@@ -85,8 +85,8 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }
 }
 
-/// Reports values whose type does not match their field. If the user wrote the value, reports a violation, otherwise a
-/// breach.
+/// Reports values with a type that does not match their field. If the user wrote the value, reports a violation,
+/// otherwise a breach.
 fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The path to a value: its first name, and all further names. The first name may come from the manifest, such as the
+/// The path to a value: its first name, and all further names. The first name can come from the manifest, such as the
 /// type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 
@@ -20,7 +20,7 @@ pub(super) struct Raised<'a> {
     pub(super) container: Option<Container<'a>>,
 }
 
-/// One container of a pod.
+/// A container of a pod, with its path in the manifest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,

@@ -101,7 +101,8 @@ fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     Violation { path: asked::place(raised, rules), message }
 }
 
-/// Returns the violation for a privileged value from a namespace's settings, with the path of the setting.
+/// Returns the violation for a privileged value from a namespace's settings, with the path of the setting. `None` if no
+/// settings of a namespace contain the value.
 fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {

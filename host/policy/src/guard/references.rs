@@ -171,14 +171,14 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     }
 }
 
-/// Returns the data source that a PersistentVolumeClaim names.
+/// Returns the data source that a PersistentVolumeClaim names, or `None` without a name.
 fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     let name = source["name"].as_str().filter(|name| !name.is_empty())?;
     let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
     Some(Named { kind, elsewhere: elsewhere(source, own), name })
 }
 
-/// Returns the namespace of a reference, if this namespace differs from the object's own namespace.
+/// Returns the namespace of a reference, or `None` if the reference names no namespace or the object's own namespace.
 fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
     reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
 }

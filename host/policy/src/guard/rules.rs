@@ -29,7 +29,7 @@ pub(crate) struct Rules<'a> {
     /// All effective settings, each with the name of its policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
-    /// The limit on the privileges that settings of packages may raise. `None` means that these settings may raise all
+    /// The limit on the privileges that settings of packages can raise. `None` means that these settings may raise all
     /// privileges.
     pub(crate) cap: Option<&'a Cap<'a>>,
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::shape::PathStep;
 
 /// Finds a value of a manifest in the object. `path` is the value's path in the manifest. Returns the value's path in
-/// the object. Prefers an equal value. If the object has no equal value, takes the list or object whose path shares the
-/// most names with `path`.
+/// the object, or `None` if the object contains no such value. Prefers an equal value. If the object has no equal
+/// value, takes the list or object whose path shares the most names with `path`.
 pub(crate) fn of_the_user(object: &Value, path: &[PathStep], value: &Value) -> Option<Vec<PathStep>> {
     let mut search = Search { path, value, best: None };
     let mut here = vec![PathStep::Name("spec".to_owned())];

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
-/// The maximum sizes and numbers that a component may have.
+/// The maximum sizes and numbers of the parts of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
@@ -17,11 +17,11 @@ pub struct Bounds {
     pub parts: u64,
     /// Types in all modules and components.
     pub types: u64,
-    /// Data and element segments.
+    /// The maximum number of data segments and element segments.
     pub segments: u64,
     /// Memories of all modules.
     pub memories: u64,
-    /// Function tables of all modules.
+    /// The maximum number of function tables in all modules together.
     pub tables: u64,
     /// Bytes of a name in a component's types, imports and exports. Validation compares each name many times.
     pub name_bytes: usize,
@@ -31,7 +31,7 @@ pub struct Bounds {
     pub instances: u64,
     /// Arguments of all instances together.
     pub arguments: u64,
-    /// Nesting levels of components or component types.
+    /// The maximum number of nesting levels of components or component types.
     pub levels: u64,
 }
 

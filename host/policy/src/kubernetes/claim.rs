@@ -9,11 +9,11 @@ use super::{
 /// Checks the template in a pod's ephemeral volume. Each pod gets a PersistentVolumeClaim from the template.
 pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
     if !at.is_there() {
-        return found.add(at, "is required: the claim for each pod");
+        return found.add(at, "is required: the volume claim for each pod");
     }
     for (field, value) in at.field("metadata").entries() {
         if !matches!(field, "labels" | "annotations") {
-            found.add(&value, "is not allowed in the template of a claim: remove it");
+            found.add(&value, "is not allowed in the template of a volume claim: remove it");
         }
     }
     found.labels(&at.field("metadata").field("labels"));
@@ -55,8 +55,8 @@ pub(super) fn spec(at: &Place<'_>, found: &mut Findings) {
 
 fn filled_from(source: &Place<'_>, found: &mut Findings) {
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
-    found.needs(&source.field("name"), "the name of the claim's data source");
-    if found.needs(&kind, "the kind of the claim's data source")
+    found.needs(&source.field("name"), "the name of the volume claim's data source");
+    if found.needs(&kind, "the kind of the volume claim's data source")
         && group.text().is_empty()
         && kind.text() != "PersistentVolumeClaim"
     {

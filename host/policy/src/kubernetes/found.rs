@@ -130,7 +130,7 @@ impl Findings {
         }
     }
 
-    /// Checks a key of a label, or another name with the same rules.
+    /// Checks the key of a label, or another name for which Kubernetes has the same rules.
     pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
         if !is_key(key) {
             let rule = "write letters, digits and inner `-_.`, at most 63, optionally after a domain and a slash";
@@ -154,7 +154,7 @@ impl Findings {
         }
     }
 
-    /// Checks a port, which may be a number or a name.
+    /// Checks a port, which is a number or a name.
     pub(super) fn port(&mut self, at: &Place<'_>) {
         match at.value() {
             Value::String(name) => self.port_name(at, name),

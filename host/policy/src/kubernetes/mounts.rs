@@ -50,7 +50,7 @@ pub(super) fn check(container: &Place<'_>, volumes: &Volumes<'_>, found: &mut Fi
             found.add(&name, format!("the pod has no volume {}: {HINT}", shown(&name)));
         }
         if volumes.all.contains(name.text()) && !volumes.devices.contains(name.text()) {
-            found.add(&name, format!("volume {} is not a device: only claims can be devices", shown(&name)));
+            found.add(&name, format!("volume {} is not a device: only volume claims can be devices", shown(&name)));
         }
         found.needs(&path, "the path of the device in the container");
         found.no_way_up(&path);

@@ -92,7 +92,8 @@ impl Origins<'_> {
         told.or_else(|| variable.filter(|(origin, _)| origin.starts_with("spec.")).map(|(origin, _)| origin.to_owned()))
     }
 
-    /// Returns the origin of the variable at the beginning of a path, and the rest of the path.
+    /// Returns the origin of the variable at the beginning of a path, and the rest of the path. `None` if the path does
+    /// not lead to a variable of the mapping.
     fn variable<'p>(&self, manifest: &Value, path: &'p [PathStep]) -> Option<(&str, &'p [PathStep])> {
         let env = path.iter().position(|step| *step == PathStep::Name("env".to_owned()))?;
         let (above, rest) = (&path[..env], path.get(env + 2..)?);
@@ -102,7 +103,8 @@ impl Origins<'_> {
         Some((self.env.iter().find(is_it)?.origin.as_str(), rest))
     }
 
-    /// Returns the setting or annotation that contains the same value below the same names.
+    /// Returns the setting or annotation that contains the same value below the same names, or `None` if no setting
+    /// does.
     fn in_settings(&self, Finding { path, .. }: &Finding, value: &Value) -> Option<Given> {
         self.layers.iter().find_map(|(policy, settings)| {
             let tree = json!({"spec": settings.tree()});

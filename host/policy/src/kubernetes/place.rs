@@ -53,7 +53,7 @@ impl<'a> Place<'a> {
         self.field(name).items()
     }
 
-    /// Returns the entries of an object whose values are not null.
+    /// Returns the entries of a JSON object, except the entries with the value null.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let (here, fields) = (self.clone(), self.value.as_object());
         let fields = fields.into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// Returns the whole number at this place. Accepts `1.0`, as Go does.
+    /// Returns the whole number at this place, or `None` if the value is not a whole number. Accepts `1.0`, as Go does.
     pub(super) fn number(&self) -> Option<i64> {
         let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9.0e15;
         #[expect(clippy::cast_possible_truncation, reason = "the number is whole and small enough")]

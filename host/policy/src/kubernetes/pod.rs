@@ -58,7 +58,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
                 container::running(&container, pod, found);
             } else {
                 container::before(&container, pod, found);
-                // Init containers run one after another, so they may use the same host ports.
+                // Init containers run one after another, so several of them can use the same host ports.
                 host_ports.clear();
             }
             let name = container.field("name");
@@ -155,7 +155,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
     }
     for search in searches.items().filter(|search| search.text() != ".") {
         let text = search.text().strip_suffix('.').unwrap_or(search.text());
-        // Names of DNS services may contain underscores.
+        // Names of DNS services can contain underscores.
         if !is_subdomain(&text.replace('_', "a")) {
             found.name(&search);
         }

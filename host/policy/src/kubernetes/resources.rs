@@ -119,7 +119,7 @@ fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && is_key(&format!("requests.{name}"))
 }
 
-/// Returns whether the limit of a resource may be higher than the request.
+/// Returns whether Kubernetes accepts a limit of this resource that is higher than the request.
 fn may_exceed(name: &str) -> bool {
     is_native(name) && !is_huge(name)
 }

@@ -12,7 +12,7 @@ use super::{
 /// The names of a pod's volumes.
 #[derive(Default)]
 pub(super) struct Volumes<'a> {
-    /// All volumes.
+    /// The names of all volumes of the pod.
     pub(super) all: BTreeSet<&'a str>,
     /// The volumes that a container can use as block devices.
     pub(super) devices: BTreeSet<&'a str>,
@@ -76,7 +76,7 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks the Secret or `ConfigMap` whose keys a volume contains as files.
+/// Checks a volume that contains the keys of a Secret or a `ConfigMap` as files.
 fn named<'a>(source: &Place<'a>, field: &'a str, what: &str, found: &mut Findings) {
     found.needs(&source.field(field), what);
     found.mode(&source.field("defaultMode"));

@@ -1,5 +1,5 @@
 //! Translates errors of a JSON Schema validator into plain words: the allowed values, the type of the wrong value, and
-//! a remedy. The text never shows the value itself, which may be a secret.
+//! a remedy. The text never shows the value itself, because the value can be a secret.
 //!
 //! For alternatives (`anyOf`, `oneOf`), the text describes the alternative that the author of the value probably meant,
 //! or lists the values that all alternatives allow.
@@ -19,19 +19,19 @@ use crate::{
     settings::listed,
 };
 
-/// One problem with a value.
+/// A problem with a value, in plain words.
 #[derive(Debug)]
 pub struct Objection<'a> {
     /// The validator's error, with the value and its path.
     pub error: &'a ValidationError<'a>,
-    /// The rule for the value: `must be a text`.
+    /// The condition that the value does not satisfy, such as `must be a text`.
     pub must: String,
     /// A remedy, if one is known that is more specific than "correct the value".
     pub remedy: Option<String>,
 }
 
 impl Objection<'_> {
-    /// Returns the type of the value, if the type is wrong. Never shows the value itself.
+    /// Returns the type of the value, or `None` if the type is correct. Never shows the value itself.
     pub fn came(&self) -> Option<&'static str> {
         let (mut types, mut names) = (Vec::new(), Vec::new());
         wanted(self.error, &mut types, &mut names);
@@ -125,7 +125,7 @@ fn one_of(values: &[String]) -> String {
     if let [only] = values { only.clone() } else { format!("one of {}", listed(values)) }
 }
 
-/// Returns all accepted values, if the rule is a list of accepted values.
+/// Returns all accepted values, or `None` if the schema does not list accepted values.
 fn exactly<'a>(error: &'a ValidationError<'_>) -> Option<Vec<&'a Value>> {
     static NULL: Value = Value::Null;
     match error.kind() {
@@ -140,7 +140,7 @@ fn shown(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// Returns a name for the accepted values, if such a name exists.
+/// Returns a noun for the accepted values, or `None` if no noun is known.
 fn noun(error: &ValidationError<'_>) -> Option<String> {
     if let Some(values) = exactly(error) {
         return Some(one_of(&values.into_iter().map(shown).collect::<Vec<_>>()));
@@ -185,7 +185,8 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-/// Describes a rule that is not a list of values or a type. The text is a sentence without a subject.
+/// Describes the violated condition, if it is neither a list of values nor a type. The text is a sentence without a
+/// subject.
 fn rule(error: &ValidationError<'_>) -> String {
     let items = |limit: &u64, what: &str| format!("{limit} {what}{}", if *limit == 1 { "" } else { "s" });
     match error.kind() {

@@ -1,12 +1,13 @@
 //! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most schemas use mainly the
 //! regular expressions of Kubernetes' own rules.
 
-/// Returns a name for the texts that a pattern accepts.
+/// Returns a noun for the texts that a pattern accepts, or `None` if no noun is known for the pattern.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {
     NOUNS.iter().find(|(of, _)| *of == pattern).map(|(_, noun)| *noun)
 }
 
-/// Returns the rule for texts that must not match a pattern.
+/// Returns the message for a text that matches the forbidden `pattern`, or `None` if no message is known for the
+/// pattern.
 pub(super) fn not(pattern: &str) -> Option<&'static str> {
     (pattern == r"^(.*\.)?kaos\.tools/")
         .then_some("must not begin with kaos.tools/, which is reserved for the operator")

@@ -17,7 +17,7 @@ pub(super) struct Bound {
     pub(super) settings: Arc<Effective>,
 }
 
-/// A stack with its settings, the facts of the cluster, and the rules for answers.
+/// A stack with its settings, the facts about the cluster, and the privileges and checks for its answers.
 pub(super) struct Binding {
     pub(super) base: Bound,
     pub(super) overlays: Vec<Bound>,

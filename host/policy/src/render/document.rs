@@ -33,11 +33,11 @@ pub struct Document<'a> {
 pub struct Refused {
     /// `Invalid`, `Waiting` or `Unsupported` if the policy refused. `Failed` if the policy failed.
     pub reason: &'static str,
-    /// One message for each problem.
+    /// The messages, one for each problem of the document.
     pub messages: Vec<Message>,
 }
 
-/// One problem.
+/// A message about one problem.
 #[derive(Debug, Serialize)]
 pub struct Message {
     /// The field with the problem, or the object that the policy waits for. Empty if the problem concerns the whole

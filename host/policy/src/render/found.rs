@@ -14,7 +14,7 @@ use crate::{
     manifest::Grants,
 };
 
-/// The claim, grants, limits and cluster view that decide which objects one layer may see.
+/// The claim, grants, limits and cluster view that decide which objects one layer can see.
 pub(super) struct View<'a> {
     pub(super) claim: &'a Claim,
     pub(super) grants: &'a Grants,
@@ -71,12 +71,12 @@ impl View<'_> {
         Err(Failure::TooManyRounds { limit: Limits::ROUNDS })
     }
 
-    /// Answers one need. `load` limits how much the answer may contain.
+    /// Answers one need. `load` limits the size of the answer.
     pub(super) fn found(&self, need: &Need, load: &mut Load) -> Found {
         Found { id: need.id.clone(), answer: self.answer(&need.followed(), load) }
     }
 
-    /// Returns whether the policy may see a target. The operator does not watch a target that the policy may not see.
+    /// Returns whether the policy is allowed to see a target. The operator does not watch other targets.
     pub(super) fn may_see(&self, target: &Target) -> bool {
         self.permit(target).is_ok()
     }

@@ -27,7 +27,7 @@ const ALL_VALUES: usize = 50_000;
 /// The objects that one layer has seen so far.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// The number of bytes that a lookup may still read to find fields.
+    /// The number of bytes that lookups can still read to find fields.
     room: usize,
     bytes: Total,
     values: Total,
@@ -51,8 +51,8 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Returns the number of bytes that a lookup may still read to find fields. If a lookup needs more bytes, the
-    /// lookup sets the number to 0.
+    /// Returns the number of bytes that lookups can still read to find fields. If a lookup needs more bytes, the lookup
+    /// sets the number to 0.
     pub(super) fn room(&mut self) -> &mut usize {
         &mut self.room
     }

@@ -22,8 +22,8 @@ pub struct Rendered {
     pub overlays: Vec<PolicyId>,
     /// The fuel of all layers together. The same input takes the same fuel on every machine.
     pub fuel: u64,
-    /// Every need whose objects the policies may see. Each need has its namespace filled in, and its id begins with the
-    /// layer's name. The operator watches these needs, whatever the verdict is.
+    /// The needs whose targets the policies are allowed to see. Each need has its namespace filled in, and its id
+    /// begins with the layer's name. The operator watches these needs, whatever the verdict is.
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,
@@ -36,7 +36,7 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// Returns the plan, if there is one.
+    /// Returns the plan, or `None` if the policies did not return a plan.
     pub fn planned(&self) -> Option<&Planned> {
         match &self.verdict {
             Verdict::Planned(planned) => Some(planned),
@@ -59,7 +59,7 @@ impl Rendered {
         self.planned().map_or(&[], |planned| &planned.env)
     }
 
-    /// Returns the policy that set a variable, and this policy's settings.
+    /// Returns the policy that set a variable, and this policy's settings. `None` if the plan has no such policy.
     pub fn giver(&self, EnvVar { container, name, .. }: &EnvVar) -> Option<(&PolicyId, &Effective)> {
         let key = (container.clone(), name.clone());
         let at = self.planned().and_then(|planned| planned.overlaid.get(&key)).copied().unwrap_or_default();
@@ -72,7 +72,7 @@ impl Rendered {
         self.planned().map_or(&[], |planned| &planned.notes)
     }
 
-    /// Returns the refusal, if there is one.
+    /// Returns the refusal, or `None` if no policy refused the object.
     pub fn refused(&self) -> Option<&Refusal> {
         match &self.verdict {
             Verdict::Refused(refusal) => Some(refusal),
@@ -80,7 +80,7 @@ impl Rendered {
         }
     }
 
-    /// Returns the failure, if there is one.
+    /// Returns the failure, or `None` if no policy failed.
     pub fn failed(&self) -> Option<&PolicyFailure> {
         match &self.verdict {
             Verdict::Failed(failure) => Some(failure),

@@ -44,14 +44,14 @@ impl Renderer {
         self
     }
 
-    /// Sets whether a user's own spec may raise privilege.
+    /// Sets whether the fields that a user writes in an object's spec can raise privileges.
     #[must_use]
     pub fn with_user_privileges(mut self, rule: UserPrivileges) -> Self {
         self.0.user_privileges = rule;
         self
     }
 
-    /// Limits the privileges that settings of packages and of the operator's own ConfigMap may raise. `None` allows all
+    /// Limits the privileges that settings of packages and of the operator's own ConfigMap can raise. `None` allows all
     /// privileges. Settings from the process's own flags are not limited.
     #[must_use]
     pub fn with_grantable_privileges(mut self, listed: Option<BTreeSet<Privilege>>) -> Self {

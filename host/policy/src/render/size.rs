@@ -120,7 +120,7 @@ fn most_fields(value: &Value) -> usize {
     below.unwrap_or_default().max(fields(value))
 }
 
-/// Returns the first JSON object with too many fields, and its path.
+/// Returns the first JSON object with too many fields, and its path. `None` if no JSON object has too many fields.
 fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     if fields(value) > FIELDS {
         return Some((Vec::new(), value));

@@ -39,7 +39,7 @@ pub struct Planned {
     pub overlaid: BTreeMap<(String, String), usize>,
     /// Messages for the user.
     pub notes: Vec<Note>,
-    /// The finalizer that the plan asks for, in place of the finalizer of the claim.
+    /// The finalizer that the plan requests instead of the claim's finalizer. `None` keeps the claim's finalizer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
     /// Whether the gates also hold back later changes to workloads that already run.

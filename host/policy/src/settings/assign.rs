@@ -62,7 +62,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
     let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
     if !errors.is_empty() {
-        // Remove duplicates, because several leaves may be below the same unknown name.
+        // Remove duplicates, because several leaves can be below the same unknown name.
         errors.dedup();
         return Err(SettingsErrors(errors));
     }
@@ -102,7 +102,7 @@ fn takes(schema: &Schema, path: &Path) -> bool {
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
-    // If the path begins with a policy's name, search only the settings of this policy. A policy and a setting may have
+    // If the path begins with a policy's name, search only the settings of this policy. A policy and a setting can have
     // the same name.
     let (base, among) =
         if own.is_empty() { (Path::default(), policies) } else { (Path::default().then(first), &own[..]) };

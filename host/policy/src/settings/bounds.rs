@@ -38,8 +38,8 @@ pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
 
-/// Returns how often a validator may check the values in a part of a schema. For `unevaluated…` keywords, the validator
-/// checks all other keywords of the part again, to find the values that no keyword has checked.
+/// Returns how often at most a validator checks the values in a part of a schema. For `unevaluated…` keywords, the
+/// validator checks all other keywords of the part again, to find the values that no keyword has checked.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }

@@ -58,8 +58,8 @@ impl Effective {
     }
 
     /// Returns the values from the process's own flags. Leaves out the environment: in the chart's pods, the
-    /// environment contains the data of `kaos-operator-config` from the time of the start. A user who may install
-    /// policies may also be able to write that ConfigMap.
+    /// environment contains the data of `kaos-operator-config` from the time of the start. A user with the right to
+    /// install policies possibly can also write that ConfigMap.
     pub(crate) fn of_flags(&self) -> Value {
         self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
     }
@@ -74,7 +74,7 @@ impl Effective {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }
 
-    /// Returns each value for whose origin the function `by` returns true. The result has the form of
+    /// Returns each value with an origin for which the function `by` returns true. The result has the form of
     /// [`Self::of_namespaces`].
     pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
@@ -96,7 +96,7 @@ impl Effective {
     }
 
     /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest
-    /// value above or below the path.
+    /// value above or below the path. `None` if there is no such value.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }

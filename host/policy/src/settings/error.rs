@@ -155,7 +155,7 @@ pub enum SchemaError {
     AmbiguousVariable {
         /// The variable.
         variable: String,
-        /// One setting.
+        /// One of the two settings that take their value from the variable.
         first: Path,
         /// The other setting.
         second: Path,

@@ -86,7 +86,7 @@ impl fmt::Display for Source {
 }
 
 /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest value
-/// above or below the path.
+/// above or below the path. `None` if there is no such value.
 pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
     let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
     let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());

@@ -34,7 +34,7 @@ impl Path {
         &self.0
     }
 
-    /// Returns the value at this path in a tree.
+    /// Returns the value at this path in `tree`, or `None` if the tree has no value there.
     pub fn find_in<'a>(&self, tree: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(tree, |value, name| value.get(name))
     }

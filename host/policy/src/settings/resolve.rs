@@ -99,7 +99,8 @@ impl Schema {
         }
     }
 
-    /// Returns the first setting in a tree that only the operator's owner may set.
+    /// Returns the first setting in a tree that only the operator's owner is allowed to set. `None` if the tree
+    /// contains no such setting.
     fn owned(&self, tree: &Value, at: &Path) -> Option<Path> {
         if self.is_owners(at) {
             return Some(at.clone());

@@ -20,7 +20,7 @@ const HOPS: usize = 16;
 /// the parts.
 const FACETS: usize = 256;
 
-/// A checked schema, whose own defaults fit the schema.
+/// A checked schema. The defaults in the schema fit the schema.
 pub struct Schema {
     root: Value,
     defaults: Value,
@@ -87,18 +87,19 @@ impl Schema {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
-    /// Returns whether an object's annotation may set the setting at `path`, or a setting that contains this setting.
+    /// Returns whether an object's annotation can set the setting at `path`, or a setting that contains this setting.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// Returns whether only the operator's owner may set the setting at `path`, or a setting that contains this
+    /// Returns whether only the operator's owner can set the setting at `path`, or a setting that contains this
     /// setting.
     pub fn is_owners(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-owner"] == true))
     }
 
-    /// Returns the types that the value at a path may have. Returns no types if the schema does not restrict them.
+    /// Returns the types that the schema allows for the value at a path. Returns no types if the schema allows all
+    /// types.
     pub(super) fn types(&self, path: &Path) -> Vec<&str> {
         let mut types = Vec::new();
         for facet in self.facets(path) {
@@ -167,7 +168,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns the default of a node: its own default, with the defaults of all nodes below the node.
+    /// Returns the default of a node: its own default, with the defaults of all nodes below the node. `None` without a
+    /// default.
     fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
         self.seen += 1;
         if depth > DEPTH || self.seen > SETTINGS {

@@ -28,7 +28,7 @@ struct Work<'a> {
     root: &'a Value,
     patterns: &'a Patterns,
     left: usize,
-    /// How often the validator may visit the current part. The validator first checks whether one of several
+    /// How often at most the validator visits the current part. The validator first checks whether one of several
     /// alternatives fits. If no alternative fits, the validator visits all alternatives again to collect their errors.
     /// For nested alternatives, the validator repeats the visits on each level.
     times: usize,

@@ -124,7 +124,7 @@ async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_foun
     release.cluster.revive("kube-apiserver").unwrap();
     until("readiness tells", &operator, || {
         let page = operator.get("/readyz");
-        page.starts_with("HTTP/1.1 503") && page.contains("may not list configmaps")
+        page.starts_with("HTTP/1.1 503") && page.contains("is not allowed to list configmaps")
     })
     .await;
     let forbidden = r#"kaos_operator_watch_state{group="",kind="ConfigMap",state="forbidden"} 1"#;

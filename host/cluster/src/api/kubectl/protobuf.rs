@@ -1,7 +1,7 @@
 //! Converts protobuf bodies to JSON. kubectl sends protobuf for objects that it generates itself, as in
 //! `kubectl create deployment`.
 //!
-//! Only requests may be protobuf. Answers are JSON: every client that sends protobuf also accepts JSON.
+//! Only requests can be protobuf. Answers are JSON: every client that sends protobuf also accepts JSON.
 //! `schemas/messages.py` collects the field numbers from Kubernetes' `generated.proto` files.
 
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -19,7 +19,7 @@ static MESSAGES: LazyLock<BTreeMap<String, Message>> =
 /// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Messages whose fields belong to the enclosing message.
+/// Messages that have no field in JSON: their own fields belong to the enclosing message.
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
 /// Reads a body. Returns `None` if the body is damaged or its kind is unknown.

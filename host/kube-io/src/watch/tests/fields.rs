@@ -63,7 +63,7 @@ fn is_unused(target: &Target) -> bool {
     matches!(target, Target::Labelled(selector) if selector.labels[0].0 == "nobody-has")
 }
 
-/// Returns the answers to needs, without the versions of objects.
+/// Returns the answers to needs, without the versions of objects. `None` if the answer to a need is not known yet.
 fn answers(bench: &Bench, needs: &[Followed]) -> Option<Vec<String>> {
     let (lookup, mut room) = (bench.watch.lookup(), 1 << 30);
     let mut answer = |need: &Followed| match lookup.look_up_fields(&need.target, &need.fields, &mut room) {

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The progress of a background job for a revision.
 pub(super) enum Stand {
-    /// Not started, or interrupted.
+    /// The job has not started, or was interrupted.
     Open,
-    /// Running.
+    /// The job is running.
     UnderWay,
     /// Finished. The job ended, and the lifecycle did not take the result yet.
     Ended,

@@ -138,8 +138,8 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     tried
 }
 
-/// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. Leaves
-/// out policies whose scope lists namespaces.
+/// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. A policy
+/// with a scope that lists namespaces gets no case.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {

@@ -1,7 +1,7 @@
 //! Runs the gate in the background. While a check runs, the lifecycle continues with other revisions. A check ends
 //! early when its package is deleted.
 //!
-//! Only one check runs at a time, because a check may take half of the memory. A package of the operator's own
+//! Only one check runs at a time, because one check can take half of the memory. A package of the operator's own
 //! namespace does not wait: the operator interrupts the check of a package of another namespace, and starts the
 //! interrupted check again afterwards.
 
@@ -128,15 +128,15 @@ impl Checks {
         self.end(|revision, _| !is_wanted(revision));
     }
 
-    /// Interrupts the running checks. The caller may start these checks again. Returns a token for each check that is
-    /// stopping.
+    /// Interrupts the running checks. The caller can start these checks again later. Returns a token for each check
+    /// that is stopping.
     fn end_all(&mut self) -> Vec<CancellationToken> {
         self.end(|_, check| !check.over.is_cancelled());
         std::mem::take(&mut self.leaving)
     }
 
-    /// Ends the checks that `is_ended` selects. A check takes some time to stop. The caller may start an ended check
-    /// again.
+    /// Ends the checks that `is_ended` selects. A check takes some time to stop. The caller can start an ended check
+    /// again later.
     fn end(&mut self, is_ended: impl Fn(&str, &RunningCheck) -> bool) {
         let ended = self.under_way.extract_if(.., |revision, check| is_ended(revision, check));
         self.leaving.extend(ended.map(|(_, check)| check.over.clone()));

@@ -1,4 +1,4 @@
-//! Limits the memory that the compiled code of tenants' policies may take.
+//! Limits the memory for the compiled code of all tenants' policies together.
 //!
 //! Each check limits the compiled code of one component. Without a limit for the total, the policies of a namespace
 //! could together take more memory than the operator has. After each restart, the operator would run out of memory
@@ -32,7 +32,7 @@ pub(super) struct CodeSum {
     pub(super) tenants: usize,
 }
 
-/// The error for a policy whose compiled code exceeds a limit.
+/// The error if the compiled code of a policy exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMuchCode {
     /// The code of the namespace exceeds the limit.
@@ -64,7 +64,7 @@ pub(super) enum TooMuchCode {
 }
 
 impl TooMuchCode {
-    /// The status reason of a policy whose compiled code exceeds a limit.
+    /// The status reason of a policy if its compiled code exceeds a limit.
     pub(super) const REASON: &str = "TooMuchCode";
 }
 

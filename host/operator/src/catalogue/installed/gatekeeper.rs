@@ -61,8 +61,8 @@ impl Turns for Waiting {
 }
 
 impl Gatekeeper {
-    /// Creates a gatekeeper whose policies run on `engine` and see the facts in `cluster`. `compiler` must be safe for
-    /// untrusted bytes.
+    /// Creates a gatekeeper. The policies that it checks run on `engine` and see the facts in `cluster`. `compiler`
+    /// must be safe for untrusted bytes.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster) -> Self {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
     }

@@ -108,11 +108,11 @@ pub(super) struct Lifecycle {
     misfit: Option<String>,
     /// The last reported variables of the operator's own ConfigMap that are probably misspelled.
     misspelt: String,
-    /// Revisions whose check this process started.
+    /// Revisions that this process has started to check.
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions that are being tried, and for whose claims the operator has the rights.
+    /// Revisions that the operator is trying. The operator has the rights that the claims of these revisions need.
     permitted: BTreeSet<String>,
     /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
     refused_under: BTreeMap<String, BTreeSet<String>>,
@@ -125,7 +125,8 @@ pub(super) struct Lifecycle {
     unkept: BTreeMap<String, Arc<Package>>,
     /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
-    /// Revisions that this process admitted, and revisions whose objects all had a pass since this process started.
+    /// Two sorts of revisions: those that this process admitted, and those whose objects all had a pass since this
+    /// process started.
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,

@@ -22,7 +22,8 @@ pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
     PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
 }
 
-/// Returns the type of the condition that a revision has in this state.
+/// Returns the type of the condition that a revision with this status has. Returns `None` if such a revision has no
+/// condition.
 fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
     match status.state {
         RevisionState::Pending | RevisionState::Checking => Some(RECONCILING),

@@ -59,7 +59,7 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records of an earlier version of the operator, whose statuses lack conditions.
+    /// Records that an earlier version of the operator wrote, without conditions in their status.
     unobserved: BTreeSet<String>,
     /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
@@ -157,8 +157,7 @@ impl Records {
     /// exist, the operator uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The deletion also removed the user's annotations. So a user may use an old value of the annotation for a new
-        // request.
+        // The deletion also removed the user's annotations. So an old value of the annotation can be a new request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;
@@ -182,7 +181,7 @@ impl Records {
         &self.book
     }
 
-    /// Returns one record.
+    /// Returns the record of this name, or `None` if it does not exist.
     pub(super) fn get(&self, name: &str) -> Option<&Revision> {
         self.book.get(name)
     }

@@ -57,9 +57,9 @@ pub(crate) enum Content {
         policy: String,
         /// The kinds that the revision answered for. Empty for settings.
         kinds: Vec<ResourceType>,
-        /// Why the revision cannot be loaded.
+        /// The reason why the operator cannot load the revision.
         why: String,
-        /// Whether the bytes of the revision are missing. They may come back.
+        /// Whether the bytes of the revision are missing. The bytes can come back.
         bytes_are_gone: bool,
         /// The number of failed attempts to load the revision.
         failures: u32,
@@ -84,7 +84,7 @@ impl Content {
         }
     }
 
-    /// Returns the policy, if it is loaded.
+    /// Returns the policy of the revision, or `None` if the policy is not loaded.
     pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
         if let Self::Policy(policy, _) = self { Some(policy) } else { None }
     }
@@ -185,7 +185,7 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A tenant's revision that could not serve together with one of these predecessors may serve again.
+            // A tenant's revision that could not serve together with one of these predecessors can serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
@@ -235,7 +235,7 @@ impl RevisionSet {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // Until this policy is loaded, no other policy, such as its predecessor, may act on its objects.
+                // Until this policy is loaded, no other policy, such as its predecessor, must act on its objects.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);

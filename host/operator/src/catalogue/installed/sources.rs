@@ -43,15 +43,15 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns the package if the operator could read the package and the package is valid.
+    /// Returns the package, or `None` if the operator could not read the package or the package is invalid.
     pub(super) fn package(&self) -> Option<&Arc<Package>> {
         self.held.as_ref()?.package.as_ref().ok()
     }
 }
 
-/// The maximum number of packages that a namespace other than the operator's may have. The reason for a limit: the
-/// operator stores the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The
-/// operator refuses the first package above the maximum with a message, and ignores all further packages.
+/// The maximum number of packages in a namespace other than the operator's. The reason for a limit: the operator stores
+/// the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The operator refuses
+/// the first package above the maximum with a message, and ignores all further packages.
 pub(super) const MOST: usize = 16;
 /// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
 /// as its data.
@@ -61,7 +61,7 @@ const PAGE: u32 = 50;
 pub(super) struct Sources {
     home: String,
     own: Store<ConfigMap>,
-    /// The ConfigMaps of all other namespaces; `None` if other namespaces may have no packages.
+    /// The ConfigMaps of all other namespaces; `None` if the operator accepts no packages in other namespaces.
     others: Option<Store<PartialObjectMeta<ConfigMap>>>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,
@@ -186,12 +186,12 @@ impl Sources {
         self.reader.again()
     }
 
-    /// Returns the operator's own ConfigMap.
+    /// Returns the operator's own ConfigMap, or `None` if it does not exist.
     pub(super) fn config_map(&self) -> Option<Arc<ConfigMap>> {
         self.config.state().into_iter().next()
     }
 
-    /// Returns the settings in the operator's own ConfigMap.
+    /// Returns the settings in the operator's own ConfigMap, or `None` if the ConfigMap does not exist.
     pub(super) fn config(&self) -> Option<Layer> {
         self.config_map().map(|config| operator_config(&config))
     }

@@ -2,7 +2,7 @@
 
 use crate::error_text::told;
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {message}")]
 pub(crate) struct StepError {

@@ -108,7 +108,7 @@ fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid
 }
 
-/// Returns the UID of a ConfigMap's owner.
+/// Returns the UID of a ConfigMap's first owner, or `None` if the ConfigMap has no owner.
 fn owner(config_map: &ConfigMap) -> Option<&str> {
     config_map.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str()).next()
 }

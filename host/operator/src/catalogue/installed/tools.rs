@@ -25,7 +25,7 @@ pub struct Installing {
     pub settings: Vec<Layer>,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
-    /// Whether namespaces other than the operator's may have policies.
+    /// Whether the operator accepts policies in namespaces other than its own.
     pub in_namespaces: bool,
 }
 

@@ -47,8 +47,8 @@ pub(in crate::cli) struct Shipped {
     /// The file from which the user gave the settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
     pub(super) age: Age,
-    /// The time at which the revision became active. If two revisions may be the cause of a failure, the operator
-    /// blames the newer revision.
+    /// The time at which the revision became active. If each of two revisions can be the cause of a failure, the
+    /// operator blames the newer revision.
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before.
     pub(super) predecessor: Option<String>,
@@ -173,7 +173,8 @@ impl PolicySet {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    /// Returns why the policies and settings cannot serve together, as a message about one package of this set.
+    /// Returns why the policies and settings cannot serve together, as a message about the package of `revision`.
+    /// Returns `None` if they can serve together.
     pub(super) fn misfit_with(&self, revision: &str) -> Option<String> {
         let unfit = self.arranged().err()?;
         let new = self.shipped.iter().find(|shipped| *shipped.revision == *revision)?;

@@ -39,7 +39,7 @@ pub(super) enum Fate {
     Changed,
 }
 
-/// Lists all chunks of a namespace. Returns an empty map if the user may not list ConfigMaps.
+/// Lists all chunks of a namespace. Returns an empty map if the user has no right to list ConfigMaps.
 pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Result<Chunks> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let listed = match api.list_metadata(&ListParams::default().labels(&format!("{LABEL}={CHUNK}"))).await {
@@ -55,8 +55,8 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// Returns the chunks of a namespace that no index lists any more. If the user may not read an index, leaves out the
-/// index's chunks, because the index may still list these chunks.
+/// Returns the chunks of a namespace that no index lists any more. If the user has no right to read an index, leaves
+/// out the index's chunks, because the index may still list these chunks.
 pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     for (index, mut chunks) in of_namespace(client, namespace).await? {
@@ -125,7 +125,7 @@ impl Chunk {
         })
     }
 
-    /// Returns whether the chunk may belong to a push that is still running.
+    /// Returns whether the chunk can belong to a push that is still running.
     fn is_of_a_push(&self, now: Timestamp) -> bool {
         let age = |created: Timestamp| Duration::try_from(now.duration_since(created)).unwrap_or_default();
         self.created.is_some_and(|created| age(created) < PUSHED)

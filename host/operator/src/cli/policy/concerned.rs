@@ -16,10 +16,10 @@ use crate::{discovery, package::Package, watch::Served};
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
-/// Reasons of a false `Applied` condition that a policy may have caused.
+/// Reasons of the condition `Applied`. If the condition is false for one of these reasons, a policy can be the cause.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
-/// The objects whose children differ from the plan, each with the reason.
+/// The objects with children that differ from the plan, each with the reason.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
 /// The objects that a package answers for.
@@ -90,7 +90,8 @@ impl Concerned {
     }
 }
 
-/// Lists all objects. If the user may not list the objects, prints a note and returns the objects listed so far.
+/// Lists all objects. If the user has no right to list the objects, prints a note and returns the objects listed so
+/// far.
 async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
     let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
     loop {

@@ -85,11 +85,11 @@ impl List {
 
 /// The current content of a revision's ConfigMap.
 enum Holds {
-    /// No package.
+    /// The ConfigMap does not contain a package.
     Nothing,
     /// The package with this digest.
     Package(String),
-    /// The user may not read the ConfigMap, or its content is unreadable.
+    /// The user has no right to read the ConfigMap, or the content of the ConfigMap is invalid.
     Unknown,
 }
 

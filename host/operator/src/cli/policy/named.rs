@@ -63,7 +63,8 @@ pub(super) async fn known(client: &Client, namespace: &str, all: &[Revision]) ->
 }
 
 impl Only {
-    /// Returns the namespace that the user named, either before the name (`namespace/name`) or with the flag.
+    /// Returns the namespace that the user gave before the name (`namespace/name`) or with the flag, or `None` if the
+    /// user gave no namespace.
     pub(super) fn namespace_of<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         name.split_once('/').map(|(namespace, _)| namespace).or(self.namespace.as_deref())
     }

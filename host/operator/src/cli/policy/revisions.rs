@@ -51,8 +51,8 @@ impl Revisions {
         Ok(all)
     }
 
-    /// Returns the age of a revision's package. The operator decides conflicts by this age. If the user may not read
-    /// the ConfigMap, treats the ConfigMap as deleted.
+    /// Returns the age of a revision's package. The operator decides conflicts by this age. If the user has no right to
+    /// read the ConfigMap, treats the ConfigMap as deleted.
     pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
@@ -65,8 +65,8 @@ impl Revisions {
         Ok(installed::age_of(revision, created))
     }
 
-    /// Returns whether the source of a revision still contains a package. Returns true if the user may not read the
-    /// source.
+    /// Returns whether the source of a revision still contains a package. Returns true if the user has no right to read
+    /// the source.
     pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
         let PolicySource { namespace, config_map } = source;
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);

@@ -95,7 +95,7 @@ enum SourceContent {
     Nothing,
     /// A package with this digest.
     Package(String),
-    /// The content is not a package, or the user may not read it.
+    /// The content is not a package, or the user has no right to read the content.
     Something,
 }
 

@@ -15,7 +15,8 @@ pub(super) fn is_core(bytes: &[u8]) -> bool {
     layer(bytes) == Some(0)
 }
 
-/// Returns the field of the header that distinguishes components from core modules.
+/// Returns the field of the header that distinguishes components from core modules. `None` if the bytes are not
+/// WebAssembly.
 fn layer(bytes: &[u8]) -> Option<u16> {
     bytes.strip_prefix(b"\0asm")?.get(2..4).map(|layer| u16::from_le_bytes([layer[0], layer[1]]))
 }
@@ -25,7 +26,8 @@ pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Returns the first imported function of a core module that the component does not provide: its module and its name.
+/// Returns the module and the name of the first function that a core module imports from outside the component. `None`
+/// if the module has no such import.
 pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
     let sections: Vec<_> = sections(module).collect();
     let imports = sections.iter().flat_map(|section| section.imports());

@@ -42,7 +42,7 @@ use unserved::UnservedTypes;
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Render {
-    /// File or directory with objects in YAML or JSON, or - for standard input; may be given several times
+    /// File or directory with objects in YAML or JSON, or - for standard input; can be given several times
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-", required = true)]
     filenames: Vec<String>,
     /// Read the subdirectories of a directory too

@@ -70,7 +70,7 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
     if !barred.is_empty() {
         let names: Vec<&str> = barred.iter().map(String::as_str).collect();
         said += &format!(
-            ", but the operator may read nothing in {}: the namespace is gone, or the operator lacks rights",
+            ", but the operator can read nothing in {}: the namespace is gone, or the operator lacks rights",
             names.join(", ")
         );
     }
@@ -100,7 +100,7 @@ mod tests {
         );
         let told = works(&BTreeSet::from(["a".to_owned()]), 1, &[]);
         assert!(
-            told.starts_with("ok, but the operator may read nothing in a: ") && told.contains(", but 1 objects"),
+            told.starts_with("ok, but the operator can read nothing in a: ") && told.contains(", but 1 objects"),
             "{told}"
         );
         assert_eq!(

@@ -64,7 +64,7 @@ pub(in crate::cli) struct Run {
     /// Address that serves metrics: :8080, 127.0.0.1:8080, or 0 for none
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
     pub(super) metrics_bind_address: BindAddress,
-    /// Address that serves /livez and /readyz; may be the address of the metrics
+    /// Address that serves /livez and /readyz; can be the same as the address of the metrics
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
     pub(super) health_probe_bind_address: BindAddress,
     /// Address that serves /debug/objects/KIND/NAMESPACE/NAME, which explains an object: a loopback address, or 0 for
@@ -74,7 +74,7 @@ pub(in crate::cli) struct Run {
     /// Write only while holding the Lease, so that several replicas can run
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
     pub(super) leader_elect: bool,
-    /// Time without renewal after which another replica may take the Lease
+    /// Time without renewal after which another replica can take the Lease
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
     leader_elect_lease_duration: Duration,
     /// Time without renewal after which the holder stops writing

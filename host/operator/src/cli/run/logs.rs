@@ -1,4 +1,4 @@
-//! Sets up the destination and the format of log lines. The caller may pass a layer that also receives the spans, such
+//! Sets up the destination and the format of log lines. The caller can pass a layer that also receives the spans, such
 //! as the exporter of traces.
 
 use std::{

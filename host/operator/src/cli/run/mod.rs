@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-/// Reconciles until this process stops or may no longer write.
+/// Reconciles until this process stops or must no longer write.
 async fn reconcile(
     operator: Operator,
     mut held: Option<LeaseGuard>,
@@ -227,7 +227,7 @@ fn brought_along(
 }
 
 /// Separates two sorts of values in the environment: copies from the operator's own ConfigMap, and all other values.
-/// Does nothing if the operator may not read the ConfigMap.
+/// Does nothing if the operator has no right to read the ConfigMap.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     loop {

@@ -45,8 +45,8 @@ fn about(
         "MemoryStore" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,
-            "is taken over with its claim; the data is deleted with the object, unless the setting volume.keep of the \
-             policy memorystore is true",
+            "is taken over with its volume claim; the data is deleted with the object, unless the setting volume.keep of \
+             the policy memorystore is true",
             "",
         )),
         _ => {}
@@ -85,7 +85,8 @@ fn about(
     found
 }
 
-/// Returns the fields of a ModelAPI that KAOS's operator stored and ignored.
+/// Returns the fields of a ModelAPI that KAOS's operator stored and ignored, as a text. `None` if the object has no
+/// such fields.
 fn ignored(object: &Value) -> Option<String> {
     let is_it = object["apiVersion"] == API_VERSION && object["kind"] == "ModelAPI";
     let set = ["image", "command", "args", "resources"]

@@ -37,7 +37,7 @@ pub(super) struct UpgradeFinding {
     pub(super) about: String,
     /// The effect of the upgrade, and the reason.
     pub(super) message: String,
-    /// What the user can do.
+    /// The action with which the user can resolve the finding.
     #[serde(rename = "do", skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
     /// The fields that differ.

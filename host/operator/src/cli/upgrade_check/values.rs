@@ -104,7 +104,8 @@ impl Values {
         *self.at(path) == true
     }
 
-    /// Returns the value at a path, or the variable in `extraConfig`.
+    /// Returns the value at `path` in the chart's values, or else the value of `variable` in `extraConfig`. `None` if
+    /// both are missing.
     pub(super) fn given(&self, path: &str, variable: &str) -> Option<String> {
         let extra = self.at("extraConfig")[variable].as_str();
         self.text(path).or_else(|| extra.filter(|text| !text.is_empty()).map(str::to_owned))
@@ -128,7 +129,8 @@ impl Values {
         self.are_strict() || self.is_on("security.gatewayRouting.enabled")
     }
 
-    /// Returns the name of the ConfigMap that the operator writes for a decision point.
+    /// Returns the name of the ConfigMap that the operator writes for a decision point, or `None` without a decision
+    /// point.
     pub(super) fn projection(&self) -> Option<String> {
         let named = self.given("security.agentAuth.projection.policyConfigMap.name", "AUTHZ_POLICY_CONFIGMAP_NAME");
         named.or_else(|| self.is_on("security.pdp.enabled").then(|| "kaos-authz-policy".to_owned()))

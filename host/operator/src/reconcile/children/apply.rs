@@ -56,14 +56,14 @@ impl ChildrenResult {
         self.hindrances.is_empty()
     }
 
-    /// Returns the worst hindrance, and all hindrances as one text.
+    /// Returns the worst hindrance, and all hindrances as one text. `None` without a hindrance.
     pub(crate) fn hindrance(&self) -> Option<(Hindrance, String)> {
         let worst = self.hindrances.iter().map(|(hindrance, _)| *hindrance).max()?;
         let texts: Vec<&str> = self.hindrances.iter().map(|(_, text)| text.as_str()).collect();
         Some((worst, texts.join("; ")))
     }
 
-    /// Returns the error if a retry may succeed.
+    /// Returns the error if a retry can succeed, and `None` otherwise.
     pub(crate) fn passing_error(&self) -> Option<&CallError> {
         self.error.as_ref().filter(|error| !error.is_final())
     }

@@ -134,12 +134,13 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
 }
 
 /// Runs a dry run of the apply to an existing child. If another child has replaced this child, returns the other child.
-/// The only lasting effect of the dry run is a claim on leftover fields.
+/// The only lasting effect of this function: the operator becomes the manager of leftover fields.
 pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
     let served = access.served(&wanted.of)?;
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
     let known = Known { calls: access.calls(&served, &wanted.namespace), wanted, uid };
-    // The claim does not change the values of the child. Without the claim, the server may refuse a correct plan.
+    // Claiming leftover fields does not change the values of the child. Without the claim, the server can refuse a
+    // correct plan.
     if let Made::Found(found) = known.claim_leftovers(live).await? {
         return Ok(Some(found));
     }

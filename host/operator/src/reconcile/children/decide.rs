@@ -101,7 +101,8 @@ pub(crate) fn is_going(live: &Value) -> bool {
     !live["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Returns the digest of the manifest that this operator applied last.
+/// Returns the digest of the manifest that this operator applied last, or `None` if the child does not have the
+/// annotation.
 pub(crate) fn applied_digest(live: &Value) -> Option<&str> {
     live["metadata"]["annotations"][APPLIED_DIGEST].as_str()
 }

@@ -40,7 +40,7 @@ pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
 pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
-    let loss = if kind == "persistentvolumeclaim" { "; all data in the claim is lost" } else { "" };
+    let loss = if kind == "persistentvolumeclaim" { "; all data in the volume claim is lost" } else { "" };
     format!(
         "{fields} cannot change while the {kind} exists: undo the change, or delete the {kind} (kubectl -n {} delete \
          {kind} {}), and the operator creates it again as planned{loss}",
@@ -96,7 +96,7 @@ mod tests {
         let of = |size: &str| json!({"kind": "PersistentVolumeClaim", "spec": {"resources": {"requests": {"storage": size}}}});
         let said = "spec: Forbidden: spec is immutable after creation except resources.requests for bound claims";
         let told = explained(said, &of("6Gi"), &of("5Gi"));
-        assert!(told.contains("again as planned; all data in the claim is lost; the API server"), "{told}");
+        assert!(told.contains("again as planned; all data in the volume claim is lost; the API server"), "{told}");
     }
 
     #[test]

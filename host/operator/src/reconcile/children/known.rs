@@ -14,8 +14,8 @@ use crate::reconcile::{
 /// The field path of a workload's replicas in managed fields.
 pub(super) const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
-/// A child that exists, as far as the operator knows. Every write names the child's UID, because another child may have
-/// replaced the child, and the watch may not have reported the replacement yet.
+/// A child that exists, as far as the operator knows. Every write names the child's UID, because another child can have
+/// replaced the child before the watch reports the replacement.
 pub(super) struct Known<'a> {
     pub(super) calls: Calls<'a>,
     pub(super) wanted: &'a Wanted,

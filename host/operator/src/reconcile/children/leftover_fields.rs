@@ -36,7 +36,7 @@ pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     groups
 }
 
-/// Returns one leftover field, for messages.
+/// Returns the path of the first leftover field, for messages. `None` if there are no leftover fields.
 pub(crate) fn named(groups: &[Vec<Path>]) -> Option<String> {
     let path = groups.first()?.first()?;
     let steps = path.iter().map(|step| step.strip_prefix("f:").unwrap_or(step));

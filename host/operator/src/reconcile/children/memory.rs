@@ -32,7 +32,7 @@ pub(crate) struct ChildrenMemory {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildMemory {
-    /// How the API server stores the child.
+    /// The form in which the API server stores the child. `None` while the operator does not know the form.
     pub(crate) stored: Option<Stored>,
     /// The last manifest of the child that the API server rejected.
     pub(crate) rejected: Option<Box<Rejected>>,
@@ -103,13 +103,13 @@ impl ChildrenMemory {
     }
 }
 
-/// How the server stores a child.
+/// The form in which the API server stores a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The server stored the manifest with this mark exactly as applied. A difference is drift.
+    /// The server stored the applied manifest unchanged. The mark is the hash of this manifest. A difference is drift.
     Exactly(Mark),
-    /// The server stored the manifest (first mark) in another form (second mark). While the child keeps this form, a
-    /// difference is not drift.
+    /// The server stored the manifest in another form. The first mark is the hash of the manifest, the second is the
+    /// hash of the stored form. While the child keeps this form, a difference is not drift.
     Otherwise(Mark, Mark),
 }
 

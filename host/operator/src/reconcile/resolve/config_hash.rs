@@ -150,7 +150,7 @@ fn references(manifest: &Value) -> BTreeSet<Reference> {
     named.into_iter().map(reference).collect()
 }
 
-/// Returns the manifest in the plan that a reference names.
+/// Returns the manifest that `reference` names in the plan, or `None` if the plan does not contain it.
 fn emitted<'a>(plan: &'a [Value], reference: &Reference) -> Option<&'a Value> {
     plan.iter().find(|manifest| Reference::of_object(manifest) == *reference)
 }

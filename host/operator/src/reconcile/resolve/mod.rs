@@ -22,14 +22,13 @@ use crate::{
 
 /// The result of rendering.
 pub(crate) enum Resolved {
-    /// Rendered with every requested object.
+    /// The policies answered with every requested object.
     Complete(Arc<Rendered>),
     /// A requested object is not known yet. The watch reports the object later.
     Pending,
 }
 
-/// The maximum number of times that the needs may change in one pass. After this number of changes, the operator delays
-/// the pass.
+/// The maximum number of changes of the needs in one pass. After this number of changes, the operator delays the pass.
 const ROUNDS: usize = 4;
 
 /// Renders an object. The pass uses an answer only after the watch follows all needs of the object, so that no change

@@ -19,8 +19,9 @@ use crate::{catalogue::Catalogue, reconcile::memory::Memory, status::is_unwritte
 /// The maximum wait. The wait is needed because clients send the objects of a file one after the other.
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns the time for which a first plan must still wait. The plan waits while a named object is missing or had no
-/// pass yet. Considers only named objects of kinds for which a policy answers.
+/// Returns the time for which a first plan must still wait, or `None` if the plan must not wait. The plan waits while
+/// an object that a need names is missing or had no pass yet. The function ignores objects of kinds for which no policy
+/// answers.
 pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
     let catalogue = catalogue.load()?;
     let lookup = watch.lookup();

@@ -43,7 +43,7 @@ impl<A> FallbackRound<A> {
         }
         match &rendered.verdict {
             // Report the first failure only if this failure is about the object. A failure that is not about the object
-            // may not happen in the next pass.
+            // possibly does not happen in the next pass.
             Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object() => {
                 Some(self.failed.take().unwrap_or(answer))
             }

@@ -3,7 +3,8 @@
 //!
 //! The schema comes from the first available source:
 //! - the CRD in the cluster
-//! - the API server's `OpenAPI` document, if the operator may not read CRDs (every client may read this document)
+//! - the API server's `OpenAPI` document, if the operator has no right to read CRDs (every client can read this
+//!   document)
 //! - the CRD that is embedded in the binary
 //!
 //! The operator reads the schema again when the CRD has changed.
@@ -66,7 +67,7 @@ impl DeclaredFields {
     }
 }
 
-/// Returns the status schema that the server declares for the kind.
+/// Returns the status schema that the server declares for the kind, or `None` if the server declares no schema.
 async fn status_schema(
     client: &Client,
     watch: &Watch,

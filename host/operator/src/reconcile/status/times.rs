@@ -46,7 +46,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
     TOLD.iter().filter_map(changed).collect()
 }
 
-/// Returns the condition of a type.
+/// Returns the condition of the type `of`, or `None` if the status has no such condition.
 pub(crate) fn find<'a>(status: &'a Value, of: &str) -> Option<&'a Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
 }

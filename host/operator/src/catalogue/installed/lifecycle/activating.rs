@@ -36,10 +36,9 @@ pub(super) struct Candidate {
     kept: Option<AdmittedRevision>,
 }
 
-/// Whether candidates may serve together.
+/// The answer to the question whether candidates can serve together.
 enum Verdict {
-    /// The candidates fit. The candidates may serve. The value contains all revisions that serve afterwards, with the
-    /// candidates.
+    /// The candidates can serve together. The value contains all revisions that then serve, including the candidates.
     Fit(BTreeSet<String>),
     /// The answer is still open: a trial runs or waits for its turn.
     Open,
@@ -104,8 +103,8 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Returns whether candidates may serve together. If the candidates may not serve together, removes them from the
-    /// admitted revisions. If the verdict contains a reason, the reason is about the last candidate.
+    /// Returns whether candidates can serve together. If they cannot, removes the candidates from the admitted
+    /// revisions. If the verdict contains a reason, the reason is about the last candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -146,7 +145,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether the proposed candidates may serve. First checks all settings against their schemas, then tries
+    /// Returns whether the proposed candidates can serve. First checks all settings against their schemas, then tries
     /// the samples.
     async fn judge(&mut self, candidates: &[Candidate], serving: BTreeSet<String>) -> Verdict {
         let Some(Candidate { name, entry, .. }) = candidates.last() else { return Verdict::Fit(serving) };
@@ -154,8 +153,8 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
-            // owner corrects this ConfigMap.
+            // Only the operator's own ConfigMap prevents all revisions from serving together. So the revision waits
+            // until the owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -208,8 +207,7 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
-    /// Lets candidates serve, one after another. The caller proposed the candidates and found that the candidates may
-    /// serve.
+    /// Lets candidates serve, one after another. The caller proposed the candidates and found that they can serve.
     async fn let_in(
         &mut self,
         candidates: Vec<Candidate>,

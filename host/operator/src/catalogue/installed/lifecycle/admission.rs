@@ -1,4 +1,4 @@
-//! Turns a package into a checked revision that may serve.
+//! Turns a package into a checked revision that is ready to serve.
 
 use std::{sync::Arc, time::Duration};
 
@@ -201,7 +201,7 @@ impl Lifecycle {
             if !missing.is_empty() {
                 let duties = &self.tools.duties;
                 let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
-                let message = format!("the operator may not {}: {remedy}", missing.join("; "));
+                let message = format!("the operator is not allowed to {}: {remedy}", missing.join("; "));
                 let transition = Transition::new(RevisionState::NotPermitted, "NotPermitted", message);
                 return Ok(Some(Err(NotAdmitted { transition, again: true })));
             }

@@ -80,7 +80,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the value of the retry annotation.
+    /// Returns the value of the retry annotation of the record `name`, or `None` if the record does not have the
+    /// annotation.
     pub(super) fn asked(&self, name: &str) -> Option<String> {
         self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
     }

@@ -51,7 +51,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the delay until the next attempt at a failed restoration.
+    /// Returns the delay until the next attempt to restore a predecessor, or `None` if no attempt is pending.
     pub(super) fn next_restoration(&self, found: &[Found]) -> Option<Duration> {
         let is_compiled = |_: &str| false;
         let observed = self.observe(found, &BTreeMap::new(), &is_compiled);

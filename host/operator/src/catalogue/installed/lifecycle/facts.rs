@@ -42,7 +42,7 @@ impl<'a> Facts<'a> {
         entry.source == *source && self.state(name).is_let_in()
     }
 
-    /// Returns the newest serving revision of a source.
+    /// Returns the newest serving revision of a source, or `None` if no revision of the source serves.
     pub(super) fn newest_of(self, source: &PolicySource) -> Option<&'a String> {
         let serving = self.revisions.entries.iter().filter(|(name, entry)| self.serves(name, entry, source));
         serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
         before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()
     }
 
-    /// Returns the revision that may serve again in place of a quarantined revision. Returns `None` if another revision
+    /// Returns the revision that can serve again in place of a quarantined revision. Returns `None` if another revision
     /// of the source, or a predecessor, serves already. Also returns `None` if another package decides about the state
     /// of the revision.
     pub(super) fn to_restore(

@@ -5,13 +5,13 @@ use kaos_crds::RevisionState;
 use super::Transition;
 use crate::catalogue::Overreach;
 
-/// The status reason of refused settings whose policy does not exist yet.
+/// The status reason of settings that the operator refuses because their policy does not exist yet.
 pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
 
 /// Why a package is not admitted.
 pub(super) struct NotAdmitted {
     pub(super) transition: Transition,
-    /// Whether a later attempt may succeed with the same package.
+    /// Whether a later attempt with the same package can succeed.
     pub(super) again: bool,
 }
 

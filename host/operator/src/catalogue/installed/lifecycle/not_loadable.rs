@@ -146,7 +146,8 @@ impl Lifecycle {
     }
 
     /// Loads the next revision that is due: a revision in `loading`, a revision whose last attempt failed, or a lost
-    /// revision that should be loaded again. Returns the delay until the next revision is due.
+    /// revision that should be loaded again. Returns the delay until the next revision is due, or `None` if no revision
+    /// must be loaded.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
         let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)
@@ -243,8 +244,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the revision to load next, and the time when this revision is due. If several revisions are due, the
-    /// namespaces take turns.
+    /// Returns the revision to load next, and the time when this revision is due; `None` if no revision must be loaded.
+    /// If several revisions are due, the namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
         let (serving, now) = (self.facts().serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));

@@ -18,7 +18,7 @@ use crate::{
 const AWAITS_POLICY: &str = "AwaitsPolicy";
 
 impl Lifecycle {
-    /// Returns whether the reason for refusing a package may be gone.
+    /// Returns whether the reason for refusing a package can be gone.
     pub(super) fn is_overtaken(
         &mut self,
         name: &str,
@@ -113,7 +113,7 @@ impl Lifecycle {
         })
     }
 
-    /// Returns whether a package may apply to the same objects as the packages of a namespace: the package is in this
+    /// Returns whether a package can apply to the same objects as the packages of a namespace: the package is in this
     /// namespace or in the operator's namespace.
     fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
         source.namespace == self.tools.duties.operator_namespace || source.namespace == namespace

@@ -192,7 +192,7 @@ impl Observed<'_> {
         failed.map(action).collect()
     }
 
-    /// Returns the time of the next attempt at a failed restoration.
+    /// Returns the time of the next attempt to restore a predecessor, or `None` if no attempt is pending.
     pub(super) fn next_restoration(&self) -> Option<Instant> {
         let sources = self.sources();
         let restored = self.read().filter(|(_, name)| self.facts.state(name) == RevisionState::Quarantined);

@@ -18,7 +18,7 @@ struct PackageFacts {
     is_retried: bool,
     /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for refusing the package may be gone.
+    /// Whether the reason for refusing the package can be gone.
     is_overtaken: bool,
     /// Whether the time of the next attempt has come.
     is_due: bool,
@@ -57,9 +57,9 @@ impl PackageFacts {
 }
 
 impl Lifecycle {
-    /// Takes the next step with each package whose turn it is. After each package, swaps in the changed set of serving
-    /// revisions. On a fresh cluster, makes only one swap, after all packages. Returns the delay until the next step,
-    /// and the error of a failed step.
+    /// Takes the next step with each package that has its turn in this round. After each package, swaps in the changed
+    /// set of serving revisions. On a fresh cluster, makes only one swap, after all packages. Returns the delay until
+    /// the next step, and the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],

@@ -37,8 +37,8 @@ impl Lifecycle {
         self.keep_due = None;
     }
 
-    /// Stores the missing bytes of serving revisions again. Returns the delay before the next attempt. An attempt fails
-    /// while the deletion of ConfigMaps with the same names has not finished.
+    /// Stores the missing bytes of serving revisions again. Returns the delay before the next attempt, or `None` if no
+    /// bytes are missing. An attempt fails while the deletion of ConfigMaps with the same names has not finished.
     pub(super) async fn keep_again(&mut self) -> Option<Duration> {
         if self.keep_due.is_none_or(|due| due <= Instant::now()) {
             for (name, package) in self.unkept.clone() {

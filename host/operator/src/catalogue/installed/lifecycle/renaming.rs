@@ -54,8 +54,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the predecessor of the first revision of a new source. This predecessor is the newest revision of the
-    /// same place whose source was deleted recently.
+    /// Returns the predecessor of the first revision of a new source: the newest revision of the same place, if its
+    /// source was deleted recently. Returns `None` if there is no such revision.
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);

@@ -213,12 +213,12 @@ impl Lifecycle {
     }
 
     /// Returns the settings of the operator's own ConfigMap. If a user deleted the ConfigMap, returns the settings that
-    /// the ConfigMap had at startup.
+    /// the ConfigMap had at startup. `None` if the ConfigMap never existed.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }
 
-    /// Returns the settings of the operator's own ConfigMap that are in effect: the last good settings.
+    /// Returns the last good settings: the settings of the operator's own ConfigMap that are in effect.
     pub(super) fn held_config(&self) -> Option<Layer> {
         match &self.installed {
             Some((_, config)) => config.clone(),

@@ -66,7 +66,7 @@ impl RevisionSet {
         arranged.conflicts.keys().map(ToString::to_string).collect()
     }
 
-    /// Returns the earliest claim of these revisions.
+    /// Returns the time of the earliest claim of these revisions, or `None` if none of the revisions has a claim.
     pub(crate) fn claimed(&self, revisions: &[String]) -> Option<Timestamp> {
         revisions.iter().filter_map(|it| self.entries.get(it)?.age.claimed).min()
     }

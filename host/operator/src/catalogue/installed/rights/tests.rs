@@ -35,7 +35,7 @@ fn in_namespaces(count: usize, rules: &[Rule]) -> Vec<WantedRights> {
     (0..count).map(wanted).collect()
 }
 
-/// Returns a cluster, a client of the operator, and a client that may do everything.
+/// Returns a cluster, a client with the operator's rights, and a client with all rights.
 fn cluster() -> (Cluster, Client, Client) {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().clock(clock).start();
@@ -56,7 +56,7 @@ async fn put(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Binds the operator to a role with these rules, in a namespace or in all namespaces.
+/// Binds the operator to a Role or `ClusterRole` with these RBAC rules, in a namespace or in all namespaces.
 async fn grant(client: &Client, namespace: Option<&str>, rules: Value) {
     let (api, prefix) = ("rbac.authorization.k8s.io", if namespace.is_some() { "" } else { "Cluster" });
     let metadata = json!({"name": "r", "namespace": namespace});
@@ -74,7 +74,7 @@ async fn missing_of(client: &Client, wanted: &[WantedRights]) -> Vec<String> {
     missing(client, wanted, &Semaphore::new(4)).await.unwrap()
 }
 
-/// Returns the numbers of rules reviews and of access reviews that the operator sent.
+/// Returns two numbers: the SelfSubjectRulesReviews and the SelfSubjectAccessReviews that the operator sent.
 fn asked(cluster: &Cluster) -> [usize; 2] {
     let entries = cluster.journal().entries();
     ["selfsubjectrulesreviews", "selfsubjectaccessreviews"]

@@ -9,7 +9,7 @@ use crate::error_text::told;
 /// The resource that a watch follows, as RBAC names it.
 pub(super) struct Followed {
     resource: String,
-    /// `None` for all namespaces.
+    /// The namespace in which the operator could not read the type. `None` means all namespaces.
     namespace: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Followed {
         }
         let Self { resource, namespace } = self;
         let place = namespace.as_deref().unwrap_or("all namespaces");
-        format!("the operator may not {verb} {resource} in {place}: {said}: {}", self.remedy())
+        format!("the operator is not allowed to {verb} {resource} in {place}: {said}: {}", self.remedy())
     }
 
     /// Returns the remedy for the missing right, as a part of a message.
@@ -87,20 +87,23 @@ mod tests {
         let list = watcher::Error::InitialListFailed(kube::Error::Api(denied()));
         assert_eq!(
             followed("configmaps", Some("kaos-system")).told(&list),
-            "the operator may not list configmaps in kaos-system: no rights: grant this right with the Role that \
-             `kaos-operator rbac` prints"
+            "the operator is not allowed to list configmaps in kaos-system: no rights: grant this right with the Role \
+             that `kaos-operator rbac` prints"
         );
         for watch in
             [watcher::Error::WatchStartFailed(kube::Error::Api(denied())), watcher::Error::WatchError(denied())]
         {
             assert_eq!(
                 followed("policyrevisions.kaos.tools", Some("ops")).told(&watch),
-                "the operator may not watch policyrevisions.kaos.tools in ops: no rights: grant this right with the \
-                 Role that `kaos-operator rbac --namespace ops` prints"
+                "the operator is not allowed to watch policyrevisions.kaos.tools in ops: no rights: grant this right \
+                 with the Role that `kaos-operator rbac --namespace ops` prints"
             );
         }
         let told = followed("configmaps", None).told(&list);
-        assert!(told.starts_with("the operator may not list configmaps in all namespaces: no rights: "), "{told}");
+        assert!(
+            told.starts_with("the operator is not allowed to list configmaps in all namespaces: no rights: "),
+            "{told}"
+        );
         assert!(told.contains("`kaos-operator rbac --namespace-policies`"), "{told}");
     }
 

@@ -15,7 +15,7 @@ pub(in crate::catalogue::installed) struct Held {
     pub(in crate::catalogue::installed) package: Result<Arc<Package>, NoPackage>,
 }
 
-/// Why there is no package to check.
+/// The reason why the operator has no package to check.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) enum NoPackage {
     /// The ConfigMap does not contain a valid package.

@@ -52,7 +52,7 @@ impl ShippedSources {
         Ok(found)
     }
 
-    /// Returns the name of the default policy for a kind.
+    /// Returns the name of the default policy for a kind, or `None` if the kind has no default policy.
     pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<String> {
         let is_ours = api_version.split_once('/').is_some_and(|(group, _)| group == kaos_crds::GROUP);
         let name = kind.to_lowercase();

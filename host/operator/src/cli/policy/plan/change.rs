@@ -13,12 +13,12 @@ use crate::policies::Loader;
 pub(super) enum ProposedChange {
     /// The user installs a package.
     Package(Box<Shipped>),
-    /// Another preset applies.
+    /// The operator starts with another preset.
     Preset(Compatibility),
 }
 
 impl ProposedChange {
-    /// Returns the namespace and the name of the ConfigMap that the change replaces.
+    /// Returns the namespace and the name of the ConfigMap that the change replaces, or `None` for a preset.
     pub(super) fn source(&self) -> Option<&(String, String)> {
         match self {
             Self::Package(shipped) => Some(&shipped.source),

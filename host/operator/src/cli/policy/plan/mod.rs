@@ -38,7 +38,7 @@ pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
 use summary::{Fuel, Summary};
 
-/// Exit code if something changes.
+/// The exit code if the plan of at least one object changes.
 const CHANGES: u8 = UNUSABLE;
 
 /// Arguments of `policy plan`.

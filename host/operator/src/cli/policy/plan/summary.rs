@@ -14,7 +14,7 @@ pub(super) struct Summary {
     pub(super) objects: usize,
     /// Objects that change.
     pub(super) changed: usize,
-    /// Workloads whose pods are replaced.
+    /// The number of workloads with pods that Kubernetes will replace.
     pub(super) rolls: usize,
     /// Objects that are refused only after the change.
     pub(super) refused: usize,
@@ -24,7 +24,7 @@ pub(super) struct Summary {
     pub(super) fuel: (Fuel, Fuel),
 }
 
-/// Fuel of a pass.
+/// The fuel that a pass takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Fuel {
     /// The median fuel of all objects.

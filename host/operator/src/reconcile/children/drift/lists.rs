@@ -27,8 +27,8 @@ pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]
     }
 }
 
-/// Returns the fields that identify a port: number and protocol. Containers and Services have different names for the
-/// number.
+/// Returns the fields that identify a port: number and protocol. `None` if the item is not a port. Containers and
+/// Services have different names for the number.
 pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'static str)]> {
     if !item["containerPort"].is_null() {
         return Some(&[("containerPort", ""), ("protocol", "TCP")]);
@@ -36,7 +36,7 @@ pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'stati
     (!item["port"].is_null()).then_some(&[("port", ""), ("protocol", "TCP")])
 }
 
-/// Returns the live item with the same key as the wanted item.
+/// Returns the live item with the same key as the wanted item, or `None` if there is no such item.
 pub(super) fn matching<'a>(wanted: &Value, keys: &[(&str, &str)], live: &'a [Value]) -> Option<&'a Value> {
     let same = |item: &&Value| {
         keys.iter().all(|(field, preset)| match (&wanted[*field], &item[*field]) {

@@ -53,7 +53,7 @@ struct Model {
     deleted: BTreeSet<String>,
     failed: BTreeMap<String, String>,
     compiled: BTreeSet<String>,
-    /// Revisions whose bytes are gone.
+    /// Revisions that the operator cannot load because their bytes are gone.
     lost: BTreeSet<String>,
     due: BTreeMap<String, Instant>,
     now: Instant,
