@@ -42,7 +42,8 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
     }
 }
 
-/// Checks the rules for every pod. Reports mistakes with their paths in `patch`, the user's pod spec.
+/// Checks the conditions that Kubernetes has for every pod. Reports mistakes with their paths in `patch`, the user's
+/// pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: remove the patch that deletes it");
@@ -66,8 +67,8 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     Ok(())
 }
 
-/// Checks the rules for every container. Returns the container's name. `has_image` tells whether the user's pod spec
-/// sets the container's image.
+/// Checks the conditions that Kubernetes has for every container. Returns the container's name. `has_image` tells
+/// whether the user's pod spec sets the container's image.
 fn check_container<'a>(
     container: &'a Value,
     own: &str,
