@@ -36,7 +36,7 @@ pub struct Container {
     /// The working directory of the container. Not set: the image's own directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// Mounts of volumes. Define the volumes in podSpec.volumes.
+    /// Mounts of volumes. Define the volumes in the field podSpec.volumes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::volume_mounts"))]
     pub volume_mounts: Vec<Value>,

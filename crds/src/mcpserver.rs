@@ -63,7 +63,7 @@ pub struct MCPServerSpec {
     /// The route through the cluster's Gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_route: Option<GatewayRoute>,
-    /// Changes to the container named mcp-server. If runtime is custom, set image here.
+    /// Changes to the container named mcp-server. If the field runtime is custom, set the field image here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Changes to the generated pod spec, as a strategic merge patch. The generated container is named mcp-server.
@@ -75,10 +75,10 @@ pub struct MCPServerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
-    /// Deprecated: use runtime. The types are python-runtime and node-runtime.
+    /// Deprecated: use the field runtime. The types are python-runtime and node-runtime.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<String>,
-    /// Deprecated: use runtime with params or container.
+    /// Deprecated: use the field runtime with the field params or container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<McpConfig>,
     /// Deprecated: use container.resources.
@@ -92,14 +92,14 @@ pub struct MCPServerSpec {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpConfig {
-    /// Deprecated: use runtime custom, or a runtime of the ConfigMap kaos-mcp-runtimes. A Python package that the pod
-    /// installs and runs at its start.
+    /// Deprecated: set the field runtime to custom, or to a runtime of the ConfigMap kaos-mcp-runtimes. A Python
+    /// package that the pod installs and runs at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<String>,
-    /// Deprecated: use runtime python-string with params.
+    /// Deprecated: set the field runtime to python-string, and use the field params.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_string: Option<String>,
-    /// Deprecated: use runtime and params.
+    /// Deprecated: use the fields runtime and params.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<McpTools>,
     /// Deprecated: use container.env.
@@ -115,15 +115,15 @@ pub struct McpConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpTools {
-    /// Deprecated: use runtime custom, or a runtime of the ConfigMap kaos-mcp-runtimes. A Python package that the pod
-    /// installs and runs at its start.
+    /// Deprecated: set the field runtime to custom, or to a runtime of the ConfigMap kaos-mcp-runtimes. A Python
+    /// package that the pod installs and runs at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_package: Option<String>,
-    /// Deprecated: use runtime python-string with params.
+    /// Deprecated: set the field runtime to python-string, and use the field params.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_string: Option<String>,
-    /// Deprecated: use runtime python-string, and the variable MCP_TOOLS_STRING in container.env. A key of a Secret
-    /// that holds the Python source of the tools.
+    /// Deprecated: set the field runtime to python-string, and use the variable MCP_TOOLS_STRING in container.env. A
+    /// key of a Secret that holds the Python source of the tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
 }

@@ -77,7 +77,7 @@ fn an_operator_compared_with_itself_makes_the_same_calls() {
         assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
     }
     // The operator writes the children equally often on any machine. The number of status writes varies, because an
-    // Agent's pass may run before or after the pass of its ModelAPI.
+    // Agent's pass can run before or after the pass of its ModelAPI.
     let median = |number: usize, key: &str| operators[number]["median"][key].as_f64().unwrap();
     let children = |number: usize| median(number, "load.writes") - median(number, "load.status");
     assert!(children(0) > 0.0 && (children(0) / children(1) - 1.0).abs() <= 0.1, "{json:#}");

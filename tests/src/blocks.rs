@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// Returns the blocks of a page that have one of the words `marks`, in order. The path of the page is relative to the
-/// top of the repository.
+/// Returns the code blocks of a page that have one of the words `marks` after their language, in the order of the page.
+/// The path of the page is relative to the top of the repository.
 ///
 /// ````text
 /// ```sh cluster

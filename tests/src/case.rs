@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One folder of `tests/golden/cases`.
+/// A case: one folder of `tests/golden/cases`.
 pub struct Case {
     /// The folder's name.
     pub name: String,
@@ -39,11 +39,11 @@ pub struct About {
     /// Why an author wrote the case by hand. Recorded cases lack this field.
     #[serde(default)]
     pub by_hand: Option<String>,
-    /// The final conditions of the first object in `primary`, with their status. The recordings lack these conditions,
-    /// because the Go operator has no conditions.
+    /// The final conditions of the first object in the field `primary`, with their status. The recordings lack these
+    /// conditions, because the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
-    /// Further objects to compare, in addition to the children of the primaries.
+    /// Further objects to compare, in addition to the children of the objects in the field `primary`.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,
 }

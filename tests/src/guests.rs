@@ -54,7 +54,7 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     component(&told(built, "MODE=", 35, mode)?)
 }
 
-/// Writes `text` into the bytes of a module, after `mark`. The module reserves `room` bytes there.
+/// Writes `text` into the bytes of a module, after the bytes `mark`. The module reserves `room` bytes there.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
     let from = at.with_context(|| format!("the guest has no {mark}"))? + mark.len();

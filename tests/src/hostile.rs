@@ -1,4 +1,4 @@
-//! Invalid and extreme objects, and the rules for the policies' answers to these objects.
+//! Invalid and extreme objects, and the checks of the policies' answers to these objects.
 
 use std::sync::Arc;
 

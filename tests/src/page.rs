@@ -1,4 +1,4 @@
-//! Writes the figures of benches into the performance page. Each bench has a section between two comments, the marks.
+//! Writes the figures of benches into the performance page. Each bench has a section between two comments.
 
 use std::{env, fs, path::Path, process::ExitCode};
 
@@ -8,7 +8,7 @@ use anyhow::Context;
 const PAGE: &str = "docs/reference/performance.md";
 
 /// Prints a table. If the environment contains `UPDATE_PERFORMANCE`, also writes the table into the page between the
-/// marks of `section`.
+/// two comments of `section`.
 pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     println!("\n{table}");
     if env::var_os("UPDATE_PERFORMANCE").is_none() {
@@ -27,7 +27,7 @@ pub fn verdict(missed: &[String]) -> ExitCode {
     if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Replaces the text between the marks of `section` with `table`.
+/// Replaces the text between the two comments of `section` with `table`.
 fn put(text: &str, section: &str, table: &str) -> anyhow::Result<String> {
     let [begin, end] = [format!("<!-- {section} -->"), format!("<!-- /{section} -->")];
     let place = || {

@@ -13,16 +13,17 @@ use crate::stage::{Key, Stage, key};
 /// The label and the annotation that the host adds to every manifest.
 const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-digest"];
 
-/// The result of a case: children and statuses in the format of the recording, and the fuel of the first primary's
-/// pass.
+/// The result of a case: children and statuses in the format of the recording, and the fuel of the last pass over the
+/// first object of the field `primary`.
 pub struct Ended {
     /// The children and statuses, in the format of `expected.json`.
     pub outcome: Value,
-    /// The conditions of the first primary.
+    /// The conditions of the first object of the field `primary`.
     pub conditions: BTreeMap<String, String>,
-    /// The primaries, with the statuses that the host would write.
+    /// The objects of the field `primary`, with the statuses that the host would write.
     pub objects: Vec<Value>,
-    /// The fuel of the first primary's last pass. Zero for native policies, because they use no fuel.
+    /// The fuel of the last pass over the first object of the field `primary`. Zero for native policies, because they
+    /// use no fuel.
     pub fuel: u64,
 }
 
@@ -135,7 +136,8 @@ fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
     }
 }
 
-/// Returns the owner of a recorded child such as `Deployment/agent-b`.
+/// Returns the owner of a recorded child such as `Deployment/agent-b`, or `None` if the recording lacks the child or
+/// its owner.
 pub fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
     let looked_at = named(name);
     let child = wanted["children"].as_array()?.iter().find(|child| key(child) == looked_at)?;

@@ -47,7 +47,7 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     native_reading(&[])
 }
 
-/// Returns the default policies as native code. These policies may read `namespaces` when they answer for an object in
+/// Returns the default policies as native code. These policies can read `namespaces` when they answer for an object in
 /// the operator's namespace.
 pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, text): (Native, &str)| {

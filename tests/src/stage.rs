@@ -104,7 +104,7 @@ impl Stage {
         self.objects.get(key).and_then(|object| object.get("status")).cloned().unwrap_or_else(|| json!({}))
     }
 
-    /// Returns one object with the status that the host would write.
+    /// Returns the object `key` with the status that the host would write, or `None` if the object has no such status.
     pub fn as_written(&self, key: &Key) -> Option<Value> {
         let mut object = self.objects.get(key)?.clone();
         object["status"] = self.composed.get(key)?.clone();

@@ -31,7 +31,8 @@ pub fn children(process: u32) -> Vec<u32> {
     listed.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Returns the sum of the given fields of `/proc/PID/stat`. Index 0 is the field after the process name.
+/// Returns the sum of the given fields of `/proc/PID/stat`, or `None` if the process has ended. Index 0 is the field
+/// after the process name.
 fn ticks(process: u32, fields: Range<usize>) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let all: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();

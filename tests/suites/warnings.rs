@@ -1,5 +1,5 @@
-//! The chart's rules warn only about values that the default policies refuse or ignore. Each CEL rule repeats a check
-//! of a policy, so this test compares both. The e2e suite shows that an API server issues the warnings.
+//! The chart's admission policies warn only about values that the default policies refuse or ignore. Each CEL rule
+//! repeats a check of a policy, so this test compares both. The e2e suite shows that an API server issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const KINDS: [(&str, &str); 4] =
     [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
-/// Returns the path and the expression of each rule for a resource. The expression is true for a good object.
+/// Returns the path and the expression of each CEL rule for a resource. The expression is true for a good object.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
     let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -77,7 +77,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-/// Returns each rule, with an object that breaks this rule.
+/// Returns the resource and the path of each CEL rule, with an object that breaks this rule.
 fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let agent = |more: Value| {
         let mut spec = json!({"modelAPI": "llm", "model": "m"});

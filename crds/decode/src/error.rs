@@ -29,7 +29,7 @@ impl Error {
         Self(Box::new(Inner { segments: Vec::new(), message }))
     }
 
-    /// Creates an error about a value whose type is not `wanted`.
+    /// Creates an error about a value that does not have the type `wanted`.
     #[cold]
     #[inline(never)]
     pub fn mismatch(wanted: &str, found: &Value) -> Self {

@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the names of members that are not in `known`. Leaves out members whose value is null.
+    /// Returns the names of members that are not in `known`. Leaves out members with the value null.
     pub fn others(self, known: &[&str]) -> impl Iterator<Item = &'a str> {
         let is_other = |(name, value): &(&String, &Value)| !value.is_null() && !known.contains(&name.as_str());
         self.0.iter().filter(is_other).map(|(name, _)| name.as_str())

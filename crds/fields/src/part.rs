@@ -75,7 +75,7 @@ impl Part {
         self.members.iter().filter_map(part).collect()
     }
 
-    /// Returns the selected part of a map in a list.
+    /// Returns the selected part of a map in a list, or `None` if the path does not select the map.
     fn of_item(&self, item: &Value) -> Option<Value> {
         let map = item.as_object()?;
         let is_of = |(name, text): &(String, String)| map.get(name).and_then(Value::as_str) == Some(text);

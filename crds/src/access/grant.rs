@@ -81,10 +81,10 @@ pub enum SubjectKind {
 pub struct ResourceRef {
     /// The kind of the resource.
     pub kind: GrantedKind,
-    /// The name of the resource. Give either name or selector.
+    /// The name of the resource. Give either the field name or the field selector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The labels of the resources. Give either name or selector.
+    /// The labels of the resources. Give either the field name or the field selector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
 }
@@ -122,7 +122,7 @@ impl GrantedKind {
     }
 }
 
-/// The labels of the resources. Give either name or selector.
+/// The labels of the resources. Give either the field name or the field selector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

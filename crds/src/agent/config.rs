@@ -42,8 +42,8 @@ pub struct Config {
     /// Limits of tasks that run in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_config: Option<TaskConfig>,
-    /// Deprecated: use reasoningLoopMaxSteps instead of maxSteps. The fields enableTools and enableDelegation have no
-    /// successor. The Agent still gets the values of all these fields.
+    /// Deprecated: use the field reasoningLoopMaxSteps instead of maxSteps. The fields enableTools and enableDelegation
+    /// have no successor. The Agent still gets the values of all these fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agentic_loop: Option<AgenticLoop>,
     /// Deprecated: use container.env. Instead of the variable MODEL_NAME, set the field model.
@@ -126,7 +126,7 @@ pub struct TaskConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgenticLoop {
-    /// Deprecated: use config.reasoningLoopMaxSteps.
+    /// Deprecated: use the field config.reasoningLoopMaxSteps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
     pub max_steps: Option<i32>,

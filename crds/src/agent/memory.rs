@@ -19,7 +19,7 @@ pub struct Memory {
         deserialize_with = "defaults::flag_or::<_, { defaults::MEMORY_ENABLED }>"
     )]
     pub enabled: bool,
-    /// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
+    /// The storage of the memory. Not set: remote if the field memoryStore is set, local otherwise.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<MemoryType>,
     /// The maximum number of earlier messages that the model sees, 1 to 100. This field has an effect only on local
@@ -47,13 +47,13 @@ pub struct Memory {
     /// The MemoryStore in the same namespace that keeps remote memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_store: Option<String>,
-    /// The widest scope of memories that the Agent may read. Scopes wider than session need a memoryStore.
+    /// The widest scope of memories that the Agent may read. Scopes wider than session need the field memoryStore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_read_scope: Option<ReadScope>,
     /// How the Agent uses remote memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_params: Option<MemoryClientParams>,
-    /// The memory tools of the model. The tools need a memoryStore.
+    /// The memory tools of the model. The tools need the field memoryStore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<MemoryTools>,
     /// The handling of a request when memory is unavailable.
@@ -71,7 +71,7 @@ impl Memory {
     }
 }
 
-/// The storage of the memory. Not set: remote if memoryStore is set, local otherwise.
+/// The storage of the memory. Not set: remote if the field memoryStore is set, local otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -82,7 +82,7 @@ pub enum MemoryType {
     Remote,
 }
 
-/// The widest scope of memories that the Agent may read. Scopes wider than session need a memoryStore.
+/// The widest scope of memories that the Agent may read. Scopes wider than session need the field memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -95,7 +95,7 @@ pub enum ReadScope {
     User,
 }
 
-/// The memory tools of the model. The tools need a memoryStore.
+/// The memory tools of the model. The tools need the field memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

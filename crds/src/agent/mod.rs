@@ -104,18 +104,19 @@ impl AgentSpec {
         self.agent_network.as_ref().map_or(defaults::EXPOSE, |network| network.expose)
     }
 
-    /// Returns the model from its field, or from its older alias: the literal value of `MODEL_NAME` in `config.env`.
+    /// Returns the model from the field `model`, or from its older alias: the literal value of `MODEL_NAME` in
+    /// `config.env`. `None` if both are missing.
     pub fn model(&self) -> Option<&str> {
         self.own_model().or_else(|| filled(self.older_model()?.value.as_deref()))
     }
 
-    /// Returns the model from its own field, without the alias.
+    /// Returns the model from the field `model`, or `None` if this field is missing or empty.
     pub fn own_model(&self) -> Option<&str> {
         filled(self.model.as_deref())
     }
 
-    /// Returns the variable `MODEL_NAME` in `config.env`. The value of this variable may be outside the object, for
-    /// example in a Secret.
+    /// Returns the variable `MODEL_NAME` in `config.env`, or `None` without this variable. The value of this variable
+    /// can be outside the object, for example in a Secret.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }

@@ -76,7 +76,7 @@ pub struct MemoryStoreSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub request_concurrency: Option<i32>,
-    /// The handling of a request when memory fails, for Agents that set no failureMode.
+    /// The handling of a request when memory fails, for Agents that do not set the field failureMode.
     #[serde(default)]
     pub default_failure_mode: DefaultFailureMode,
     /// The widest scope of memories that Agents may read.
@@ -136,7 +136,7 @@ pub enum Engine {
     Mem0,
 }
 
-/// The handling of a request when memory fails, for Agents that set no failureMode.
+/// The handling of a request when memory fails, for Agents that do not set the field failureMode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

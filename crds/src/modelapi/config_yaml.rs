@@ -31,7 +31,7 @@ pub struct ConfigSource {
     /// The text, used unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_string: Option<String>,
-    /// A key of a Secret in the same namespace that holds the text. Used if fromString is not set.
+    /// A key of a Secret in the same namespace that holds the text. Used if the field fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
     /// The first unknown field. The API server keeps unknown fields of this object, because this part of the schema is

@@ -51,8 +51,8 @@ use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 #[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::hosted_model()))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelAPISpec {
-    /// Proxy forwards requests to model providers and needs proxyConfig. Hosted runs a model in the cluster and needs
-    /// hostedConfig.
+    /// Proxy forwards requests to model providers and needs the field proxyConfig. Hosted runs a model in the cluster
+    /// and needs the field hostedConfig.
     pub mode: Mode,
     /// The proxy, if mode is Proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,13 +78,13 @@ pub struct ModelAPISpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
     pub replicas: Option<i32>,
-    /// Deprecated: use hostedConfig.model and container.
+    /// Deprecated: use the fields hostedConfig.model and container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_config: Option<ServerConfig>,
 }
 
-/// Proxy forwards requests to model providers and needs proxyConfig. Hosted runs a model in the cluster and needs
-/// hostedConfig.
+/// Proxy forwards requests to model providers and needs the field proxyConfig. Hosted runs a model in the cluster and
+/// needs the field hostedConfig.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Mode {
@@ -118,7 +118,7 @@ pub struct ProxyConfig {
     /// instead of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_yaml: Option<ConfigYaml>,
-    /// Deprecated: use models, which takes a list.
+    /// Deprecated: use the field models, which takes a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Deprecated: use container.env.
@@ -147,7 +147,7 @@ pub struct ApiKeySource {
     /// A key of a Secret in the same namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeySelector>,
-    /// A key of a ConfigMap in the same namespace. Used if secretKeyRef is not set.
+    /// A key of a ConfigMap in the same namespace. Used if the field secretKeyRef is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<KeySelector>,
 }
@@ -157,7 +157,7 @@ pub struct ApiKeySource {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HostedConfig {
-    /// The Ollama model to pull and serve, for example "smollm2:135m". Required, unless the older
+    /// The Ollama model to pull and serve, for example "smollm2:135m". Required, unless the older field
     /// serverConfig.model is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -171,7 +171,7 @@ pub struct HostedConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerConfig {
-    /// Deprecated: use hostedConfig.model.
+    /// Deprecated: use the field hostedConfig.model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Deprecated: use container.env.

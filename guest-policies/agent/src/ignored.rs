@@ -76,8 +76,8 @@ pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env:
     told.collect()
 }
 
-/// Returns whether the user may have caused a variable with this origin, by a field of the Agent. This check is cheap
-/// and excludes most variables.
+/// Returns whether a field of the Agent can be the reason for a variable with this origin. This check is cheap and
+/// excludes most variables.
 fn may_be_asked(origin: &str) -> bool {
     ["spec.co", "spec.p", "MemoryStore/"].iter().any(|beginning| origin.starts_with(beginning))
 }
@@ -119,7 +119,7 @@ fn covers(entry: &str, variable: &str) -> bool {
     entry.strip_suffix('*').map_or(entry == variable, |beginning| variable.starts_with(beginning))
 }
 
-/// Returns the image of the Agent's own container.
+/// Returns the image of the Agent's own container, or `None` if the container has no image.
 fn image_of(deployment: &Value) -> Option<&str> {
     let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
     let own = containers.iter().find(|it| it.get("name").and_then(Value::as_str) == Some(KIND.container))?;
@@ -145,9 +145,9 @@ fn numbers(version: &str) -> Vec<u32> {
 enum Versions<'a> {
     /// The given version and all newer versions.
     Since(&'a str),
-    /// All versions older than the given version.
+    /// All versions older than the given version read the variable.
     Before(&'a str),
-    /// No version.
+    /// No version reads the variable.
     Never,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// Returns whether `version` is older than `other`. A tag such as `0.4` may stand for any version with this prefix, so
+/// Returns whether `version` is older than `other`. A tag such as `0.4` can stand for any version with this prefix, so
 /// `0.4` is not older than `0.4.2`.
 fn is_older(version: &[u32], other: &str) -> bool {
     let first_difference = zip(version, numbers(other)).find(|(own, other)| *own != other);

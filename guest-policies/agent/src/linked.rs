@@ -26,7 +26,7 @@ const AGENT: &str = "Agent";
 pub(crate) struct Link {
     pub(crate) name: String,
     pub(crate) endpoint: String,
-    /// Origin of the address.
+    /// The origin of the variables with this address.
     pub(crate) origin: String,
 }
 
@@ -103,7 +103,7 @@ impl Linked {
         linked
     }
 
-    /// Returns the object, or records why it is missing.
+    /// Returns the object. If the object is missing, records the reason and returns `None`.
     fn find(&mut self, subject: &Subject, kind: &str, name: &str) -> Option<Object> {
         let on = to(kind, name);
         match dependencies::found(subject, &on).or_wait(on) {
@@ -116,7 +116,7 @@ impl Linked {
         }
     }
 
-    /// Returns the link to an object, if the object has an address. Records the object's problems.
+    /// Returns the link to an object, or `None` if the object has no address. Records the object's problems.
     fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
         let endpoint = self.depends.endpoint(&to(kind, name), unready, found)?;
         Some(link(kind, name, endpoint))

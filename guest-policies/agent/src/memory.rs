@@ -1,4 +1,4 @@
-//! Memory of an Agent in a MemoryStore: the store, the scope that the Agent may read, and the store's health.
+//! Memory of an Agent in a MemoryStore: the store, the scope that the Agent can read, and the store's health.
 //!
 //! | the store | an Agent without pods | an Agent with running pods |
 //! |---|---|---|
@@ -24,7 +24,7 @@ use crate::settings::MemorySettings;
 
 /// The kind of the store.
 const KIND: &str = "MemoryStore";
-/// The field with the widest scope that the Agent may read.
+/// The field with the widest scope that the Agent can read.
 const SCOPE: &str = "spec.config.memory.maxReadScope";
 /// The field with the name of the store.
 pub(crate) const STORE: &str = "spec.config.memory.memoryStore";
@@ -40,14 +40,14 @@ pub(crate) struct Remembering {
     pub(crate) store: Option<String>,
     /// The store's address and its origin.
     pub(crate) endpoint: Option<(String, String)>,
-    /// The widest scope that the Agent may read, and the origin of this scope.
+    /// The widest scope that the Agent can read, and the origin of this scope.
     pub(crate) scope: Option<(ReadScope, String)>,
     /// The reason to delay the first pods of the Agent, for example a store that is not ready.
     pub(crate) gate: Option<Blocker>,
     /// Whether the plan lacks the store's address, because the store is missing or has no address yet. Until the plan
     /// has an address, running pods keep the address with which they started.
     pub(crate) lacks_address: bool,
-    /// Why the policy may not read the store.
+    /// The reason why the policy cannot read the store. `None` if the policy can read the store.
     pub(crate) unreadable: Option<Blocker>,
     /// The problem of the store, which a running Agent reports as the condition `MemoryDegraded`.
     degraded: Option<String>,
@@ -64,7 +64,7 @@ struct Invalid {
     why: String,
 }
 
-/// Returns the memory block of a spec.
+/// Returns the field `config.memory` of a spec, or `None` without this field.
 fn block(spec: &AgentSpec) -> Option<&Memory> {
     spec.config.as_ref()?.memory.as_ref()
 }
@@ -169,8 +169,8 @@ fn most(store: &Object) -> ReadScope {
     }
 }
 
-/// Returns why this store or this cluster does not allow the Agent's scope. The scope comes from the Agent or from the
-/// store.
+/// Returns why this store or this cluster does not allow the Agent's scope, or `None` if both allow it. The scope comes
+/// from the Agent or from the store.
 fn invalid(
     own: Option<&(ReadScope, String)>,
     most: Option<&(ReadScope, String)>,

@@ -160,8 +160,8 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     notes
 }
 
-/// Returns a note if the model is a pattern or a provider. An Agent asks its ModelAPI for one model, so a pattern is
-/// probably a mistake.
+/// Returns a note if the model is a pattern or a provider, and `None` otherwise. An Agent asks its ModelAPI for one
+/// model, so a pattern is probably a mistake.
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(

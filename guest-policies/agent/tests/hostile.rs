@@ -27,7 +27,7 @@ fn beside() -> Vec<Value> {
     .into()
 }
 
-/// Calls all five functions of the policy. Returns the refusal, if the policy refused the object.
+/// Calls all five functions of the policy. Returns the refusal, or `None` if the policy did not refuse the object.
 fn ask(object: &Value) -> Option<Refusal> {
     let subject = testing::subject(object).beside::<Agent>(&beside()).build();
     let answer = testing::plan::<Agent>(&subject);

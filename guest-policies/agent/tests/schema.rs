@@ -1,4 +1,4 @@
-//! `settings.schema.json` matches the settings type.
+//! Checks that `settings.schema.json` matches the settings type.
 
 use kaos_agent::Settings;
 

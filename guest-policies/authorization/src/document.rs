@@ -1,4 +1,4 @@
-//! The data of the decision point: who the callers are, and what each of them may call.
+//! The data of the decision point: the callers, and the resources that each of them is allowed to call.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -44,23 +44,24 @@ pub(crate) struct Namespace<'a> {
     pub(crate) name: &'a str,
     pub(crate) agents: Vec<Object>,
     pub(crate) grants: Vec<(Object, AccessGrantSpec)>,
-    /// All objects of each kind for which a grant has a label selector.
+    /// All objects of each kind for which an AccessGrant has a label selector.
     pub(crate) selectable: BTreeMap<GrantedKind, Vec<Object>>,
 }
 
 /// The data under construction.
 #[derive(Default)]
 struct Document {
-    /// The resources that each Agent may call.
+    /// The resources that each Agent is allowed to call.
     grants: BTreeMap<String, BTreeSet<String>>,
-    /// The resources that each user and each group may call.
+    /// The resources that each user and each group is allowed to call.
     user_grants: BTreeMap<String, BTreeSet<String>>,
     agents: Map<String, Value>,
     /// The keys of each issuer.
     jwks: Map<String, Value>,
 }
 
-/// Returns the content of `data.json`. An Agent or a user that the decision point cannot identify may call nothing.
+/// Returns the content of `data.json`. The decision point denies all calls of an Agent or a user that it cannot
+/// identify.
 pub(crate) fn of(
     namespaces: &[Namespace<'_>],
     agents: &AgentIdentity,
@@ -91,7 +92,7 @@ pub(crate) fn of(
 }
 
 impl Document {
-    /// Adds the keys of an issuer. Users and Agents may have the same issuer.
+    /// Adds the keys of an issuer. Users and Agents can have the same issuer.
     fn trust(&mut self, issuer: &str, set: &Value) {
         let more = set.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
         let known = self.jwks.entry(issuer.to_owned()).or_insert_with(|| json!({"keys": []}));

@@ -19,7 +19,7 @@ const ENFORCED: &str = "Enforced";
 /// Tells whether the data of the decision point contains an AccessGrant, and why not.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
-    /// The cluster has no decision point, so the grant has no effect.
+    /// The cluster has no decision point, so the AccessGrant has no effect.
     Disabled,
     /// The AccessGrant is for users, but the settings let the decision point identify no users.
     NoUsers,
@@ -38,7 +38,7 @@ pub(crate) enum Standing {
     Enforced,
 }
 
-/// Returns the reference to the AuthorizationPolicy whose status lists the AccessGrants in the decision point's data.
+/// Returns the reference to the AuthorizationPolicy. Its status lists the AccessGrants in the decision point's data.
 fn projection(subject: &Subject) -> Reference {
     reference_in(&subject.cluster.operator_namespace, API_VERSION, PROJECTION, PROJECTION_NAME)
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use kaos_crds::access::GrantedKind;
 
-/// The kind of a grant.
+/// The kind of an AccessGrant.
 pub(crate) const GRANT: &str = "AccessGrant";
 /// The kind of the projection.
 pub(crate) const PROJECTION: &str = "AuthorizationPolicy";

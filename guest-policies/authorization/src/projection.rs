@@ -16,7 +16,7 @@ use crate::grant;
 use crate::ids::{GRANT, PROJECTION_NAME};
 use crate::settings::Settings;
 
-/// The rules of the decision point.
+/// The rules of the decision point, in Rego.
 pub const RULES: &str = include_str!("policy.rego");
 
 /// The kind of the child.
@@ -27,11 +27,12 @@ const CONFIG: &str = "config";
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The most namespaces. Each has two needs, and one more for each kind that its grants select by labels.
+/// The maximum number of namespaces in an AuthorizationPolicy. Each namespace has two needs, and one more for each kind
+/// that its AccessGrants select by labels.
 const NAMESPACES: usize = 100;
 /// The most needs of a pass. The host accepts 256 in all rounds.
 const NEEDS: usize = 250;
-/// The most bytes of rules and data. A ConfigMap takes 1 MiB, with its metadata.
+/// The maximum number of bytes of rules and data together. A ConfigMap, with its metadata, has at most 1 MiB.
 const BYTES: usize = 1_000_000;
 
 /// The ConfigMap of an AuthorizationPolicy.
@@ -112,14 +113,14 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
         needs.push(all(GRANT, namespace));
     }
     let selected = selected_needs(subject, &spec);
-    // With too many needs, `read` refuses the object.
+    // If there are too many needs, `read` refuses the object.
     if needs.len() + selected.len() <= NEEDS {
         needs.extend(selected);
     }
     needs
 }
 
-/// Returns the needs for the resources that grants select by labels. Agents are among the needs anyway.
+/// Returns the needs for the resources that AccessGrants select by labels, except Agents, which are needs in any case.
 fn selected_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Vec<Need> {
     let mut needs = Vec::new();
     for namespace in &spec.namespaces {
@@ -132,7 +133,7 @@ fn selected_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Vec<Need
     needs
 }
 
-/// Refuses more needs than a pass may have.
+/// Refuses the object if it has more needs than a pass allows.
 fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), Refusal> {
     let (most, kinds) = (NEEDS - 2 * spec.namespaces.len(), selected_needs(subject, spec).len());
     if kinds <= most {
@@ -145,8 +146,8 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
     )))
 }
 
-/// Returns all objects of a kind in a namespace. Waits while they may not be read: without them, the data would lack
-/// what is granted, or keep what is not.
+/// Returns all objects of a kind in a namespace. Waits while the policy cannot read these objects: without them, the
+/// data would lack what is granted, or keep what is not.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());

@@ -12,7 +12,7 @@ fn sample(name: &str, object: &str, beside: &[&str]) -> Sample {
     }
 }
 
-/// Returns a grant that names its resource, and a grant that selects its resources by labels.
+/// Returns an AccessGrant that names its resource, and an AccessGrant that selects its resources by labels.
 pub(crate) fn grants() -> Vec<Sample> {
     let projection = include_json!("../samples/projection.json");
     vec![

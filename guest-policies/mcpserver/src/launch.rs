@@ -16,7 +16,7 @@ use crate::registry::{self, RegistryError, RegistrySource, Runtime};
 use crate::settings::Settings;
 use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 
-/// How to start the container.
+/// The image, command and variables with which the container starts.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Launch {
     /// The image. Empty if only the user's `container.image` can name an image.

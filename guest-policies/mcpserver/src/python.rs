@@ -25,7 +25,7 @@ pub(crate) fn top_level_functions(source: &str) -> Vec<String> {
     names
 }
 
-/// Returns the name after `def` or `async def`, if the statement is a function definition.
+/// Returns the name after `def` or `async def`, or `None` if the statement is not a function definition.
 fn defined_name(statement: &str) -> Option<&str> {
     let after_async = keyword(statement, "async").unwrap_or(statement);
     let name = keyword(after_async, "def")?;
@@ -35,7 +35,7 @@ fn defined_name(statement: &str) -> Option<&str> {
     (is_name && after.trim_start_matches([' ', '\t']).starts_with(['(', '['])).then_some(name)
 }
 
-/// Returns the text after `word`, if at least one blank follows `word`.
+/// Returns the text after `word`, or `None` unless the text begins with `word` and at least one blank.
 fn keyword<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let after = text.strip_prefix(word)?;
     let trimmed = after.trim_start_matches([' ', '\t']);

@@ -114,7 +114,7 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
     }
 }
 
-/// Returns a note on parameters if the runtime has no variable for them.
+/// Returns a note on parameters if the runtime has no variable for them, and `None` otherwise.
 fn unused_params(request: &Request) -> Option<Note> {
     let path = request.wanted.params.as_ref()?.path();
     if request.launch.params_env_var.is_some() {
@@ -125,8 +125,8 @@ fn unused_params(request: &Request) -> Option<Note> {
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 
-/// Returns the note on variables that the runtime requires and the container lacks. A container with `envFrom` gets no
-/// note, because `envFrom` may supply the variables.
+/// Returns the note on variables that the runtime requires and the container lacks, or `None` without such variables. A
+/// container with `envFrom` gets no note, because `envFrom` can supply the variables.
 fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
     let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
     let named = |value: &Value, name: &str| value.get("name").and_then(Value::as_str) == Some(name);

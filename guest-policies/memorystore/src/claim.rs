@@ -1,8 +1,8 @@
-//! The PersistentVolumeClaim of a store: the planned claim, the existing claim, and whether the data stays.
+//! The volume claim of a store: the planned volume claim, the existing volume claim, and whether the data stays.
 //!
-//! The policy changes only the size of an existing claim. A claim that the store no longer uses stays in the plan while
-//! the claim exists, so no edit deletes data. If the policy may not read the claim, the store waits, because the
-//! operator would delete a claim that the plan lacks.
+//! The policy changes only the size of an existing volume claim. A volume claim that the store no longer uses stays in
+//! the plan while it exists, so no edit deletes data. If the policy cannot read the volume claim, the store waits,
+//! because the operator would delete a volume claim that the plan lacks.
 
 use alloc::{
     borrow::ToOwned,
@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::settings::Volume;
 use crate::wanted::{SIZE, size};
 
-/// The kind of the claim.
+/// The kind of a volume claim.
 pub(crate) const KIND: &str = "PersistentVolumeClaim";
 /// The id of the need for the store's own PersistentVolumeClaim.
 pub(crate) const OWN: &str = "claim";
@@ -36,12 +36,12 @@ const READ: [&str; 5] = [
 /// The annotation with which an object sets [`Volume::keep`].
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
-/// The claims of a store.
+/// The volume claims of a store.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// The claim that the pods mount. `None` if the pods mount no claim.
+    /// The volume claim that the pods mount. `None` if the pods mount no volume claim.
     pub(crate) mounted: Option<String>,
-    /// The store's own claim. `None` if the plan does not contain this claim.
+    /// The store's own volume claim. `None` if the plan does not contain this volume claim.
     own: Option<Own>,
     /// Notes for the user.
     pub(crate) notes: Vec<Note>,
@@ -53,28 +53,28 @@ struct Own {
     name: String,
     /// The wanted size.
     size: String,
-    /// The current capacity of the existing claim.
+    /// The current capacity of the existing volume claim. `None` if it does not exist or is not bound.
     holds: Option<String>,
-    /// The requested size of the existing claim.
+    /// The requested size of the existing volume claim. `None` if it does not exist.
     asks: Option<String>,
     access_mode: String,
     storage_class: String,
     is_kept: bool,
 }
 
-/// Returns the name of the store's own claim.
+/// Returns the name of the store's own volume claim.
 fn own_name(workload: &Workload<'_>) -> String {
     format!("{}-data", workload.child_name())
 }
 
-/// Returns the need for the store's own claim.
+/// Returns the need for the store's own volume claim.
 pub(crate) fn need(workload: &Workload<'_>) -> Need {
     optional(named(OWN, reference("v1", KIND, &own_name(workload)))).fields(READ)
 }
 
 impl Claims {
-    /// Reads the existing claim. Collects a violation if the wanted size is smaller than the claim. Waits while the
-    /// policy may not read the claim.
+    /// Reads the existing volume claim. Collects a violation if the wanted size is smaller than the size of the volume
+    /// claim. Waits while the policy cannot read the volume claim.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -114,7 +114,7 @@ impl Claims {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
 
-    /// Builds the manifest of the store's own claim.
+    /// Builds the manifest of the store's own volume claim. `None` if the plan does not contain this volume claim.
     pub(crate) fn manifest(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Value> {
         let own = self.own.as_ref()?;
         let mut spec = object! {
@@ -128,8 +128,8 @@ impl Claims {
         Some(object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec })
     }
 
-    /// Builds the conditions on the data: whether the data stays when a user deletes the store, and whether the claim
-    /// has the wanted size.
+    /// Builds the conditions on the data: whether the data stays when a user deletes the store, and whether the volume
+    /// claim has the wanted size.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         let Some(mounted) = &self.mounted else { return Vec::new() };
         let Some(own) = self.own.as_ref().filter(|own| own.name == *mounted) else {
@@ -153,7 +153,8 @@ impl Claims {
 }
 
 impl Own {
-    /// Builds the store's own claim with this `size`. Refuses a size that would shrink the existing claim.
+    /// Builds the store's own volume claim with this `size`. Refuses a size that would shrink the existing volume
+    /// claim.
     fn wanted(name: String, size: &str, found: Option<&Object>, volume: &Volume, wrong: &mut Violations) -> Self {
         let asks = found.and_then(requested).map(ToOwned::to_owned);
         let quantity = |text: &str| Quantity::parse(text).ok();
@@ -180,7 +181,8 @@ impl Own {
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Builds the note on class and access mode in the settings, which have no effect on an existing claim.
+    /// Builds the note on the class and the access mode in the settings. Both have no effect on an existing volume
+    /// claim. `None` if they do not differ from the volume claim's.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
@@ -194,7 +196,7 @@ impl Own {
         })
     }
 
-    /// Builds the condition `VolumeSized`, if the claim exists.
+    /// Builds the condition `VolumeSized`, or returns `None` if the volume claim does not exist.
     fn sized(&self) -> Option<Condition> {
         const SIZED: &str = "VolumeSized";
         let quantity = |text: &str| Quantity::parse(text).ok();
@@ -218,25 +220,26 @@ impl Own {
     }
 }
 
-/// Returns the requested size of a claim.
+/// Returns the requested size of a volume claim, or `None` if the volume claim has no such field.
 fn requested(claim: &Object) -> Option<&str> {
     claim.str_at(&["spec", "resources", "requests", "storage"])
 }
 
-/// Returns the access mode and the storage class. An existing claim's values win over the settings.
+/// Returns the access mode and the storage class. The values of an existing volume claim win over the settings.
 fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let (mode, class) = (volume.access_mode.clone(), volume.storage_class.clone());
     let Some(found) = found else { return (mode, class) };
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings name no class, the cluster chose the existing claim's class, so do not report a difference.
+    // If the settings name no class, the cluster chose the class of the existing volume claim, so do not report a
+    // difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)
 }
 
-/// Returns whether a claim belongs to the store and is not being deleted.
+/// Returns whether a volume claim belongs to the store and is not being deleted.
 fn is_owned(claim: &Object, store: &Object) -> bool {
     let uid = store.str_at(&["metadata", "uid"]);
     let owners = claim.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);

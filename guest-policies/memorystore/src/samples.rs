@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// Returns one store for each type of storage, a store with an existing claim, and a store that waits.
+/// Returns one store for each type of storage, a store with an existing volume claim, and a store that waits.
 pub(crate) fn samples() -> Vec<Sample> {
     let model = include_json!("../samples/modelapi.json");
     let local = include_json!("../samples/local.json");

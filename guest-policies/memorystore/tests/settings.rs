@@ -69,7 +69,8 @@ fn every_setting_changes_exactly_its_own_fields() {
         row("volume.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/env/1/value"),
         row("volume.accessMode", json!("ReadWriteOncePod"), &format!("{claim}/spec/accessModes/0")),
         row("volume.storageClass", json!("fast"), &format!("{claim}/spec/storageClassName")),
-        // No manifest shows this setting: the plan lists the claims to keep, and the host keeps these claims.
+        // No manifest shows this setting: the plan lists the volume claims to keep, and the host keeps these volume
+        // claims.
         row("volume.keep", json!(true), ""),
         row("volume.claim", json!("mine"), &format!("{claim} {pod}/volumes/0/persistentVolumeClaim/claimName")),
         row("volume.strategy", json!("RollingUpdate"), "Deployment:/spec/strategy"),

@@ -55,8 +55,8 @@ fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }
 
-/// Replaces every `mark` in `text` with `by`. Compares bytes, because the general text search would add kilobytes to
-/// the component.
+/// Replaces every occurrence of the text `mark` in `text` with `by`. Compares bytes, because the general text search
+/// would add kilobytes to the component.
 fn replaced(text: &str, mark: &str, by: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some(at) = rest.as_bytes().windows(mark.len()).position(|window| window == mark.as_bytes()) {

@@ -165,8 +165,8 @@ fn exposure(request: &Request) -> Exposure<'_> {
     }
 }
 
-/// Returns the note on telemetry. A proxy needs an endpoint for telemetry, and a hosted model does not support
-/// telemetry.
+/// Returns the note on telemetry, or `None` if telemetry works or nobody asked for telemetry. A proxy needs an endpoint
+/// for telemetry, and a hosted model does not support telemetry.
 fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();
     match request.wanted {

@@ -128,8 +128,8 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
     }
 }
 
-/// Returns the source of the key. A value wins over a Secret, and a Secret wins over a ConfigMap. The policy treats an
-/// empty `apiKey` as absent.
+/// Returns the source of the API key, or `None` if the ModelAPI has no API key. A value wins over a Secret, and a
+/// Secret wins over a ConfigMap. The policy treats an empty `apiKey` as absent.
 fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> {
     let from = key.value_from.as_ref();
     if let Some(value) = text(key.value.as_ref()) {

@@ -124,8 +124,7 @@ fn unit_nanos(unit: &str) -> Option<u128> {
     })
 }
 
-/// Multiplies `number` by `unit`. Multiplies `number`, which may have a fraction, by `unit`. Rounds the result down to
-/// whole nanoseconds.
+/// Multiplies `number`, which can have a fraction, by `unit`. Rounds the result down to whole nanoseconds.
 fn part(number: &str, unit: u128) -> Result<u128, Error> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {

@@ -19,12 +19,12 @@ pub fn resource_type(api_version: &str, kind: &str) -> ResourceType {
     ResourceType { api_version: api_version.to_owned(), kind: kind.to_owned() }
 }
 
-/// Returns a reference to an object in the namespace of the primary object.
+/// Returns a reference to an object in the namespace of the object for which the policy answers.
 pub fn reference(api_version: &str, kind: &str, name: &str) -> Reference {
     Reference { api_version: api_version.to_owned(), kind: kind.to_owned(), namespace: None, name: name.to_owned() }
 }
 
-/// Returns a reference to an object in another namespace. Reading this object requires a grant.
+/// Returns a reference to an object in another namespace. To read this object, the policy needs a grant.
 pub fn reference_in(namespace: &str, api_version: &str, kind: &str, name: &str) -> Reference {
     Reference { namespace: Some(namespace.to_owned()), ..reference(api_version, kind, name) }
 }
@@ -34,15 +34,16 @@ pub fn named(id: impl Into<String>, reference: Reference) -> Need {
     Need { id: id.into(), target: Target::Named(reference), fields: Vec::new(), optional: false }
 }
 
-/// Returns a need for all objects of a type in the namespace of the primary object that have all of `labels`.
+/// Returns a need for all objects of a type that have all of `labels`, in the namespace of the object for which the
+/// policy answers.
 pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let target = Target::Labelled(Selector { of, namespace: None, labels });
     Need { id: id.into(), target, fields: Vec::new(), optional: false }
 }
 
-/// Returns a need for all objects of a type in `namespace` that have all of `labels`. Reading another namespace
-/// requires a grant.
+/// Returns a need for all objects of a type in `namespace` that have all of `labels`. To read another namespace, the
+/// policy needs a grant.
 pub fn labelled_in(namespace: &str, id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]) -> Need {
     let mut need = labelled(id, of, labels);
     if let Target::Labelled(selector) = &mut need.target {

@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether the parser refused the text. If true, the text may contain members that `value` lacks.
+    /// Whether the parser refused the text. If true, the text can contain members that `value` lacks.
     unread: bool,
 }
 
@@ -45,12 +45,12 @@ impl Object {
         self.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// Returns the value of one label.
+    /// Returns the value of the label `key`, or `None` without this label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.str_at(&["metadata", "labels", key])
     }
 
-    /// Returns the value of one annotation.
+    /// Returns the value of the annotation `key`, or `None` without this annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.str_at(&["metadata", "annotations", key])
     }
@@ -70,23 +70,23 @@ impl Object {
         self.at(&["status", "ready"]) == Some(&Value::Bool(true))
     }
 
-    /// Returns `status.endpoint` unless it is empty.
+    /// Returns `status.endpoint`, or `None` if this field is missing or empty.
     pub fn endpoint(&self) -> Option<&str> {
         self.str_at(&["status", "endpoint"]).filter(|endpoint| !endpoint.is_empty())
     }
 
-    /// Returns the entry of `status.conditions` with this type.
+    /// Returns the entry of `status.conditions` with the type `kind`, or `None` without such an entry.
     pub fn condition(&self, kind: &str) -> Option<&Value> {
         let conditions = self.at(&["status", "conditions"])?.as_array()?;
         conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
     }
 
-    /// Returns the value at this path of member names.
+    /// Returns the value at this path of member names, or `None` without such a value.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self.value(), |value, key| value.get(key))
     }
 
-    /// Returns the text at this path of member names.
+    /// Returns the text at this path of member names, or `None` if the value is missing or is not a text.
     pub fn str_at(&self, path: &[&str]) -> Option<&str> {
         self.at(path)?.as_str()
     }

@@ -1,12 +1,13 @@
 //! Records the source location and the message of a component's panic. The host reads the record after the trap.
 //!
 //! A component imports nothing, so it cannot print. A component that trapped returns nothing. But the host can still
-//! read the component's memory, and searches it for [`MARK`]. After the mark come the length of the text (four bytes,
+//! read the component's memory, and searches it for [`MARK`]. After [`MARK`] come the length of the text (four bytes,
 //! little-endian) and the text. `docs/reference/contract.md` describes the record for policies with another SDK.
 
 use core::fmt::{self, Display, Write};
 
-/// The mark at the start of the record. The address of the record is a multiple of the mark's length.
+/// The bytes at the start of the record. The host searches the memory for these bytes. The address of the record is a
+/// multiple of their length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The size of the text in bytes. Longer texts are truncated.
 const ROOM: usize = 748;

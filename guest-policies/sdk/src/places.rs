@@ -87,7 +87,7 @@ impl<'a> Places<'a> {
         None
     }
 
-    /// Returns the position of `text`.
+    /// Returns the position of `text`, or `None` if the collection does not contain `text`.
     pub fn get(&self, text: &str) -> Option<usize> {
         self.nearest(text).filter(|(near, _)| *near == text).map(|(_, place)| place)
     }
@@ -102,7 +102,8 @@ impl<'a> Places<'a> {
         self.texts.is_empty()
     }
 
-    /// Returns the only text in the collection that can equal `text`.
+    /// Returns the only text in the collection that can equal `text`, with its position. `None` if the collection is
+    /// empty.
     fn nearest(&self, text: &str) -> Option<(&'a str, usize)> {
         let mut link = self.root;
         loop {

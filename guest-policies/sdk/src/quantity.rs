@@ -36,7 +36,7 @@ impl Quantity {
     }
 }
 
-/// Returns the factor of a suffix as a base and an exponent, such as 1024 and 2 for `Mi`.
+/// Returns the factor of a suffix as a base and an exponent, such as 1024 and 2 for `Mi`. `None` for an unknown suffix.
 fn scale(suffix: &str) -> Option<(i128, i32)> {
     Some(match suffix {
         "" => (10, 0),

@@ -10,11 +10,11 @@ use kaos_decode::Decode;
 
 /// Typed views of a [`Subject`].
 pub trait SubjectExt {
-    /// Returns the primary object.
+    /// Returns the object for which the policy answers.
     fn object(&self) -> Object;
     /// Decodes the effective settings into a type of the policy.
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
-    /// Returns the object that the policy requested with the named need `id`.
+    /// Returns the object that the policy requested by name, with the need `id`.
     fn one(&self, id: &str) -> Lookup<Object>;
     /// Returns the objects that the policy requested with the labelled need `id`.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
@@ -29,13 +29,13 @@ pub trait SubjectExt {
 /// The result of one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
-    /// The object exists. For a need by labels, the list may be empty.
+    /// The object exists. For a need by labels, the list can be empty.
     There(T),
     /// The host looked for the object and did not find it.
     Absent,
     /// The cluster does not serve this type now.
     Unserved,
-    /// The policy may not read the object. The text contains the reason.
+    /// The policy cannot read the object, because a right or a grant is missing. The text contains the reason.
     Forbidden(String),
     /// The host did not answer this need, because the policy did not request it.
     Unasked,

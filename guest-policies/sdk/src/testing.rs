@@ -155,9 +155,9 @@ fn is(object: &Object, api_version: &str, kind: &str) -> bool {
     object.api_version() == api_version && object.kind() == kind
 }
 
-/// Returns whether an object is in the namespace `asked`. If a need asks for no namespace, this is the namespace
-/// `primary`. An object without a namespace matches every namespace, because `kubectl apply` would put the object into
-/// the current namespace.
+/// Returns whether an object is in the namespace `asked`. If a need names no namespace, `primary` replaces `asked`: the
+/// namespace of the object for which the policy answers. An object without a namespace matches every namespace, because
+/// `kubectl apply` would put the object into the current namespace.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted

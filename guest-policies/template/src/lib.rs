@@ -142,7 +142,7 @@ impl Policy for Website {
     }
 }
 
-/// Counts the available pods of the Deployment's current generation. Pods of an older generation may still serve while
+/// Counts the available pods of the Deployment's current generation. Pods of an older generation can still serve while
 /// new pods start, but do not count. Until the Deployment controller has observed a change, the result is 0.
 fn available(deployment: &Object) -> u64 {
     let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();

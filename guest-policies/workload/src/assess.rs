@@ -18,7 +18,7 @@ pub enum Phase {
     Ready,
     /// The policy refused the object, or the host could not apply the plan.
     Failed,
-    /// Another object is missing or not ready.
+    /// The object waits, because another object is missing or not ready.
     Waiting,
 }
 
@@ -70,7 +70,7 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // Other objects may use the address. So the address stays while the Service exists, even if the policy refuses the
+    // Other objects can use the address. So the address stays while the Service exists, even if the policy refuses the
     // object.
     let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
     if let Some(port) = if accepted { port } else { in_use() } {
@@ -85,7 +85,7 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
     Assessment { phase, message, fields, conditions: routed(seen, route.as_ref()).into_iter().collect() }
 }
 
-/// Returns the port of a Service that these policies create.
+/// Returns the first port of a Service, or `None` without a port.
 fn served_port(service: &Object) -> Option<u16> {
     let first = service.at(&["spec", "ports"])?.as_array()?.first()?;
     first.get("port")?.as_u64()?.try_into().ok()
@@ -129,7 +129,7 @@ pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     condition::no("DependenciesReady", &first.reason, messages.join("; "))
 }
 
-/// Returns the live child with this identity.
+/// Returns the live child with this identity, or `None` if the child does not exist.
 fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
     let child = seen.children.iter().find(|child| {
         let identity = &child.identity;

@@ -42,7 +42,7 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
     }
 }
 
-/// Checks the rules for every pod. Reports mistakes with their paths in `patch`, the user's pod spec.
+/// Checks the pod spec after all merges. Reports mistakes with their paths in `patch`, the user's pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: remove the patch that deletes it");
@@ -66,8 +66,8 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     Ok(())
 }
 
-/// Checks the rules for every container. Returns the container's name. `has_image` tells whether the user's pod spec
-/// sets the container's image.
+/// Checks a container of the pod spec. Returns the container's name. `has_image` tells whether the user's pod spec sets
+/// the container's image.
 fn check_container<'a>(
     container: &'a Value,
     own: &str,

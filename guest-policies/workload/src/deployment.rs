@@ -258,7 +258,8 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     }
 }
 
-/// Returns the note about a variable that `spec.container.env` contains more than once.
+/// Returns the note about the first variable that `spec.container.env` contains more than once, or `None` without such
+/// a variable.
 fn repeated_env(over: &Value) -> Option<Note> {
     let mut seen = Places::new();
     let mut names = items(over, "env").iter().filter_map(name_of);

@@ -84,7 +84,8 @@ impl Workload<'_> {
         Value::Object(metadata)
     }
 
-    /// Returns why the names of the children would be invalid. The rules for the names of Services are the strictest.
+    /// Returns why the names of the children would be invalid. Kubernetes has the strictest rules for the names of
+    /// Services.
     pub fn check_name(&self, has_service: bool) -> Violations {
         let mut wrong = Violations::new();
         let prefix = if has_service { self.kind.prefix.len() + 1 } else { 0 };

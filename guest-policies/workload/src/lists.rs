@@ -8,7 +8,7 @@ pub(crate) const CONTAINER: &str = "spec.container";
 /// The path of the overrides for the pod.
 pub(crate) const POD_SPEC: &str = "spec.podSpec";
 
-/// Returns the name of an item.
+/// Returns the field `name` of an item, or `None` if the item has no name.
 pub(crate) fn name_of(item: &Value) -> Option<&str> {
     item.get("name").and_then(Value::as_str)
 }

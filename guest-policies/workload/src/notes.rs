@@ -42,7 +42,7 @@ pub fn older_env<'a>(
     is_used.then(|| older(old, newer, is_ignored))
 }
 
-/// Returns the condition `Deprecated` if the object uses a deprecated field.
+/// Returns the condition `Deprecated` if a note is about a deprecated field, and `None` otherwise.
 pub fn deprecated_condition(notes: &[Note]) -> Option<Condition> {
     let messages: Vec<&str> =
         notes.iter().filter(|note| note.reason == DEPRECATED).map(|note| note.message.as_str()).collect();

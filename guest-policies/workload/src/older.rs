@@ -1,4 +1,4 @@
-//! Reads `spec.container` of an object that may use deprecated fields.
+//! Reads `spec.container` of an object that possibly uses deprecated fields.
 
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 /// The counts of a live Deployment. If the Deployment does not exist yet, only `wanted` is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rollout {
-    /// Number of wanted pods.
+    /// The number of wanted pods.
     pub wanted: i64,
-    /// Number of ready pods.
+    /// The number of ready pods.
     pub ready: i64,
-    /// Number of all pods, including old ones.
+    /// The number of all pods, including pods of earlier templates.
     pub replicas: i64,
     available: i64,
     updated: i64,
@@ -58,13 +58,13 @@ impl Rollout {
         message
     }
 
-    /// Returns the content of `status.deployment`, if the Deployment exists.
+    /// Returns the content of `status.deployment`, or `None` if the Deployment does not exist.
     pub fn into_status(self) -> Option<Value> {
         self.status
     }
 }
 
-/// Returns the message of the condition that explains why pods are missing.
+/// Returns the message of the condition that explains why pods are missing, or `None` without such a condition.
 fn trouble(live: &Object) -> Option<String> {
     let holds = |kind: &str, status: &str| {
         let condition = live.condition(kind)?;

@@ -14,10 +14,10 @@ pub struct Extras<'a> {
     /// Environment variables that set leaves of a type that several policies share. Each entry has the leaf's path and
     /// the variable.
     pub env: &'a [(&'a str, &'a str)],
-    /// Settings that an annotation of the object may override. Each entry is the path of a leaf, or the path of an
+    /// Settings that an annotation of the object can override. Each entry is the path of a leaf, or the path of an
     /// object, for all leaves below the object.
     pub annotations: &'a [&'a str],
-    /// Settings that only the operator's owner may set, not the settings of a namespace. Each entry is the path of a
+    /// Settings that only the operator's owner can set, not the settings of a namespace. Each entry is the path of a
     /// leaf, or the path of an object, for all leaves below the object.
     pub owned: &'a [&'a str],
     /// Settings of the type [`Rare`](crate::Rare). Each entry has the path of the setting and the defaults of the
@@ -45,7 +45,7 @@ pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String 
     format!("{:#}\n", of::<T>(extras))
 }
 
-/// Adds to each leaf below `schema` its default, its environment variable, and whether an annotation may set it.
+/// Adds to each leaf below `schema` its default, its environment variable, and whether an annotation can set the leaf.
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");

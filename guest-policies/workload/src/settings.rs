@@ -91,7 +91,8 @@ impl Probe {
         Self { handler: Handler::TcpSocket, ..Self::http("/", delay, period) }
     }
 
-    /// Returns the probe in Kubernetes' format, for a container that listens on `port`.
+    /// Returns the probe in Kubernetes' format, for a container that listens on `port`. `None` if the settings turn the
+    /// probe off.
     pub(crate) fn manifest(&self, port: u16) -> Option<Value> {
         let port = self.port.unwrap_or(port);
         let scheme = if self.scheme == Scheme::Https { "HTTPS" } else { "HTTP" };

@@ -70,7 +70,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Returns a warning if telemetry is enabled without an endpoint.
+    /// Returns a warning if telemetry is enabled without an endpoint, and `None` otherwise.
     pub fn note(&self) -> Option<Note> {
         let message = "telemetry is enabled without an endpoint: the pods export nothing; set the endpoint, or \
             DEFAULT_TELEMETRY_ENDPOINT for the operator";

@@ -17,11 +17,11 @@ pub const MOST_READ: usize = 64 << 20;
 /// Answers lookups from the state of a cluster, or from objects in files.
 pub trait Lookup {
     /// Looks up a target. The target always contains a namespace. Ignores the namespace for a cluster-scoped type. For
-    /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation may stop when the objects exceed
+    /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the objects exceed
     /// [`MOST`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass may
+    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass can
     /// still read to find fields. If the lookup needs more bytes, it sets `room` to 0.
     fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
         let _ = room;
@@ -34,7 +34,7 @@ pub trait Lookup {
     }
 
     /// Returns whether a target does not exist, for callers that do not need the objects. Returns false if the cluster
-    /// does not serve the type, or if the operator may not read the target.
+    /// does not serve the type, or if the operator is not allowed to read the target.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),
@@ -56,11 +56,11 @@ pub enum Sighting {
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,
-    /// The operator may not read the target. The text gives the reason.
+    /// The operator is not allowed to read the target. The text gives the reason.
     Forbidden(String),
 }
 
-/// Facts of a Secret that a policy may know.
+/// The facts about a Secret that a policy gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretFacts {
     /// Whether the Secret exists.

@@ -16,7 +16,7 @@ pub struct Reference {
     pub api_version: String,
     /// The kind, as in [`ResourceType`].
     pub kind: String,
-    /// The namespace; `None` means the namespace of the primary object, or a cluster-scoped object.
+    /// The namespace; `None` means the namespace of the object of the pass, or a cluster-scoped object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The object's name.

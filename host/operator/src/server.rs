@@ -22,7 +22,7 @@ pub(crate) enum TargetServer {
     /// A running server. The program asks the server for its version each time, because an administrator may upgrade
     /// the server while this program runs.
     Running(Client),
-    /// A server whose version is known.
+    /// The server's version is known.
     #[cfg(test)]
     Known(Known),
 }

@@ -48,7 +48,7 @@ async fn release_without_any_rights_succeeds_and_changes_nothing() {
         let ran = stage.ask(&[&RELEASE[..], scope].concat()).await;
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("0 released, 0 failed"), "{}", ran.stdout);
-        assert!(ran.stderr.contains("because this user may read none"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("because this user can read none"), "{}", ran.stderr);
         for noise in ["ApiError", "Status {", ": Forbidden"] {
             assert!(!ran.stderr.contains(noise), "{noise}: {}", ran.stderr);
         }

@@ -47,7 +47,8 @@ async fn unlisted_chunks_are_deleted_after_the_package_serves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn push_of_a_refused_package_ends_with_1_and_prints_the_reason() {
     let stage = Stage::start("push-refused").await;
-    let refused = json!({"state": "NotPermitted", "reason": "NotPermitted", "message": "the operator is not allowed to watch kites"});
+    let message = "the operator is not allowed to watch kites";
+    let refused = json!({"state": "NotPermitted", "reason": "NotPermitted", "message": message});
     stage.revision("agent-1", &package("x:1"), 1, &refused);
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));

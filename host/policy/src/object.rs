@@ -38,7 +38,7 @@ pub enum ObjectError {
         /// The object's name.
         name: String,
     },
-    /// The object is a Secret. No policy may read a Secret.
+    /// The object is a Secret. Policies must not read Secrets.
     #[error("policies never see the content of Secret {0}")]
     Secret(String),
 }

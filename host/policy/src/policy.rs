@@ -155,7 +155,7 @@ pub enum StackError {
     #[error("{0} is an environment overlay, which needs a policy below it")]
     BaseIsOverlay(PolicyId),
     /// A complete policy is used as an overlay. A complete policy as an overlay would hide the policy below it.
-    #[error("{0} is a whole policy: only an environment overlay can be added to another policy")]
+    #[error("{0} is not an overlay: only an environment overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.
     #[error("two layers have the name {0}: choose another name for the overlay")]

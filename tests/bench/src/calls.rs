@@ -17,7 +17,7 @@ pub(crate) enum Sort {
     Watch,
     /// A write of an Event.
     Event,
-    /// Any other write.
+    /// The request is any other write.
     Write,
     /// Any other request, such as a read, a review or a dry run.
     Read,
@@ -62,20 +62,21 @@ impl Calls {
         self.0.iter().filter(|request| request.made() && request.resource == resource).count()
     }
 
-    /// Returns the time in seconds when the API server answered the last creation of an object.
+    /// Returns the time in seconds when the API server answered the last creation of an object. `None` without a
+    /// creation.
     pub(crate) fn last_made(&self) -> Result<Option<f64>> {
         let made = |request: &&Request| request.made() && Sort::of(request) == Sort::Write;
         self.0.iter().filter(made).map(|request| seconds(&request.answered)).next_back().transpose()
     }
 
-    /// Returns the time in seconds when the API server answered the last write. Ignores Events.
+    /// Returns the time in seconds when the API server answered the last write. Ignores Events. `None` without a write.
     pub(crate) fn last_write(&self) -> Result<Option<f64>> {
         let mut writes = self.0.iter().filter(|request| Sort::of(request) == Sort::Write);
         writes.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// Returns the time in seconds when the API server answered the last request. Ignores Leases and watches, because
-    /// an idle operator needs them, too.
+    /// Returns the time in seconds when the API server answered the last request. `None` without a request. Ignores
+    /// Leases and watches, because an idle operator needs them, too.
     pub(crate) fn last(&self) -> Result<Option<f64>> {
         let mut calls = self.0.iter().filter(|request| is_work(request));
         calls.next_back().map(|request| seconds(&request.answered)).transpose()

@@ -71,7 +71,7 @@ pub(crate) const FIGURES: [Figure; 35] = [
 ];
 
 impl Figure {
-    /// Returns the upper bound for this load.
+    /// Returns the upper bound of the figure for this load, or `None` if the figure has no bound.
     pub(crate) fn aim(&self, load: &Load) -> Option<f64> {
         match self.aim {
             Aim::None => None,

@@ -131,7 +131,7 @@ fn word(rng: &mut Rng) -> String {
     (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
 }
 
-/// Returns a MemoryStore whose models the shared ModelAPI offers.
+/// Returns a MemoryStore. The shared ModelAPI offers its models.
 fn memory_store(name: &str) -> Value {
     let mut store = samples::memory_store(name, SHARED);
     for of in ["summarization", "embedding"] {

@@ -108,7 +108,8 @@ impl Stage {
         self.own.is_some()
     }
 
-    /// Returns the processor time of etcd and the API server so far, if the bench started these processes.
+    /// Returns the processor time of etcd and the API server so far, or `None` if the bench did not start these
+    /// processes.
     pub(crate) fn processor(&self) -> Option<Duration> {
         self.own.as_ref().map(ControlPlane::processor)
     }

@@ -87,7 +87,7 @@ impl Subject {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of passes, if the operator has a metric for passes.
+    /// Returns the number of passes, or `None` if the operator has no metric for passes.
     pub(crate) fn passes(&self) -> Option<f64> {
         let page = get(self.metrics?, "/metrics")?;
         let counts = page.lines().filter(|line| PASSES.iter().any(|name| line.starts_with(name)));

@@ -17,9 +17,9 @@ use super::files;
 /// A user that has its own token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// The administrator, who sets up a cluster and may do everything.
+    /// The administrator, who sets up a cluster and has all rights.
     Admin,
-    /// A user without rights until a test grants some.
+    /// A user who has no rights until a test gives some rights to the user.
     Developer,
     /// The identity of kube-controller-manager.
     ControllerManager,

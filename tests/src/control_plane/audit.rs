@@ -83,12 +83,12 @@ impl Audit {
         Ok(usize::try_from(length)?)
     }
 
-    /// Returns the requests of `user` that the API server answered after the position `mark`.
+    /// Returns the requests of `user` that the API server answered after the position `mark` of the log.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
         self.tail(mark, user).read()
     }
 
-    /// Starts to follow the requests of `user` after the position `mark`.
+    /// Starts to follow the requests of `user` after the position `mark` of the log.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }
@@ -109,7 +109,7 @@ impl Tail {
         file.seek(SeekFrom::Start(self.at))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // The API server may still be writing the last line.
+        // Possibly the API server is still writing the last line.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         self.at += whole as u64;
         let text = String::from_utf8_lossy(&bytes[..whole]);

@@ -43,7 +43,7 @@ fn own_folder() -> Result<PathBuf> {
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
         let old = old?;
-        // Another process that starts at the same time may have deleted this folder.
+        // Possibly another process that starts at the same time has deleted this folder.
         let Ok(about) = old.metadata() else { continue };
         if about.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
             match fs::remove_dir_all(old.path()) {
@@ -62,7 +62,7 @@ fn own_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Which parts of a cluster to start.
+/// The parts of a cluster that the control plane starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.

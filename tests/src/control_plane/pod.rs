@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::files;
 
-/// How to start the first container of a pod.
+/// The command and variables with which the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
     /// The container's arguments, without the addresses of its pages.

@@ -73,7 +73,8 @@ impl Process {
         Ok(answer)
     }
 
-    /// Returns the address of a page. The operator logs the addresses of its pages at its start.
+    /// Returns the address of a page, or `None` if the log does not contain the address yet. The operator logs the
+    /// addresses of its pages at its start.
     fn address(&self, which: &str) -> Option<SocketAddr> {
         let log = self.log();
         let line = log.lines().find(|line| line.contains("serving") && line.contains("health"))?;
@@ -88,7 +89,7 @@ impl Process {
         self.get("/readyz").starts_with("HTTP/1.1 200")
     }
 
-    /// Returns whether this operator has the Lease, and so may write.
+    /// Returns whether this operator has the Lease, and so is allowed to write.
     pub fn leads(&self) -> bool {
         self.get("/metrics").contains("kaos_operator_leader 1\n")
     }
@@ -98,7 +99,7 @@ impl Process {
         group::signal(&self.child, name)
     }
 
-    /// Returns the exit status, if the process has ended.
+    /// Returns the exit status, or `None` if the process still runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
@@ -109,12 +110,12 @@ impl Process {
         let _ended = self.child.kill().and_then(|()| self.child.wait());
     }
 
-    /// Returns the process's processor time so far, and its peak memory in bytes.
+    /// Returns the process's processor time so far, and its peak memory in bytes. `None` if the process has ended.
     pub fn usage(&self) -> Option<(Duration, u64)> {
         Some((usage::own_processor(self.id())?, usage::peak(self.id())?))
     }
 
-    /// Returns the memory that the process occupies now, in bytes.
+    /// Returns the memory that the process occupies now, in bytes. `None` if the process has ended.
     pub fn resident(&self) -> Option<u64> {
         usage::resident(self.id())
     }

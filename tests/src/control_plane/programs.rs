@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// The folders that may contain the programs.
+/// The folders in which the tests look for the programs.
 #[derive(Debug, Clone)]
 pub struct Programs(Vec<PathBuf>);
 
@@ -44,7 +44,7 @@ pub fn provided() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/control-plane")
 }
 
-/// Returns the kwok rules that define the behaviour of nodes and pods.
+/// Returns the files of kwok that define the behaviour of nodes and pods.
 pub fn stages() -> Result<Vec<PathBuf>> {
     let folder = provided().join("stages");
     let read = std::fs::read_dir(&folder)

@@ -52,8 +52,8 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Returns whether `user` may use `verb` on the type `what` (`resource.group`) in `namespace`. The API server's
-    /// authorizer learns about a changed binding some moments later.
+    /// Returns whether `user` has the right to use `verb` on the type `what` (`resource.group`) in `namespace`. The API
+    /// server's authorizer learns about a changed binding some moments later.
     ///
     /// # Panics
     /// If the API server does not respond.

@@ -51,12 +51,12 @@ pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
     }
 }
 
-/// Returns the single object that answers a need.
+/// Returns the single object that answers the need `id`, or `None` without such an object.
 pub(super) fn one(subject: &Subject, id: &str) -> Option<Value> {
     all(subject, id).pop()
 }
 
-/// Returns the metadata of a Secret, if the Secret exists.
+/// Returns the facts about a Secret, or `None` if the Secret does not exist.
 pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFacts> {
     let found = subject.found.iter().find(|found| found.id == id)?;
     match &found.answer {
@@ -65,7 +65,7 @@ pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFac
     }
 }
 
-/// Returns whether the operator may not read the objects of a need.
+/// Returns whether the operator lacks the right to read the objects of a need.
 pub(super) fn is_forbidden(subject: &Subject, id: &str) -> bool {
     subject.found.iter().any(|found| found.id == id && matches!(found.answer, Answer::Forbidden(_)))
 }

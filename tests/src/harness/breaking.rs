@@ -15,7 +15,7 @@ impl World {
     }
 
     /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. The
-    /// rule must hit at least one event before the test removes the rule or ends.
+    /// fault must hit at least one event before the test removes the fault or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);

@@ -7,7 +7,7 @@ use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
 
 use super::once::Once;
 
-/// The rule that makes the compiler fail on some components, if a test set such a rule.
+/// The error with which the compiler fails on some components. `None` if no test set such an error.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
 /// A text, the compiler's error for components that contain this text, and the number of components with this error.
@@ -25,7 +25,7 @@ pub(super) struct Mortal {
     pub(super) held: Held,
 }
 
-/// The rule for components on which the compiler hangs.
+/// The condition for components on which the compiler hangs.
 pub(super) type Held = Arc<Mutex<Stall>>;
 
 /// A text, and two counts of components that contain this text: the components on which the compiler hangs now, and all
@@ -38,7 +38,8 @@ pub(super) struct Stall {
 }
 
 impl Mortal {
-    /// Returns the error that the test planned for a component, if any. Also counts this error.
+    /// Returns the error that the test planned for a component, or `None` without such an error. Also counts this
+    /// error.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
         let mut hindered = lock(&self.hindered);
         let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;

@@ -110,7 +110,7 @@ impl World {
         self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Returns the sum of all samples of `metric` whose labels contain every text in `labels`.
+    /// Returns the sum of all samples of `metric` with labels that contain every text in `labels`.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
         counted(&self.metrics(), metric, labels)
     }

@@ -75,7 +75,8 @@ pub fn variable(deployment: &Value, name: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// Returns the sum of all samples of `metric` on a metrics page whose labels contain every text in `labels`.
+/// Returns the sum of all samples of `metric` on a metrics page. Counts only samples with labels that contain every
+/// text in `labels`.
 pub fn counted(page: &str, metric: &str, labels: &[&str]) -> f64 {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let fits = lines.filter(|line| {

@@ -89,7 +89,7 @@ impl World {
         self.run(client, Arc::clone(&metrics), (user.to_owned(), identity), run)
     }
 
-    /// Returns the user of the running replica that holds the Lease, if there is one.
+    /// Returns the user of the running replica that holds the Lease, or `None` without such a replica.
     pub async fn leader(&self) -> Option<String> {
         let lease = self.look(&format!("{SYSTEM}:Lease/{LEASE}")).await;
         let holder = text(&lease["spec"]["holderIdentity"]);

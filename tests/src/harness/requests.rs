@@ -16,15 +16,15 @@ pub enum Sort {
     Lease,
     /// A write of an Event.
     Event,
-    /// Any other accepted write, except dry runs.
+    /// The request is any other accepted write, except dry runs.
     Write,
-    /// Any other rejected write.
+    /// The request is any other rejected write.
     Refused,
     /// A dry run.
     DryRun,
     /// Discovery of the served types and their schemas.
     Discovery,
-    /// Any other read.
+    /// The request is any other read.
     Read,
 }
 

@@ -75,7 +75,8 @@ impl Setting {
         options
     }
 
-    /// Returns the rule that makes the compiler fail, if no component has matched this rule yet.
+    /// Returns the error that a test planned for the compiler, if no component has caused this error yet, and `None`
+    /// otherwise.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);

@@ -18,8 +18,7 @@ const MEANWHILE: Duration = Duration::from_mins(2);
 impl World {
     /// Waits until `holds` returns true for an object. `holds` gets null for a missing object.
     ///
-    /// # Panics
-    /// If the time limit passes. The message contains details that may explain the failure.
+    /// # Panics If the time limit passes. The message contains details that can explain the failure.
     pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
     }
@@ -53,7 +52,7 @@ impl World {
         self.until(&format!("{at} is gone"), at, Value::is_null).await;
     }
 
-    /// Waits until `holds` returns true. The condition may be a count or another fact of the world.
+    /// Waits until `holds` returns true. The condition can be a count or another fact about the world.
     ///
     /// # Panics
     /// If the time limit passes.
@@ -105,7 +104,7 @@ impl World {
         panic!("the objects keep changing\n{}", self.explanation(&[]).await);
     }
 
-    /// Returns the resource versions of all objects in the test's namespace that an operator may write.
+    /// Returns the resource versions of all objects in the test's namespace that an operator can write.
     pub async fn fingerprint(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for kind in [

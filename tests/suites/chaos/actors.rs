@@ -23,7 +23,7 @@ const CHILDREN: [&str; 8] = [
     "Service/agent-worker",
     "Deployment/agent-helper",
 ];
-/// The name of a child. Another client may create an object with this name before the operator does.
+/// The name of a child. Another client can create an object with this name before the operator does.
 const COVETED: &str = "Deployment/agent-clerk";
 
 fn tool(rng: &mut Rng, name: &str) -> Value {

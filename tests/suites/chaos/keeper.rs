@@ -67,7 +67,7 @@ impl<'c> Keeper<'c> {
                 && let Some(status) = process.ended()
             {
                 self.ended += 1;
-                // An operator may exit by itself only because it lost the Lease while the API server was down.
+                // An operator must exit by itself only if it lost the Lease while the API server was down.
                 if status.code() != Some(1) || process.log().contains("panicked") {
                     let log = process.log();
                     let lines: Vec<&str> = log.lines().collect();

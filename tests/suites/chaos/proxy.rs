@@ -104,7 +104,7 @@ impl Proxy {
 async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watch::Receiver<u64>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
-        // The client may already have closed the connection.
+        // Possibly the client has already closed the connection.
         let Ok((client, _)) = listener.accept().await else { continue };
         let (shared, mut cuts) = (Arc::clone(&shared), cuts.clone());
         cuts.mark_unchanged();

@@ -1,4 +1,4 @@
-//! An installation by a user who may not grant rights. The test follows the guide.
+//! An installation by a user who lacks the right to grant rights. The test follows the guide.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::control_plane::User;

@@ -1,4 +1,4 @@
-//! The chart's admission rules: which users may activate policies, and which warnings users see.
+//! The chart's admission policies: which users can activate policies, and which warnings users see.
 
 use kaos_tests::case;
 use kaos_tests::control_plane::User;
@@ -36,7 +36,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     own.until_true("the developer may write", async || may_write(SYSTEM) && may_write("own")).await;
 
     let company = file(&policy("company", SYSTEM));
-    // Admission learns about new rules some moments later than the rest of the API server.
+    // The API server applies new admission policies only after some moments.
     own.until_true("activation is guarded", async || !developer(&["create", "--dry-run=server", "-f", &company]).ok)
         .await;
     let refused = developer(&["create", "-f", &company]).expect_failure();
@@ -92,8 +92,8 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // The rule also protects the name before the ConfigMap exists, because an operator reads this ConfigMap at its
-    // start.
+    // The admission policy also protects the name before the ConfigMap exists, because an operator reads this ConfigMap
+    // at its start.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("the name is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
@@ -109,7 +109,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     let operator =
         |name: &str| cluster.kubectl(&[&["patch", "configmap", name, "-n", SYSTEM, "--as", USER], &patch[..]].concat());
     operator(kept).expect();
-    // The operator may write its last good settings, but it may neither change its own settings nor activate a policy.
+    // The operator can write its last good settings, but it can neither change its own settings nor activate a policy.
     operator("kaos-operator-config").expect_failure();
     let label = ["label", "configmap", kept, "-n", SYSTEM, "--as", USER, "kaos.tools/policy=package"];
     let refused = cluster.kubectl(&[&label[..], &["--dry-run=server"]].concat()).expect_failure();
@@ -165,7 +165,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
             "spec.agentNetwork.access: an Agent is no peer",
         ),
     ];
-    // Admission learns about the rules of each kind separately, and with a delay.
+    // The API server begins to apply the admission policies of each kind separately, and with a delay.
     let dry = |object: &Value| apply(std::slice::from_ref(object), &["--dry-run=server"]);
     let warns = async || all.iter().all(|(object, _)| dry(object).err.contains("Warning: "));
     world.until_true("the API server warns", warns).await;
@@ -174,7 +174,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // The API server checks the types in the rules against the definitions of the kinds.
+    // The API server checks the types in the admission policies against the definitions of the kinds.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();
     for policy in rules["items"].as_array().unwrap() {

@@ -26,7 +26,7 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     assert!(shown.contains("NotPermitted"), "{shown}");
     assert!(operator.is_ready(), "the missing rights do not disturb other policies");
 
-    // Create the object before the operator may read its kind.
+    // Create the object before the operator has the right to read its kind.
     world.apply(&widget("w", &json!({}))).await;
     let file = release.packed_widgets("1", &[]);
     release.apply(&file);

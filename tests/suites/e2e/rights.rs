@@ -79,7 +79,7 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// Returns the pairs of resource and verb that a rule grants.
+/// Returns the pairs of resource and verb that an RBAC rule grants.
 fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     let verbs = words(&rule["verbs"]);
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
@@ -110,14 +110,14 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
 /// The PersistentVolumeClaim of a store.
 const CLAIM: &str = "PersistentVolumeClaim/memorystore-notes-data";
 
-/// Returns a volume for the claim of a store.
+/// Returns a volume for the volume claim of a store.
 fn volume() -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "of-a-store"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}, "hostPath": {"path": "/of-a-store"},
         "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
 }
 
-/// Deletes the volume and creates it again, so that no earlier claim is bound to the volume.
+/// Deletes the volume and creates it again, so that no earlier volume claim is bound to the volume.
 async fn provide_volume(world: &World) {
     world.delete("PersistentVolume/of-a-store").await;
     world.until_gone("PersistentVolume/of-a-store").await;
@@ -208,7 +208,7 @@ async fn objects_live(world: &World) {
     }
     until_ready(world, &team(&world.namespace)).await;
     // The operator also watches a volume claim by its name. The operator sends a request to read the claim only before
-    // the takeover of the claim.
+    // the takeover of the volume claim.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("the claim is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;

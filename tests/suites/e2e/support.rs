@@ -64,7 +64,8 @@ impl Release {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        // Check each kind, because admission may know one kind earlier than another.
+        // Check each kind, because the API server can apply the admission policies of one kind earlier than those of
+        // another.
         let files = ["Agent", "AuthorizationPolicy", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
@@ -152,8 +153,8 @@ impl Release {
     /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // An earlier namespace with this name may still be terminating. Wait for its end: deleting a namespace also
-        // deletes new objects in the namespace.
+        // Possibly an earlier namespace with this name is still terminating. Wait for its end: deleting a namespace
+        // also deletes new objects in the namespace.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the earlier namespace with this name is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
@@ -236,7 +237,7 @@ impl Release {
     }
 
     /// Returns the operator's requests that the API server rejected for lack of a right. Reads the audit log from the
-    /// position `mark`.
+    /// position `mark` on.
     pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
         let requests =
             self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);

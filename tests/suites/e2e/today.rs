@@ -122,7 +122,7 @@ fn owned_by(owner: &Value) -> Value {
         "controller": true, "blockOwnerDeletion": true}])
 }
 
-/// Creates a volume for a claim, because the test cluster has no provisioner.
+/// Creates a volume for a volume claim, because the test cluster has no provisioner.
 async fn bind(world: &World, claim: &Value) {
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": format!("{}-{}", world.namespace, name(claim))},
@@ -318,7 +318,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             left.world.until(&what, child, is_ours).await;
         }
     }
-    // The status of an AccessGrant must no longer claim that the AccessGrant is in force.
+    // The status of an AccessGrant must no longer say that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
             let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";

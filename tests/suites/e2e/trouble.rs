@@ -69,7 +69,7 @@ async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error
     let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
     let made: Vec<_> = asked.iter().filter(done).collect();
     assert!(made.is_empty(), "{made:#?}");
-    // The operator may have created children for an owner that was already gone. The garbage collector removes these
+    // Possibly the operator created children for an owner that was already gone. The garbage collector removes these
     // children.
     world.until_true("no Deployment appears afterwards", async || world.list("Deployment").await.is_empty()).await;
     assert!(operator.is_ready());

@@ -20,7 +20,7 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
         let types: Vec<&str> = types.lines().filter(|of| !passing.contains(of)).collect();
         release.cluster.kubectl(&["get", &types.join(","), "-n", SYSTEM, "-o", "name"])
     };
-    // A type may disappear between the two requests.
+    // A type can disappear between the two requests.
     let got = std::iter::repeat_with(get).take(10).find(|got| got.ok).unwrap();
     let of_all = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
     got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
@@ -69,7 +69,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(code, Some(1), "the operator keeps writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
-    // Add finalizers that the Go operator may have left. No operator reconciles the object before the hook runs.
+    // Add finalizers like those that the Go operator left. No operator reconciles the object before the hook runs.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
     let said = release.hook().expect();

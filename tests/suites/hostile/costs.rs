@@ -24,10 +24,10 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The memory that the check of a hostile component may need in addition to the check of a normal policy. This number
-/// is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The maximum memory that the check of a hostile component needs in addition to the check of a normal policy. This
+/// number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The processor time that a check may need. A slow machine needs half of this time for the fuel of all samples.
+/// The maximum processor time that a check needs. A slow machine needs half of this time for the fuel of all samples.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.

@@ -152,7 +152,7 @@ fn a_too_long_list_of_chunks_is_refused_unread() {
     });
 }
 
-/// Returns a Kite. An edition of the Widgets' policy may also claim the kind `Kite`.
+/// Returns a Kite. An edition of the Widgets' policy can also claim the kind `Kite`.
 fn kite(name: &str) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name}, "spec": {}})
 }

@@ -215,7 +215,7 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         let why = "grants.reads: Secret is not allowed: the operator's --grantable-reads allows only ConfigMap";
         until_not_granted(world, why).await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the older revision keeps serving");
-        // The default policies may still emit and read their types.
+        // The default policies can still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
     });
@@ -233,7 +233,7 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
         tenant(world).await;
         until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
         assert!(world.look("ConfigMap/w").await.is_null(), "the refused package does not serve");
-        // A policy in the operator's own namespace may read Deployments.
+        // A policy in the operator's own namespace can read Deployments.
         world.apply(&package("cluster", "2 reads deployments", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });

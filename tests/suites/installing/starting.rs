@@ -204,7 +204,7 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // The policy for Agents can create NetworkPolicies. A policy of a namespace may create NetworkPolicies only if the
+    // The policy for Agents can create NetworkPolicies. A policy of a namespace can create NetworkPolicies only if the
     // operator's owner lists this type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
@@ -218,7 +218,7 @@ fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
         options.grantable.emits = Some(kinds.map(|kind| kind.parse().unwrap()).into());
     });
     play(scenario, async |world| {
-        // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace may have grants.
+        // Leave out the grants of the shipped `policy.yaml`: only policies in the operator's namespace can have grants.
         let (component, _) = kaos_tests::shipped::embedded("agent").unwrap();
         let component = kaos_tests::shipped::with_section(component, "edition", b"EDITION=1").unwrap();
         let mut own = packed("own", Some(&component), "{}");

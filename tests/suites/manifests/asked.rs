@@ -1,9 +1,9 @@
-//! Compares a stored object with the requested object. The server may add defaults, drop empty values, and rewrite
+//! Compares a stored object with the requested object. The server can add defaults, drop empty values, and rewrite
 //! quantities.
 
 use serde_json::Value;
 
-/// Returns the path of the first stored value that differs from the request.
+/// Returns the path of the first stored value that differs from the request, or `None` without a difference.
 pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     let mut path = String::new();
     differs(asked, stored, &mut path).then_some(path)

@@ -173,7 +173,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the Kubernetes type of the content that a kind expects in an open field.
+    /// Returns the Kubernetes type of the content that a kind expects in an open field, or `None` if the field is not
+    /// open.
     fn open(schema: &Value, field: &str) -> Option<&'static str> {
         if schema["x-kubernetes-preserve-unknown-fields"] != true {
             return None;

@@ -128,7 +128,7 @@ fn differences(scenarios: &[Value], stored: &Value, answers: &Value) -> String {
 
 #[tokio::test]
 async fn answers_and_schemas_of_the_embedded_cluster_are_those_of_this_api_server() {
-    // Only the steps may write, so no controller runs.
+    // Only the steps must write, so no controller runs.
     let cluster = ControlPlane::of(Extent::Api).unwrap();
     let client = cluster.client().await.unwrap();
     let folder = crate_of_the_cluster();

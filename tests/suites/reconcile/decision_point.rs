@@ -65,7 +65,7 @@ fn a_namespace_with_its_first_object_comes_into_the_data_without_a_change_by_a_p
         assert_eq!(listed(&w.look(PROJECTION).await), ["n1", "n2"]);
         let both = json!({"group:staff": ["kaos://agent/n1/plain", "kaos://agent/n2/plain"]});
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], both);
-        // SecurityPolicies of each namespace may name the Service of the decision point, and nothing else.
+        // SecurityPolicies of each namespace can name the Service of the decision point, and nothing else.
         let grant = w.look("kaos-system:ReferenceGrant/kaos-pdp-n2").await;
         let from = json!([{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": "n2"}]);
         let to = json!([{"group": "", "kind": "Service", "name": "kaos-pdp"}]);

@@ -1,4 +1,5 @@
-//! Tests `AccessGrants`, and the `AuthorizationPolicy` whose ConfigMap tells the gateway's decision point about them.
+//! Tests `AccessGrants` and the `AuthorizationPolicy`. The ConfigMap of the `AuthorizationPolicy` contains the
+//! `AccessGrants` for the gateway's decision point.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ fn grant(subjects: &Value, resources: &Value) -> Value {
         "spec": {"subjects": subjects, "resources": resources}})
 }
 
-/// A grant of one Agent to a group.
+/// Returns an AccessGrant that lets a group call one Agent.
 pub(crate) fn readers() -> Value {
     grant(&json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "plain"}]))
 }
@@ -30,7 +31,7 @@ fn projection(more: &Value) -> Value {
         "metadata": {"name": "kaos-authz", "namespace": SYSTEM}, "spec": spec})
 }
 
-/// The environment of an operator whose gateway authorizes requests.
+/// Returns the environment of an operator. The gateway of this operator authorizes requests.
 pub(crate) fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
@@ -47,7 +48,7 @@ pub(crate) fn secured() -> BTreeMap<String, String> {
     environment
 }
 
-/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. The policy may read the
+/// Returns a scenario in the namespace n1. The gateway of its operator authorizes requests. The policy can read the
 /// namespaces n1 and n2 for the projection.
 fn projecting() -> Scenario {
     let why = "the operator works in several namespaces";

@@ -1,4 +1,4 @@
-//! C1–C7: which objects the operator may change.
+//! C1–C7: which objects the operator changes.
 
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // The new workload may never serve, for example because it needs a resource that the old workload occupies. So
-        // the operator waits for the new workload only for a limited time.
+        // Possibly the new workload never serves, for example because it needs a resource that the old workload
+        // occupies. So the operator waits for the new workload only for a limited time.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest Deployment exists", "Deployment/web-three", |child| !child.is_null()).await;

@@ -1,5 +1,5 @@
-//! G3, G7: the operator's rights. E3: which other objects a policy may read for an object. E8: requests that the
-//! operator may not send.
+//! G3, G7: the operator's rights. E3: which other objects a policy can read for an object. E8: requests that the
+//! operator has no right to send.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,8 +72,8 @@ async fn live(w: &World) {
     w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// Runs a `MemoryStore`. The operator prunes a claim that is not in the plan. The store then moves to a database, and
-/// has one pod at the end.
+/// Runs a `MemoryStore`. The operator prunes a volume claim that is not in the plan. The store then moves to a
+/// database, and has one pod at the end.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
@@ -167,7 +167,7 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
     );
 }
 
-/// Returns `count` Gadgets whose image has the version `image`.
+/// Returns `count` Gadgets with an image of the version `image`.
 fn gadgets(count: usize, image: u32) -> Vec<Value> {
     let image = format!("registry.example/gadget:{image}");
     (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()

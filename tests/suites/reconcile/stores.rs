@@ -29,8 +29,8 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Waits until the PersistentVolumeClaim of a `MemoryStore` exists, and until the store's status reports the claim.
-/// Returns the claim.
+/// Waits until the PersistentVolumeClaim of a `MemoryStore` exists, and until the store's status reports it. Returns
+/// the PersistentVolumeClaim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("the status of the store reports the claim", STORE, |it| {

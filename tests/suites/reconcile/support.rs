@@ -33,13 +33,13 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
     entries.iter().filter(fits).collect()
 }
 
-/// Returns whether the operator may send this request, under a rule that lets it write only the status of Gadgets.
+/// Returns whether this request is allowed if the operator can write only the status of Gadgets.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Returns whether the operator may send this request, under a rule that forbids changes of `resource`, except of the
-/// status.
+/// Returns whether this request is allowed if the operator can change everything but `resource`. Changes of the status
+/// of `resource` are allowed.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()

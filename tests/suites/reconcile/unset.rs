@@ -9,7 +9,8 @@ use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_real, play};
 use serde_json::{Value, json};
 
-/// How deep below the spec the test removes fields. Deeper fields belong to lists and to Kubernetes' own types.
+/// The depth below the spec to which the test removes fields. Deeper fields belong to lists and to Kubernetes' own
+/// types.
 const DEPTH: usize = 3;
 /// Fields that differ between two otherwise equal objects, or between their children and workloads.
 const OWN: [&str; 8] = [

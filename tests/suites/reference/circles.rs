@@ -87,7 +87,8 @@ impl Crate {
         self.files.push(File { module, text, imports, handed_on });
     }
 
-    /// Returns the file that defines the item at a path, as seen from the file `from`.
+    /// Returns the file that defines the item at a path, as seen from the file `from`. `None` if no file of the crate
+    /// defines the item.
     fn target(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let file = &self.files[from];
         let (first, rest) = path.split_first()?;

@@ -210,8 +210,8 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes from a schema the marks that allow unknown fields and null. The page shows these marks at each field that
-/// links to the group.
+/// Removes from a schema the keywords that allow unknown fields and null. The page shows these keywords at each field
+/// that links to the group.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");

@@ -91,7 +91,8 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns a bound without its fraction. Schemas contain bounds as floating-point numbers.
+/// Returns a bound without its fraction, or `None` if the value is not a number. Schemas contain bounds as
+/// floating-point numbers.
 fn whole(value: &Value) -> Option<String> {
     let number = value.as_number()?.to_string();
     Some(number.strip_suffix(".0").map_or_else(|| number.clone(), str::to_owned))

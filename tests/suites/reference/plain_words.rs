@@ -8,7 +8,7 @@ use crate::page::ROOT;
 use crate::{links, sources};
 
 const LONGEST: usize = 30;
-/// How many of a thousand sentences may be of these sorts.
+/// The maximum number of sentences of these sorts in a thousand sentences.
 const ACCEPTED: usize = 6;
 const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
 /// If a sentence begins with one of these words, its subject is a relative clause. Questions may begin with these

@@ -45,7 +45,7 @@ fn without_texts(text: &str) -> String {
     kept
 }
 
-/// Returns the length of the raw string at the start of `text`.
+/// Returns the length of the raw string at the start of `text`, or `None` if `text` does not start with a raw string.
 fn raw_text(text: &str) -> Option<usize> {
     let marks = text.strip_prefix('r')?.bytes().take_while(|byte| *byte == b'#').count();
     text[1 + marks..].starts_with('"').then_some(())?;

@@ -33,7 +33,7 @@ pub(crate) fn page() -> Result<String> {
              3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace. The ConfigMap for a \
              namespace is in the operator's namespace and lists the object's namespace in its `scope`. With \
              `--namespace-policies`, the \
-             ConfigMap may also be in the object's namespace;\n\
+             ConfigMap can also be in the object's namespace;\n\
              4. a ConfigMap with the label `kaos.tools/policy` in the operator's namespace, for the whole cluster;\n\
              5. the `policy.yaml` next to a component that `--policy` names;\n\
              6. the ConfigMap `kaos-operator-config` in the operator's namespace, which contains the chart's values, and then \

@@ -25,8 +25,8 @@ const OF_SETTINGS: [(&str, &str); 8] = [
 ];
 /// Variables that come from the cases' registry of runtimes.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables whose names contain the name of an object. Each entry has the variable's form on the page, the text before
-/// the object's name, and the text after it.
+/// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
+/// before the object's name, and the text after it.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 

@@ -215,7 +215,7 @@ impl Pod {
             .with_context(|| format!("{}{path}\n{}", self.name, self.log()))
     }
 
-    /// Returns the value of a variable in the container.
+    /// Returns the value of a variable in the container, or `None` without this variable.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.container.variables.get(name).map(String::as_str)
     }
@@ -237,7 +237,7 @@ impl Pod {
 impl Drop for Pod {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // The process may already have ended.
+            // Possibly the process has already ended.
             let _ = process.kill();
             let _ = process.wait();
         }

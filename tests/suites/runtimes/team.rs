@@ -64,7 +64,7 @@ fn turns_of_lead() -> String {
     .to_string()
 }
 
-/// The servers whose tools the server `codes` offers to code.
+/// The servers from which the server `codes` offers the tools to code.
 fn servers_of_codes() -> Value {
     json!({"servers": [{"name": "sums", "url": "http://mcpserver-sums.today.svc.cluster.local:8000/mcp"}]})
 }

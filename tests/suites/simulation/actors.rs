@@ -33,9 +33,9 @@ const CHILDREN: [&str; 12] = [
 /// The definitions that users delete and create again.
 const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
-/// The controllers that may be slow.
+/// The controllers that the simulation makes slow at times.
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
-/// Names of children. Other clients may create objects with these names before the operator does.
+/// Names of children. Other clients can create objects with these names before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
@@ -283,7 +283,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // A definition or the namespace may still be missing. In this case, try again later.
+                // Possibly a definition or the namespace is still missing. In this case, try again later.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -106,7 +106,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
         reports = reports.join("\n"),
         failed = numbers.len()
     );
-    // A few seeds may not have every kind of fault.
+    // Possibly a few seeds do not have every kind of fault.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(
         missing.is_empty(),

@@ -9,8 +9,8 @@ use kaos_tests::harness::faults::is_operator;
 
 use crate::hits::Hits;
 
-/// The user whose requests do not reach the API server, if the simulation has cut off a user. All clones share this
-/// state.
+/// The user that the simulation has cut off, so that the user's requests do not reach the API server. `None` if no user
+/// is cut off. All clones share this state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 

@@ -65,7 +65,7 @@ impl Case {
         !self.about["desired"].is_null()
     }
 
-    /// Returns the recorded children of the primary object, if the plan must match them.
+    /// Returns the recorded children of the object of this case, or `None` if the plan need not match them.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
         // The cases that deviate from the Go operator although their plans match the recorded children.
         const SAME_PLAN: [&str; 3] =

@@ -40,7 +40,7 @@ pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
 fn load(folder: &Path, kind: &str, profiles: &Value, golden: &Path) -> Case {
     let about = documents(&folder.join("case.yaml")).remove(0);
     let mut objects = documents(&golden.join("runtimes.yaml"));
-    // A case may contain its own registry.
+    // A case can contain its own ConfigMap of runtimes.
     let of_the_case = documents(&folder.join("input.yaml"));
     objects.retain(|one| of_the_case.iter().all(|other| other["metadata"]["name"] != one["metadata"]["name"]));
     objects.extend(of_the_case);

@@ -60,7 +60,7 @@ pub(super) fn all(container: &str, list: &[Value], path: &str) -> Result<Vec<Env
     wrong.into_result().map(|()| vars)
 }
 
-/// Returns the name of a variable, and the text that may refer to other variables.
+/// Returns the name of a variable, and the text that can refer to other variables.
 pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
     let text = if let EnvSource::Literal(text) = &var.source { text.as_str() } else { "" };
     (&var.name, text)

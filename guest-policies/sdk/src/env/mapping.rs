@@ -44,7 +44,7 @@ impl Env {
     }
 }
 
-/// One container's part of a mapping.
+/// The variables of one container in a mapping.
 #[derive(Debug)]
 pub struct ContainerEnv<'a> {
     env: &'a mut Env,
@@ -117,7 +117,7 @@ impl ContainerEnv<'_> {
         self.position(name).is_some()
     }
 
-    /// Returns the source of `name`.
+    /// Returns the source of the variable `name`, or `None` if the container does not have this variable.
     pub fn get(&self, name: &str) -> Option<&EnvSource> {
         self.position(name).map(|at| &self.env.entries[at].var.source)
     }

@@ -23,7 +23,7 @@ pub fn each_once(list: &mut Vec<Value>) -> bool {
     is_repeated
 }
 
-/// Returns the indexes of the definitions to keep, in their final order. A definition is a name and a text that may
+/// Returns the indexes of the definitions to keep, in their final order. A definition is a name and a text that can
 /// refer to other names. An item that is not a variable is `None`, and keeps its position.
 pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a str)>>) -> Vec<usize> {
     let mut names = Places::new();
@@ -50,7 +50,7 @@ pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a s
     all.into_iter().flatten().collect()
 }
 
-/// Returns the items whose indexes `order` lists, in this order.
+/// Returns the items at the indexes that `order` lists, in this order.
 pub(super) fn picked<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.iter().filter_map(|at| items.get_mut(*at)?.take()).collect()

@@ -30,8 +30,8 @@ pub(super) fn ids(
     items.iter().enumerate().map(id).collect()
 }
 
-/// Returns the id of a value. A text is its own id. The id of another value begins with a mark, so that `8000` differs
-/// from `"8000"`.
+/// Returns the id of a value. A text is its own id. The id of another value begins with a control character, so that
+/// `8000` differs from `"8000"`.
 fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }

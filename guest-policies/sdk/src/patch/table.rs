@@ -25,9 +25,9 @@ pub(super) enum Field {
 /// Members of an object that exclude each other.
 pub(super) enum Exclusive {
     None,
-    /// At most one of these members may be set.
+    /// A patch can set at most one of these members.
     Among(&'static [&'static str]),
-    /// At most one member may be set in addition to this member.
+    /// A patch can set at most one member in addition to this member.
     AllBut(&'static str),
     /// If the patch gives this member a new value, the merge removes all members of the base.
     By(&'static str),

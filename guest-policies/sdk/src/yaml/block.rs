@@ -6,15 +6,15 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The token before a value. The token decides which structure may follow.
+/// The token before a value. The token decides which structure can follow.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
     /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object
-    /// may begin on the same line.
+    /// can begin on the same line.
     Entry,
-    /// `---`. A list or an object may begin only on the next line.
+    /// `---`. A list or an object can begin only on the next line.
     Marker,
-    /// `key:`. A list may have the same indentation as the key.
+    /// `key:`. A list can have the same indentation as the key.
     Member,
 }
 

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 /// The maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 64;
-/// The maximum size that aliases may add. The size is the number of values plus the bytes of text.
+/// The maximum size that aliases can add. The size is the number of values plus the bytes of text.
 pub const MAX_ALIASED: usize = 1 << 20;
 
 /// An error in a YAML text, and its position. The first line and the first column have the number 1.

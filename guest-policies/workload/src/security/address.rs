@@ -8,7 +8,7 @@ pub(super) struct ServiceAddress<'a> {
     pub(super) port: u16,
 }
 
-/// Returns the host and the port of a URL. The scheme and the port may be missing.
+/// Returns the host and the port of a URL. The scheme and the port are optional.
 fn host(url: &str) -> (&str, Option<&str>) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -34,7 +34,7 @@ pub fn types() -> [ResourceType; 2] {
     [resource_type(GATEWAY_POLICY_API, GATEWAY_POLICY_KIND), resource_type(NETWORK_POLICY_API, NETWORK_POLICY_KIND)]
 }
 
-/// Returns the identifier of a workload in tokens, grants and headers.
+/// Returns the identifier of a workload in tokens, in the data of the decision point, and in headers.
 pub fn resource(workload: &Workload<'_>) -> String {
     format!("kaos://{}/{}/{}", workload.kind.app, workload.namespace, workload.name)
 }
@@ -46,7 +46,7 @@ pub struct Protection<'a> {
     pub settings: &'a SecuritySettings,
     /// The audience of the Agents' tokens.
     pub audience: &'a str,
-    /// The connections that the pods may open, if the workload gets a NetworkPolicy.
+    /// The connections that the pods are allowed to open. `None` if the workload gets no NetworkPolicy.
     pub network: Option<Egress>,
 }
 
@@ -74,8 +74,8 @@ impl Protection<'_> {
     }
 }
 
-/// Refuses a workload if the cluster does not serve the kind of a protecting object, or if the operator may not create
-/// such an object.
+/// Refuses a workload if the cluster does not serve the kind of a protecting object, or if the operator has no right to
+/// create such an object.
 fn require(subject: &Subject, api_version: &str, kind: &str) -> Result<(), Refusal> {
     if subject.serves(api_version, kind) {
         return Ok(());

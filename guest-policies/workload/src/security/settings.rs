@@ -86,7 +86,7 @@ pub struct NetworkSettings {
     pub egress: bool,
 }
 
-/// The connections that the pods of a workload may open.
+/// The connections that the pods of a workload are allowed to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Egress {
     /// Connections to the Gateway, the operator's namespace, DNS, and the issuers of tokens.
@@ -156,7 +156,8 @@ impl SecuritySettings {
     }
 
     /// Returns the path of the setting that makes memories require the identity of an Agent. If the setting at `path`
-    /// has the value true (`own`), returns `path`. Otherwise returns the path of the setting that turns protection on.
+    /// has the value true (`own`), returns `path`. Otherwise returns the path of the setting that turns protection on,
+    /// or `None` if protection is off.
     pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.is_on().then(|| self.origin()) }
     }
@@ -167,7 +168,8 @@ impl SecuritySettings {
         if own { Some(path) } else { self.has_users().then_some("settings.security.users.issuer") }
     }
 
-    /// Returns the connections that the pods of an object may open, if the object gets a NetworkPolicy.
+    /// Returns the connections that the pods of an object are allowed to open, or `None` if the object gets no
+    /// NetworkPolicy.
     pub fn network(&self, egress: Egress) -> Option<Egress> {
         ((self.is_on() && !self.network_policy.disabled) || self.strict).then_some(egress)
     }

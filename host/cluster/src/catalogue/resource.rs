@@ -62,7 +62,7 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// The kinds for which the server has its own defaults and checks. [`Self::Other`] stands for all other kinds.
+/// The kinds for which the server has its own defaults and checks. [`Self::Custom`] stands for all other kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Namespace,

@@ -49,7 +49,7 @@ pub struct TooMany {
     pub most: usize,
 }
 
-/// The number of needs in each namespace, and the objects that may add no needs because of the limit.
+/// The number of needs in each namespace, and the objects for which the operator refused needs because of the limit.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) used: BTreeMap<String, Used>,

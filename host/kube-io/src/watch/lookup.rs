@@ -32,8 +32,8 @@ impl PassLookup {
         Self { shared, pending: RefCell::default() }
     }
 
-    /// Returns whether the pass looked up a target whose state is unknown.
-    /// [`Watch::set_needs`](super::Watch::set_needs) makes the state of targets known.
+    /// Returns whether the pass looked up a target with an unknown state. [`Watch::set_needs`](super::Watch::set_needs)
+    /// makes the state of targets known.
     pub fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }

@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// Returns all objects of the kinds whose claims contain a type. Leaves out kinds that wait for another type.
+    /// Returns all objects of the kinds with a claim that contains a type. Leaves out kinds that wait for another type.
     pub(super) fn claimers(&self, of: &ResourceType) -> Wakes {
         let concerned = self.coverage.primaries().filter(|(primary, claimed)| *primary == of || claimed.mentions(of));
         let ready = concerned.filter(|(primary, _)| self.waiting_for(primary).is_empty());

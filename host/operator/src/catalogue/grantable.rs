@@ -17,12 +17,12 @@ use crate::{group_kind::GroupKind, watch::is_guarded};
 /// for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {
-    /// Privileged fields that a policy may set although the user did not write them. `None` allows all privileged
+    /// Privileged fields that a policy can set although the user did not write them. `None` allows all privileged
     /// fields.
     pub privileges: Option<BTreeSet<Privilege>>,
-    /// Kinds that plans may contain. `None` allows all kinds.
+    /// Kinds that plans can contain. `None` allows all kinds.
     pub emits: Option<BTreeSet<GroupKind>>,
-    /// Kinds that policies may read in addition to the kinds that they answer for. `None` allows all kinds.
+    /// Kinds that policies can read in addition to the kinds that they answer for. `None` allows all kinds.
     pub reads: Option<BTreeSet<GroupKind>>,
 }
 

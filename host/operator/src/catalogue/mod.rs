@@ -15,7 +15,7 @@
 //! | `precedence` | computes which policies answer, from all policies and their scopes |
 //! | `renderers` | binds policies to settings and to the cluster |
 //! | `shared` | settings for the whole cluster |
-//! | `tenancy` | decides what a package may ask for, by its namespace |
+//! | `tenancy` | decides which scope and grants a package can have, by its namespace |
 //! | `trial` | tries settings on the samples of policies |
 
 mod clash;

@@ -8,8 +8,8 @@ use crate::presets::{Preset, PresetError};
 /// The `--compatibility` flag.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
-    /// Preset whose defaults apply if no other setting is given: kaos-0.1, kaos-0.8, or a file; without a preset, the
-    /// policies' own defaults apply, which equal kaos-0.1
+    /// Preset with the defaults for all settings that the user does not set: kaos-0.1, kaos-0.8, or a file; without a
+    /// preset, the policies' own defaults apply, which equal kaos-0.1
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
 }

@@ -30,7 +30,7 @@ pub(super) struct DecisionPointFlags {
 }
 
 impl DecisionPointFlags {
-    /// Returns what the operator keeps; `None` for nothing.
+    /// Returns the objects that the operator writes for the decision point; `None` if it writes no such objects.
     pub(super) fn decision_point(&self) -> Option<DecisionPoint> {
         let spec = AuthorizationPolicySpec {
             namespaces: self.namespaces().collect(),
@@ -41,7 +41,7 @@ impl DecisionPointFlags {
         (!spec.config_map.is_empty()).then_some(DecisionPoint { spec, is_served: self.decision_point })
     }
 
-    /// Returns the namespaces that the default policies may read for the AuthorizationPolicy.
+    /// Returns the namespaces that the default policies can read for the AuthorizationPolicy.
     pub(super) fn read(&self) -> Vec<String> {
         if self.authorization_config_map.is_empty() {
             return Vec::new();
@@ -55,7 +55,7 @@ impl DecisionPointFlags {
     }
 }
 
-/// Like `name`, but accepts an empty text, as variables of the Go operator may be.
+/// Like `name`, but accepts an empty text, because variables of the Go operator can be empty.
 fn name_or_none(text: &str) -> Result<String, String> {
     if text.is_empty() { Ok(String::new()) } else { super::name(text) }
 }

@@ -28,14 +28,14 @@ pub(super) struct GrantableFlags {
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies can read in addition to the kinds that they answer for; a claim or a grant in the
     /// policy.yaml of such a policy names the kind; `none` allows no kinds; default: all kinds that the operator has
-    /// rights for; of Kubernetes' own kinds, policies outside the operator's namespace may read only ConfigMap, Secret,
+    /// rights for; of Kubernetes' own kinds, policies outside the operator's namespace can read only ConfigMap, Secret,
     /// and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }
 
 impl GrantablePrivileges {
-    /// Returns the listed privileges, or `None` if packages may grant all privileges.
+    /// Returns the listed privileges, or `None` if packages can grant all privileges.
     pub(super) fn listed(&self) -> Option<BTreeSet<Privilege>> {
         listed(self.grantable_privileges.as_deref())
     }

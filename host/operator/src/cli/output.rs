@@ -44,7 +44,7 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(printable_json(&serde_json::to_string_pretty(value)?).as_bytes())
 }
 
-/// A writer for output that a reader may close early, such as `| head`. After the reader has closed the output, the
+/// A writer for output that a reader can close early, such as `| head`. After the reader has closed the output, the
 /// writer drops the rest, and the verb's exit code does not change. The writer reports any other write error once.
 #[derive(Debug)]
 pub(super) struct Heard<W> {

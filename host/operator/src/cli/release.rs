@@ -30,7 +30,7 @@ use crate::{
 /// operator's pods to end. A newly installed operator waits at most this long.
 const HELD: Duration = Duration::from_secs(30);
 
-/// Holder of the Lease during the release. All runs of this verb may share the name, because this verb never
+/// Holder of the Lease during the release. All runs of this verb can share the name, because this verb never
 /// reconciles.
 const HOLDER: &str = "kaos-operator-release";
 
@@ -39,9 +39,9 @@ const HOLDER: &str = "kaos-operator-release";
 #[command(
     after_help = "Also deletes the records of policies whose ConfigMap was deleted. With --namespaces and without \
         --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, or if an \
-        object was not released, the verb keeps all records. If the user may read no object of a namespace, for \
+        object was not released, the verb keeps all records. If the user can read no object of a namespace, for \
         example because the namespace was deleted, the verb prints a warning and skips the namespace; this is not a \
-        failure. Exit codes: 0 no object that the user may read has the finalizers any more; 1 some objects could not \
+        failure. Exit codes: 0 no object that the user can read has the finalizers any more; 1 some objects could not \
         be released; 2 the cluster cannot be reached."
 )]
 pub(super) struct Release {
@@ -275,9 +275,9 @@ fn barred(namespace: Option<&str>, because: &str) -> String {
         None => ("anywhere".to_owned(), String::new()),
     };
     format!(
-        "no object {place} was released, because this user may read none: {because}; the namespace may be deleted, or \
+        "no object {place} was released, because this user can read none: {because}; the namespace may be deleted, or \
          the user may lack rights; if an object there still has finalizers, run kaos-operator release \
-         --keep-lease{flag} as a user who may read the object"
+         --keep-lease{flag} as a user who can read the object"
     )
 }
 

@@ -115,7 +115,7 @@ pub fn reference() -> String {
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "Counters of a policy start at 0 when the policy begins to answer. A series of requests or of watch errors ",
         "begins with its first event, so `increase` does not count this event.\n\n",
-        "A series of a policy version exists while the version may answer, also as a fallback. When the version can ",
+        "A series of a policy version exists while the version can answer, also as a fallback. When the version can ",
         "no longer answer, the series stays until the next change of policies. The series of a version that returns ",
         "start at 0.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",

@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Returns the end of a pass whose call failed. `resync` is the time until the next pass over an object without
+    /// Returns the end of a pass after a failed call. `resync` is the time until the next pass over an object without
     /// events.
     pub(super) fn by(error: &CallError, resync: Duration) -> Self {
         let (result, next) = match error.class {

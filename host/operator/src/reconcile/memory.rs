@@ -113,7 +113,7 @@ impl Memories {
         lock(&self.0).get(key).cloned()
     }
 
-    /// Returns the number of objects of a type whose last pass came after this swap of policies.
+    /// Returns the number of objects of a type that had a pass since this swap of policies.
     pub(crate) fn made_since(&self, of: &ResourceType, swap: u64) -> usize {
         lock(&self.0)
             .iter()

@@ -113,7 +113,7 @@ fn may_be_null(schema: &Value, name: &str) -> bool {
     schema["properties"].get(name).or(others).is_none_or(|known| known["nullable"] == true)
 }
 
-/// Returns findings for items of keyed lists whose key occurs more than once.
+/// Returns findings for items of keyed lists if several items have the same key.
 pub(super) fn repeated_keys(schema: &Value, object: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     repeated_at(schema, object, &mut Vec::new(), &mut findings);

@@ -257,7 +257,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
     Condition { of: conditions::READY, status, reason: reason.into(), message, is_lasting: false }
 }
 
-/// Returns the phase of an object whose pods still serve an older spec.
+/// Returns the phase of an object while its pods still serve an older spec.
 fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => "Waiting",

@@ -169,6 +169,6 @@ pub enum Answer {
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,
-    /// The operator may not read the object. The text gives the reason.
+    /// The operator or the policy is not allowed to read the object. The text gives the reason.
     Forbidden(String),
 }

@@ -3,8 +3,8 @@
 use crate::contract::ResourceType;
 
 /// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
-/// Kubernetes project's own groups. No policy may claim such a type. A policy would see all objects of a built-in type,
-/// but only Kubernetes' own controllers must act on these objects.
+/// Kubernetes project's own groups. Policies must not claim such a type. A policy would see all objects of a built-in
+/// type, but only Kubernetes' own controllers must act on these objects.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
@@ -12,7 +12,7 @@ pub fn is_built_in(of: &ResourceType) -> bool {
 }
 
 /// Returns whether the name of a type shows that its objects are cluster-scoped, grant rights, or redirect traffic of
-/// other workloads. A policy may neither create objects of such a type nor answer for them.
+/// other workloads. A policy must neither create objects of such a type nor answer for them.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",
@@ -50,7 +50,7 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
 }
 
 /// Returns whether the name of a type shows that its objects open their namespace to other namespaces. A policy must
-/// not create objects of such a type, but a policy may answer for objects of such a type that users created.
+/// not create objects of such a type, but a policy can answer for objects of such a type that users created.
 pub fn opens_a_namespace(of: &ResourceType) -> bool {
     const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())

@@ -1,7 +1,7 @@
 //! Reads the message of a panic that a component wrote to its memory before it trapped. The SDK writes this record.
 //!
 //! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
-//! [`MARK`] show where the record begins. The text is untrusted, because the policy controls all of it.
+//! `MARK` show where the record begins. The text is untrusted, because the policy controls all of it.
 
 use wasmtime::{Store, WasmCoreDump};
 

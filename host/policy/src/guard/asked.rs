@@ -84,7 +84,7 @@ fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| &value[*name])
 }
 
-/// Returns whether the two values share a field, an item or a leaf. A policy may merge a planned value from two fields
+/// Returns whether the two values share a field, an item or a leaf. A policy can merge a planned value from two fields
 /// of the object.
 fn is_part(said: &Value, planned: &Value) -> bool {
     match (said, planned) {

@@ -13,9 +13,9 @@ use crate::{
     stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH},
 };
 
-/// The metadata fields that a policy may set.
+/// The metadata fields that a policy can set.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
-/// The metadata fields that a policy may set in a template. `creationTimestamp` is in the list because code generators
+/// The metadata fields that a policy can set in a template. `creationTimestamp` is in the list because code generators
 /// emit this field with no value.
 const TEMPLATE: [&str; 4] = ["name", "labels", "annotations", "creationTimestamp"];
 /// Labels and annotations that the host itself writes or interprets. A policy must not set these labels and

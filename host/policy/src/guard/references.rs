@@ -63,7 +63,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a> {
     kind: Kind,
-    /// The object's namespace, if it differs from the namespace of the policy's primary object.
+    /// The namespace of the named object. `None` if this is the namespace of the object for which the policy answers.
     elsewhere: Option<&'a str>,
     name: &'a str,
 }

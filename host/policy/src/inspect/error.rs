@@ -103,7 +103,7 @@ pub enum InspectError {
     },
 }
 
-/// The kinds of parts whose number is limited.
+/// The kinds of parts of a component that have a maximum number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// Functions in all modules.

@@ -10,7 +10,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use super::{found::Findings, found::quoted, place::Place};
 use crate::near::nearest;
 
-/// The version of Kubernetes whose fields `fields.txt` lists.
+/// The version of Kubernetes from which the fields in `fields.txt` come.
 pub const VERSION: &str = "1.36";
 
 /// The fields of a type. If a field's value has fields too, the entry contains the name of the value's type.

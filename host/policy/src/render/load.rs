@@ -1,4 +1,5 @@
-//! Limits the size of the objects that a policy sees in addition to the primary object.
+//! Limits the size of the objects that a policy sees in addition to the primary object. The primary object is the
+//! object for which the policy answers.
 //!
 //! The policy uses fuel to read these objects, which other users may have written. If the objects were too large, the
 //! policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops the pass

@@ -46,7 +46,7 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
 const REMEDY: &str = "split the object, or move long content to ConfigMaps or Secrets";
 
 /// Describes the largest part of the texts that a policy reads, with a remedy. Returns `None` if no text is large.
-/// `text` is the primary object, and `found` contains the other objects that the policy sees.
+/// `text` is the object for which the policy answers, and `found` contains the other objects that the policy sees.
 pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     let shown = found.iter().flat_map(|found| match &found.answer {
         Answer::Objects(objects) => objects.as_slice(),

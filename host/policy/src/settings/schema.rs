@@ -14,7 +14,7 @@ use super::{
 const SETTINGS: usize = 2_000;
 /// The maximum depth of settings.
 const DEPTH: usize = 16;
-/// The maximum number of schema parts whose references the host follows for one setting.
+/// The maximum number of references that the host follows for one setting.
 const HOPS: usize = 16;
 /// The maximum number of schema parts that the host reads for one setting. Beyond this number, only the validator reads
 /// the parts.

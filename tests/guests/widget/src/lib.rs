@@ -43,7 +43,8 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the text of a field. The function needs no JSON parser, because the tests choose all names and fields.
+/// Returns the text of a field, or `None` without this field. The function needs no JSON parser, because the tests
+/// choose all names and fields.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
     let rest = &json[at..];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{EVERYWHERE, GATEWAY, HOME, end_routes, pairs, provide_volume, settings, team, words};
 use crate::support::{Release, SYSTEM, USER, at, until, until_active, until_ready};
 
-/// Returns the rules without the right to use `verb` on `resource`.
+/// Returns the RBAC rules without the right to use `verb` on `resource`.
 fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     let mut rest = Vec::new();
     for rule in rules {
@@ -89,7 +89,7 @@ async fn without_rights_that_the_api_server_checks_children_are_refused() {
     end_routes(&world).await;
 }
 
-/// Returns the rules without the rights to list and watch a resource.
+/// Returns the RBAC rules without the rights to list and watch a resource.
 fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
     let mut left = Vec::new();
     for rule in rules {

@@ -75,7 +75,7 @@ impl<T: Send + 'static> Background<T> {
         }
     }
 
-    /// Returns the revisions whose jobs are running.
+    /// Returns the revisions with a running job.
     pub(super) fn running(&self) -> impl Iterator<Item = &String> {
         self.under_way.iter().filter(|(_, job)| !job.over.is_cancelled()).map(|(revision, _)| revision)
     }

@@ -1,6 +1,6 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
-//! An API server may be unable to list all rules for a namespace, for example because a webhook takes part in the
+//! An API server can be unable to list all RBAC rules for a namespace, for example because a webhook takes part in the
 //! decision. If the list is incomplete, the API server says so, and the operator asks about each right separately. The
 //! webhook may also deny a right in the list.
 
@@ -23,7 +23,7 @@ use crate::rbac::{Duties, Rule, claimed, rules};
 const NAMED: usize = 16;
 /// The maximum number of concurrent questions for one policy: one question for each namespace.
 const AT_ONCE: usize = 8;
-/// No namespace has this name, so the answer contains only rules that apply in every namespace.
+/// No namespace has this name, so the answer contains only RBAC rules that apply in every namespace.
 const EVERYWHERE: &str = "*";
 
 /// Rights that a policy needs in one namespace, or in all namespaces.
@@ -148,8 +148,8 @@ impl WantedRights {
         Ok(refused)
     }
 
-    /// Returns whether the operator may use a verb on a resource of the rule. Searches the `given` rules for this
-    /// right. If `given` is `None`, asks the API server about this right separately.
+    /// Returns whether the operator has the right to use a verb on a resource of `rule`. Searches the `given` RBAC
+    /// rules for this right. If `given` is `None`, asks the API server about this right separately.
     async fn allows(
         &self,
         client: &Client,
@@ -172,12 +172,13 @@ impl WantedRights {
         Ok(true)
     }
 
-    /// Asks the API server for the rules of the operator in the namespace. Returns `None` if the list is incomplete.
+    /// Asks the API server for the RBAC rules of the operator in the namespace. Returns `None` if the list is
+    /// incomplete.
     async fn given(&self, client: &Client) -> Result<Option<Vec<ResourceRule>>, StepError> {
         let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         let what = match &self.namespace {
-            Some(namespace) => format!("ask what the operator may do in namespace {namespace}"),
-            None => "ask what the operator may do in all namespaces".to_owned(),
+            Some(namespace) => format!("ask what the operator is allowed to do in namespace {namespace}"),
+            None => "ask what the operator is allowed to do in all namespaces".to_owned(),
         };
         let review = SelfSubjectRulesReview {
             spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },
@@ -192,7 +193,7 @@ impl WantedRights {
 }
 
 impl Right<'_> {
-    /// Returns whether a rule grants this right.
+    /// Returns whether an RBAC rule grants this right.
     fn is_given_by(&self, rule: &ResourceRule) -> bool {
         let has = |list: Option<&Vec<String>>, wanted: &[&str]| {
             list.is_some_and(|list| list.iter().any(|item| wanted.contains(&item.as_str())))
@@ -226,7 +227,7 @@ impl Right<'_> {
             spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
             ..SelfSubjectAccessReview::default()
         };
-        let what = || format!("ask whether the operator may {verb} {resource}");
+        let what = || format!("ask whether the operator is allowed to {verb} {resource}");
         let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
         let answer =
             api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what(), &error))?;

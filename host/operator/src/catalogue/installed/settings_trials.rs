@@ -32,7 +32,7 @@ pub(super) struct SettingsTrials {
     background: Background<(Tried, Duration)>,
 }
 
-/// The number of trial results that this process keeps for each revision. The operator may try a policy with active
+/// The number of trial results that this process keeps for each revision. The operator can try a policy with active
 /// settings, and with settings that wait for this policy.
 const KEPT: usize = 2;
 

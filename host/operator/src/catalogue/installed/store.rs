@@ -1,5 +1,5 @@
 //! Stores the bytes of admitted packages in immutable ConfigMaps that the revision owns. A serving policy must not
-//! depend on a ConfigMap that users may edit or delete.
+//! depend on a ConfigMap that users can edit or delete.
 
 use std::collections::BTreeMap;
 

@@ -208,7 +208,7 @@ impl Folder {
     }
 }
 
-/// Writes a file that only this user may read, because the file contains credentials for the cluster.
+/// Writes a file that only this user can read, because the file contains credentials for the cluster.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

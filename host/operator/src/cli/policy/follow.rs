@@ -214,7 +214,7 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
     }
 }
 
-/// Formats the objects whose children differ from the plan, with the reasons.
+/// Formats the objects with children that differ from the plan, and the reasons.
 fn unplanned(left: &Unplanned) -> String {
     let count = left.len();
     let objects_differ = if count == 1 { "object differs" } else { "objects differ" };

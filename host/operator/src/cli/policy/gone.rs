@@ -15,7 +15,7 @@ use kube::Client;
 use super::revisions::{Revision, Revisions, name, state, status};
 use crate::watch::Scope;
 
-/// Deletes the records of removed policies whose sources are in the namespaces of a scope. With `dry_run`, deletes
+/// Deletes the records of removed policies, if their sources are in the namespaces of a scope. With `dry_run`, deletes
 /// nothing. Returns the names of the records.
 pub(in crate::cli) async fn forget_gone(
     client: Client,
@@ -51,7 +51,7 @@ fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<&Revi
     all.iter().filter(goes).collect()
 }
 
-/// Returns the names of revisions whose source exists, and of all their predecessors.
+/// Returns the names of revisions with an existing source, and of all their predecessors.
 pub(super) fn needed(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> BTreeSet<String> {
     let stands = |revision: &&Revision| is_there(&revision.spec.source);
     let mut needed: BTreeSet<String> = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Writes the ConfigMaps of a package. The ConfigMaps are consistent with each other at any time, even between two
 //! writes.
 //!
-//! A user may apply the output of `policy pack` with `kubectl apply --server-side`, and also run `policy push` and
+//! A user can apply the output of `policy pack` with `kubectl apply --server-side`, and also run `policy push` and
 //! `policy rollback`. All three commands use the same field manager, so that their writes do not conflict with each
 //! other.
 

@@ -25,7 +25,7 @@ use super::{
 pub(super) struct List {
     #[command(flatten)]
     connection: Connection,
-    /// List only policies whose ConfigMap is in this namespace
+    /// List only policies with a ConfigMap in this namespace
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -45,7 +45,7 @@ pub(super) struct Shipment {
     /// File with settings as YAML, instead of the settings in policy.yaml
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// Policy whose settings the package changes, if the package contains only settings
+    /// Policy to which the settings belong, if the package contains only settings
     #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
     policy: Option<String>,
     /// Namespaces in which the package applies, instead of the namespaces in policy.yaml

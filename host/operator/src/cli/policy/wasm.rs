@@ -21,7 +21,7 @@ fn layer(bytes: &[u8]) -> Option<u16> {
     bytes.strip_prefix(b"\0asm")?.get(2..4).map(|layer| u16::from_le_bytes([layer[0], layer[1]]))
 }
 
-/// Returns whether a core module has a custom section whose name starts with `prefix`.
+/// Returns whether a core module has a custom section with a name that starts with `prefix`.
 pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }

@@ -61,7 +61,7 @@ pub(super) struct Render {
     /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     settings: Option<String>,
-    /// One setting; the path may start with a policy's name
+    /// One setting; the path can start with a policy's name
     #[arg(long = "set", value_name = "PATH=VALUE")]
     set: Vec<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    // The chart sets some flags, and users may repeat these flags to override them.
+    // The chart sets some flags, and users can repeat these flags to override them.
     args_override_self = true,
     after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the Lease was lost, or a part of the \
                   operator ended by itself; 2 flags, settings, policies or the kubeconfig are invalid; 130 stopped at \
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Run {
     /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<String>,
-    /// One setting; the path may start with a policy's name
+    /// One setting; the path can start with a policy's name
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::error_text::told;
 const OWN: &str = "PolicyRevision";
 
 /// Logs a warning for each served kind that is not in `answered`. The request for the served kinds needs no rights:
-/// every user may list these kinds.
+/// every user can list these kinds.
 pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) {
     match client.list_api_group_resources(API_VERSION).await {
         Ok(served) => {

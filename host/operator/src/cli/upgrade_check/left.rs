@@ -45,8 +45,8 @@ fn about(
         "MemoryStore" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,
-            "is taken over with its volume claim; the data is deleted with the object, unless the setting volume.keep of \
-             the policy memorystore is true",
+            "is taken over with its volume claim; the data is deleted with the object, unless the setting volume.keep \
+             of the policy memorystore is true",
             "",
         )),
         _ => {}

@@ -34,8 +34,8 @@ const FILLED_IN: [(&str, &str); 12] = [
     ("initialDelaySeconds", "0"),
 ];
 
-/// Returns the findings about one object: the workloads whose pods are replaced, or the reason why the object is
-/// refused or waits.
+/// Returns the findings about one object: the workloads for which Kubernetes will replace the pods, or the reason why
+/// the object is refused or waits.
 pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Document]) -> Vec<UpgradeFinding> {
     let about = object.identity.to_string();
     let refused = |why: String| vec![UpgradeFinding::new(Sort::Refused, &about, why, "")];

@@ -54,7 +54,7 @@ pub(super) const VARIABLES: [(&str, &str); 29] = [
     ("SECURITY_GATEWAY_HOST", "security.gatewayHost"),
 ];
 
-/// The policies whose settings have a section `security`.
+/// The policies that have the setting `security`.
 const PROTECTING: [&str; 4] = ["agent", "mcpserver", "modelapi", "memorystore"];
 
 /// The values with the images of the preset's runtimes.

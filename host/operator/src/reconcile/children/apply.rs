@@ -38,7 +38,7 @@ pub(crate) struct ChildrenResult {
     pub(crate) error: Option<CallError>,
     /// The time to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
-    /// The planned children whose names are taken: an object of another owner has the same name.
+    /// The planned children with taken names: an object of another owner already has the same name.
     pub(crate) conflicts: Vec<Reference>,
     /// Whether the operator must wait for a deletion before it can create a child.
     pub(crate) waits: bool,

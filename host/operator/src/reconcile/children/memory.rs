@@ -22,11 +22,11 @@ pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
     /// The rejection of the plan as a whole.
     pub(crate) rejected_plan: Option<Rejected>,
-    /// The planned children whose names are taken: an object of another owner has the same name.
+    /// The planned children with taken names: an object of another owner already has the same name.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
-    /// The message about a child whose writes another client undoes.
+    /// The message about a child if another client undoes the writes of the operator.
     pub(crate) undone: Option<String>,
 }
 

@@ -98,7 +98,7 @@ impl WriteLimit {
         }
     }
 
-    /// Forgets children whose tokens are all free again.
+    /// Forgets children if all their tokens are free again.
     pub(crate) fn tidy(&mut self, now: Instant) {
         self.0.retain(|_, child| !(child.same.is_over(SAME, now) && child.changed.is_over(CHANGED, now)));
     }

@@ -7,7 +7,7 @@ use crate::{
     status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason},
 };
 
-/// The conditions whose transitions get Events.
+/// The conditions for which the operator writes an Event at each transition.
 const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];
 /// The reasons that also occur without any problem.
 const ORDINARY: [&str; 4] = [reason::GATED, reason::PROGRESSING, reason::WAITING, reason::NOT_FOUND];

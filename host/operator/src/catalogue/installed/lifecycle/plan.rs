@@ -1,5 +1,5 @@
 //! Plans the life of revisions: computes the actions that are due from the observed state. This code only computes
-//! actions and stores no state. So a process may end between any two actions: the next process plans the remaining
+//! actions and stores no state. So a process can end between any two actions: the next process plans the remaining
 //! actions.
 //!
 //! This module does not plan checks of packages: `reconcile_packages` takes the next step with each package.
@@ -50,14 +50,14 @@ pub(super) enum Action {
     Retire(String),
     /// Quarantines a revision that failed in service.
     Quarantine { name: String, why: String },
-    /// Quarantines a revision whose bytes are in quarantine under another name.
+    /// Quarantines a revision, because its bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
     /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in the revision's place
     /// until the compilation ends.
     Compile { name: String, is_vacant: bool },
     /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },
-    /// Deletes the record of a revision that never served and whose source was deleted.
+    /// Deletes the record of a revision that never served, after a user deleted its source.
     Delete(String),
 }
 
@@ -119,8 +119,8 @@ impl Observed<'_> {
         actions
     }
 
-    /// Returns the actions that quarantine revisions whose bytes are already in quarantine under another name. The same
-    /// bytes stay in quarantine for every ConfigMap that contains them, unless a user requests another attempt.
+    /// Returns the actions that quarantine revisions if their bytes are already in quarantine under another name. The
+    /// same bytes stay in quarantine for every ConfigMap that contains them, unless a user requests another attempt.
     fn known_failures(&self) -> Vec<Action> {
         let is_asked_for = |name: &String| {
             let annotations = self.facts.records.get(name).and_then(|it| it.metadata.annotations.as_ref());
@@ -157,8 +157,8 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Returns the actions that end the service of revisions whose source was deleted. The last good predecessor of a
-    /// quarantined revision stays as long as the source of the quarantined revision exists.
+    /// Returns the actions that end the service of revisions after a user deleted their source. The last good
+    /// predecessor of a quarantined revision stays as long as the source of the quarantined revision exists.
     fn retirements(&self) -> Vec<Action> {
         let sources = self.sources();
         let held = self.facts.held(&sources);

@@ -72,8 +72,8 @@ impl Lifecycle {
         newest.into_values().map(|(_, name)| name.to_owned()).collect()
     }
 
-    /// Returns the revisions whose sources were deleted recently, with their places. A revision whose source was
-    /// deleted long ago must not become a predecessor.
+    /// Returns the revisions with a recently deleted source, and their places. A revision whose source was deleted long
+    /// ago must not become a predecessor.
     fn left_lately(&self) -> impl Iterator<Item = (RevisionPlace<'_>, Left<'_>)> {
         let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
         self.records.all().iter().filter_map(move |(name, revision)| {

@@ -50,7 +50,7 @@ const CHANGES: u8 = UNUSABLE;
 pub(super) struct Plan {
     #[command(flatten)]
     shipment: Shipment,
-    /// Preset whose effects to print, instead of a package: kaos-0.1, kaos-0.8, or a file
+    /// Preset to plan for, instead of a package: kaos-0.1, kaos-0.8, or a file
     #[arg(long, value_name = "PRESET|FILE", conflicts_with_all = ["file", "settings", "policy", "scope", "name", "into"])]
     compatibility: Option<String>,
     /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running

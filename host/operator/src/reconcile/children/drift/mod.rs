@@ -8,7 +8,7 @@ mod lists;
 
 use serde_json::Value;
 
-/// Names of fields whose values are amounts, and of maps whose values are amounts.
+/// The names of fields that contain an amount, and of maps that contain only amounts.
 const AMOUNTS: [&str; 8] = ["limits", "requests", "capacity", "sizeLimit", "divisor", "storage", "overhead", "hard"];
 
 /// Fields that the server drops if they are zero or false. For most other fields of a pod, `false` and a missing field
