@@ -4,8 +4,8 @@ mod arguments;
 mod compatibility;
 mod compile_embedded;
 mod connection;
-mod decision_point;
 mod crds;
+mod decision_point;
 #[cfg(feature = "demo")]
 mod demo;
 mod exit;

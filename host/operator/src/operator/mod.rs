@@ -161,8 +161,7 @@ impl Operator {
         let mut swaps =
             tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions, options.left_out.clone()));
         let mut kept = tokio::spawn(keep(&context, &options, news));
-        let _ends_with_this =
-            [Tied(watched.abort_handle()), Tied(swaps.abort_handle()), Tied(kept.abort_handle())];
+        let _ends_with_this = [Tied(watched.abort_handle()), Tied(swaps.abort_handle()), Tied(kept.abort_handle())];
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));

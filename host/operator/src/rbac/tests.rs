@@ -138,8 +138,7 @@ fn repeats(rule: &Rule, other: &Rule) -> bool {
 fn no_rule_repeats_a_right_of_another_rule() {
     for (scope, secrets) in [(Scope::All, false), (Scope::All, true), (listed(&["a"]), false), (listed(&["a"]), true)] {
         for both in [false, true] {
-            let duties =
-                Duties { secrets, namespace_policies: both, decision_point: both, ..duties(scope.clone()) };
+            let duties = Duties { secrets, namespace_policies: both, decision_point: both, ..duties(scope.clone()) };
             let Rights { working, operator } = rights(&duties);
             let everywhere = if scope == Scope::All { working.clone() } else { Vec::new() };
             for (rules, beside) in [(working, Vec::new()), (operator, everywhere)] {

@@ -6,8 +6,8 @@ use clap::{ArgAction, Args, ValueEnum};
 use kaos_policy::{compile::container_memory, guard::UserPrivileges};
 
 use super::super::{
-    compatibility::Compatibility, connection::Connection, decision_point::DecisionPointFlags, grantable::GrantableFlags,
-    left_out::Without, rbac::scope,
+    compatibility::Compatibility, connection::Connection, decision_point::DecisionPointFlags,
+    grantable::GrantableFlags, left_out::Without, rbac::scope,
 };
 use crate::{
     catalogue::CodeShare,
