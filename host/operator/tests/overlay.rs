@@ -1,4 +1,4 @@
-//! Tests an environment overlay on top of a default policy, in the same steps as its author: builds the overlay for
+//! Tests overlays on top of a default policy, in the same steps as its author: builds the overlay for
 //! Wasm, converts it to a component, checks the component, and passes it to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

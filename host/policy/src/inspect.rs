@@ -26,7 +26,7 @@ const SHARED: &str = "meta";
 /// The interface that only complete policies export.
 const POLICY: &str = "translation";
 /// The interface that only overlays export.
-const OVERLAY: &str = "environment";
+const OVERLAY: &str = "amendment";
 
 /// The result of inspecting a component's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ fn world(seen: &Walked) -> Result<World, InspectError> {
     let has = |name: &str| seen.interfaces().any(|(interface, _)| interface == name);
     match (has(SHARED), has(POLICY), has(OVERLAY)) {
         (true, true, false) => Ok(World::Policy),
-        (true, false, true) => Ok(World::EnvironmentOverlay),
+        (true, false, true) => Ok(World::Overlay),
         (_, true, true) => Err(InspectError::TwoWorlds),
         (false, true, _) | (false, _, true) => Err(InspectError::MissingInterfaces(vec![SHARED.to_owned()])),
         (true, false, false) => Err(InspectError::MissingInterfaces(vec![POLICY.to_owned()])),

@@ -12,8 +12,11 @@ pub enum Rule {
     ReadsClaimed,
     /// Needs have unique ids that keep their meaning, and valid paths of fields. Their number is limited.
     NeedsOrderly,
-    /// Manifests have only types that the claim emits.
+    /// Manifests have only types that the claim emits. An overlay changes and adds only types of its own claim.
     EmitsClaimed,
+    /// The plan of an overlay keeps the children of the layer below, with their selectors, and its gates, finalizer,
+    /// kept volume claims and notes.
+    KeepsBelow,
     /// Manifests are not cluster-scoped and grant no rights.
     NoClusterPower,
     /// Manifests are in the object's own namespace.

@@ -29,8 +29,8 @@ fn policy() -> Vec<u8> {
 fn the_unchanged_worlds_are_recognized() {
     let seen = inspect(&policy(), &Bounds::default()).unwrap();
     assert_eq!((seen.world.name(), seen.contract.as_str()), ("policy", "0.1.0"));
-    let overlay = dummy(WIT, "environment-overlay", Some("0.1.3"));
-    assert_eq!(inspect(&overlay, &Bounds::default()).unwrap().world.name(), "environment-overlay");
+    let overlay = dummy(WIT, "overlay", Some("0.1.3"));
+    assert_eq!(inspect(&overlay, &Bounds::default()).unwrap().world.name(), "overlay");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_missing_interface_is_named() {
 
 #[test]
 fn a_component_of_both_worlds_is_refused() {
-    let both = WIT.replacen("    export translation;\n", "    export translation;\n    export environment;\n", 1);
+    let both = WIT.replacen("    export translation;\n", "    export translation;\n    export amendment;\n", 1);
     assert_eq!(refusal(&dummy(&both, "policy", Some("0.1.0"))), InspectError::TwoWorlds);
 }
 

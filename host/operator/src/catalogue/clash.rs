@@ -11,7 +11,7 @@ use super::{Given, Offer};
 impl Offer {
     /// Returns whether the policy is an overlay.
     pub(super) fn is_overlay(&self) -> bool {
-        self.member.policy.world() == World::EnvironmentOverlay
+        self.member.policy.world() == World::Overlay
     }
 
     fn name(&self) -> &str {

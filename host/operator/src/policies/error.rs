@@ -50,7 +50,7 @@ pub enum PolicyError {
         second: ComponentOrigin,
     },
     /// An overlay claims a kind that no other policy claims.
-    #[error("{origin}: is an environment overlay for {of}, which no policy claims: name one with --policy")]
+    #[error("{origin}: is an overlay for {of}, which no policy claims: name one with --policy")]
     NothingBelow {
         /// The overlay.
         origin: ComponentOrigin,

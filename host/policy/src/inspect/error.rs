@@ -57,12 +57,12 @@ pub enum InspectError {
     #[error("the component imports {}, but a policy may import types only", .0.join(", "))]
     Imports(Vec<String>),
     /// The component does not export every interface of its world.
-    #[error("the component does not export {}: a policy exports meta and translation, and an environment overlay exports meta and environment", .0.join(", "))]
+    #[error("the component does not export {}: a policy exports meta and translation, and an overlay exports meta and amendment", .0.join(", "))]
     MissingInterfaces(Vec<String>),
     /// The component exports the interfaces of a policy and also the interfaces of an overlay.
     #[error(
-        "the component exports translation and environment: a policy exports only translation, and an environment \
-         overlay only environment"
+        "the component exports translation and amendment: a policy exports only translation, and an overlay only \
+         amendment"
     )]
     TwoWorlds,
     /// The component has too many parts of one kind.
