@@ -41,6 +41,13 @@ pub trait Code: Send + Sync {
     fn bytes(&self) -> usize {
         0
     }
+    /// Asks the policy to check settings beyond their schema. Returns `None` if the policy lacks this optional
+    /// interface.
+    #[cfg(test)]
+    fn validate(&self, settings: &str, limits: &Limits) -> Option<Result<Vec<crate::contract::Violation>, Failure>> {
+        let _ = (settings, limits);
+        None
+    }
     /// Opens a fresh sandbox that shares nothing with any other sandbox.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }

@@ -5,6 +5,8 @@
 //! policies that are compiled into a test.
 
 pub(crate) mod v0_1;
+#[cfg(test)]
+pub(crate) mod v0_2;
 
 /// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
 /// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,

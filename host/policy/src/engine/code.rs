@@ -1,4 +1,4 @@
-//! Implements [`Code`] for components. Each sandbox gets a fresh store and instance.
+//! Implements [`Code`] for components of contract 0.1. Each sandbox gets a fresh store and instance.
 
 use wasmtime::{
     Store,

@@ -5,6 +5,8 @@ mod built_in;
 mod code;
 mod compiled;
 mod config;
+#[cfg(test)]
+mod draft;
 #[expect(clippy::module_inception, reason = "the folder is named after it")]
 mod engine;
 mod error;
@@ -14,7 +16,6 @@ mod ticks;
 mod trap;
 
 pub use built_in::BuiltIn;
-pub(crate) use code::WasmCode;
 pub(crate) use compiled::Compiled;
 pub(crate) use config::{MEMORIES, TABLES};
 pub use engine::Engine;

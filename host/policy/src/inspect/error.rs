@@ -50,6 +50,15 @@ pub enum InspectError {
         /// The version of the contract that the policy was built for.
         speaks: String,
     },
+    /// The component uses a draft of the contract, which may change without notice.
+    #[error(
+        "the policy speaks kaos:policy {speaks}, which is not released, but this host speaks {HOST}: build the policy \
+         with the SDK of a released version"
+    )]
+    Unreleased {
+        /// The draft that the policy was built for.
+        speaks: String,
+    },
     /// The component imports WASI.
     #[error("the component imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
     ImportsWasi(Vec<String>),
@@ -157,6 +166,7 @@ impl InspectError {
             Self::NotAPolicy => "NotAPolicy",
             Self::MixedVersions { .. } => "MixedVersions",
             Self::WrongVersion { .. } => "WrongVersion",
+            Self::Unreleased { .. } => "Unreleased",
             Self::ImportsWasi(_) => "ImportsWasi",
             Self::Imports(_) => "Imports",
             Self::MissingInterfaces(_) => "MissingInterfaces",
