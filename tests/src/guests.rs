@@ -30,17 +30,15 @@ pub fn component(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().module(module)?.validate(true).encode()
 }
 
-/// Returns the SDK's example of an overlay for the policy of Agents.
-pub fn overlay() -> Result<Vec<u8>> {
-    let arguments = ["--package", "kaos-policy-sdk", "--example", "loglevel"];
-    component(&build("guest-policies", &arguments, "examples/loglevel.wasm")?)
+/// Returns an example of the SDK: a policy, or an overlay over the policy of Agents.
+pub fn example(name: &str) -> Result<Vec<u8>> {
+    let arguments = ["--package", "kaos-policy-sdk", "--example", name];
+    component(&build("guest-policies", &arguments, &format!("examples/{name}.wasm"))?)
 }
 
-/// Returns the SDK's example of a policy that panics on request. `example` chooses the build with or without the
-/// standard library.
-pub fn panics(example: &str) -> Result<Vec<u8>> {
-    let arguments = ["--package", "kaos-policy-sdk", "--example", example];
-    component(&build("guest-policies", &arguments, &format!("examples/{example}.wasm"))?)
+/// Returns the overlay that changes the registry of every image. `policy new --overlay` starts with this overlay.
+pub fn mirror() -> Result<Vec<u8>> {
+    component(&build("guest-policies", &["--package", "mirror-overlay"], "mirror_overlay.wasm")?)
 }
 
 /// Returns the hostile guest in one of its modes. Each mode breaks one rule. `host/policy/tests/guests/hostile` lists

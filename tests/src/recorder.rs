@@ -83,6 +83,10 @@ impl Sandbox for Recording<'_> {
         self.answers.keep("translate", self.inner.translate(env))
     }
 
+    fn amend(&mut self, below: Plan) -> Result<Result<Plan, Refusal>, Failure> {
+        self.answers.keep("amend", self.inner.amend(below))
+    }
+
     fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
         self.answers.keep("assess", self.inner.assess(seen))
     }

@@ -26,7 +26,7 @@ fn the_loader_answers_every_file_of_its_corpus() {
 #[test]
 fn the_corpus_of_the_loader_has_a_valid_policy_and_a_valid_overlay() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");
-    for (name, world) in [("policy.gz", "policy"), ("overlay", "environment-overlay")] {
+    for (name, world) in [("policy.gz", "policy"), ("overlay", "overlay")] {
         let inspected = fuzzed::loader(&std::fs::read(folder.join(name)).unwrap()).unwrap();
         assert_eq!(inspected.world.name(), world);
     }

@@ -82,10 +82,6 @@ impl Policy for Authorization {
         if is_projection(subject) { projection::needs(subject) } else { grant::needs(subject) }
     }
 
-    fn map_env(_subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Ok(base)
-    }
-
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
         if is_projection(subject) { projection::translate(subject, env) } else { grant::translate(subject, env) }
     }

@@ -1,8 +1,6 @@
 //! A complete policy. The policy turns a `Banner` into a ConfigMap with the Banner's text.
 
-use kaos_policy_sdk::types::{
-    Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
-};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Outcome, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{Policy, SubjectExt, condition, export_policy, json, need, plan, refusal};
 use serde_json::json;
 
@@ -31,14 +29,6 @@ impl Policy for Banner {
             settings_schema: r#"{"type":"object"}"#.to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(_: &Subject) -> Vec<Need> {
-        Vec::new()
-    }
-
-    fn map_env(_: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Ok(base)
     }
 
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {

@@ -1,8 +1,8 @@
-//! A complete environment overlay over a default policy. The overlay sets the log level of every `Agent` to the setting
-//! `level`, whatever the policy below chose.
+//! A complete overlay over a default policy, which changes variables. The overlay sets the log level of every `Agent`
+//! to the setting `level`, whatever the policy below chose.
 
 use kaos_policy_sdk::env::Env;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Refusal, Sample, Subject};
 use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
 
 #[derive(Decode)]
@@ -38,10 +38,6 @@ impl Overlay for LogLevel {
                 .to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(_: &Subject) -> Vec<Need> {
-        Vec::new()
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -1,8 +1,8 @@
-//! A complete environment overlay. The overlay tells the containers of a `Banner` the region in which they run. The
-//! setting `region` contains the region.
+//! A complete overlay, which changes variables. The overlay tells the containers of a `Banner` the region in which they
+//! run. The setting `region` contains the region.
 
 use kaos_policy_sdk::env::Env;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Refusal, Sample, Subject};
 use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
 
 #[derive(Decode)]
@@ -38,10 +38,6 @@ impl Overlay for Region {
                 .to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(_: &Subject) -> Vec<Need> {
-        Vec::new()
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -7,31 +7,52 @@ use alloc::vec::Vec;
 /// contains this version, so that a host can check the version before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// A policy: five pure functions. All functions of a pass get the same subject, so a value that one function reads with
+/// A policy: five pure functions. `needs` and `map_env` have default methods, for a policy that reads no other objects
+/// or whose kind has no pods. All functions of a pass get the same subject, so a value that one function reads with
 /// [`Subject::once`] is available to the others.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds that the policy claims, and the schema of its settings.
     fn describe() -> Descriptor;
     /// Returns the needs: the objects that the policy must see. The host finds these objects and calls the function
-    /// again, until the policy returns no new needs.
-    fn needs(subject: &Subject) -> Vec<Need>;
-    /// Returns the mapping of environment variables. `base` is the mapping of the policy below, or an empty mapping if
-    /// no policy is below.
-    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
-    /// Returns the plan with the manifests. `env` is the complete mapping.
+    /// again, until the policy returns no new needs. The default has no needs.
+    fn needs(subject: &Subject) -> Vec<Need> {
+        let _ = subject;
+        Vec::new()
+    }
+    /// Returns the mapping of environment variables. `base` is the mapping of the layer below, or an empty mapping for
+    /// the lowest layer. The default returns `base`.
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let _ = subject;
+        Ok(base)
+    }
+    /// Returns the plan with the manifests. `env` is the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
     /// Returns the status to show to the user, based on the live children.
     fn assess(subject: &Subject, seen: &Observation) -> Report;
 }
 
-/// An environment overlay. An overlay changes only the mapping of environment variables of a kind.
+/// An overlay. An overlay changes the answer of the policy below: its mapping of environment variables, its plan, or
+/// both. The defaults change nothing.
 pub trait Overlay {
-    /// See [`Policy::describe`].
+    /// See [`Policy::describe`]. `emits` of a claim lists the types of the children that the overlay changes or adds.
     fn describe() -> Descriptor;
     /// See [`Policy::needs`].
-    fn needs(subject: &Subject) -> Vec<Need>;
-    /// See [`Policy::map_env`].
-    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
+    fn needs(subject: &Subject) -> Vec<Need> {
+        let _ = subject;
+        Vec::new()
+    }
+    /// Returns the mapping of environment variables. `base` is the mapping of the layer below.
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let _ = subject;
+        Ok(base)
+    }
+    /// Returns the amended plan. `below` is the plan of the layer below. The module [`amend`](crate::amend) helps to
+    /// change it. An overlay may change and add children, variables and notes. It must not drop children, change their
+    /// selectors, or change any other field of the plan.
+    fn amend(subject: &Subject, below: Plan) -> Result<Plan, Refusal> {
+        let _ = subject;
+        Ok(below)
+    }
 }
 
 /// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro only checks the type, so plain
@@ -72,10 +93,14 @@ macro_rules! export_overlay {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             use $crate::bindings::overlay::exports::kaos::policy as exports;
-            use $crate::types::{EnvVar, Refusal};
+            use $crate::types::{EnvVar, Plan, Refusal};
             struct Component;
             $crate::__panics!($($no_std)?);
-            $crate::__shared_exports!(Component, $overlay, $crate::Overlay, environment, {});
+            $crate::__shared_exports!(Component, $overlay, $crate::Overlay, amendment, {
+                fn amend(&self, below: Plan) -> Result<Plan, Refusal> {
+                    <$overlay as $crate::Overlay>::amend(&self.0.subject(), below)
+                }
+            });
     $crate::bindings::overlay::export_overlay_world!(Component with_types_in $crate::bindings::overlay);
         };
     };

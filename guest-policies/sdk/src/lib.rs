@@ -1,7 +1,7 @@
 //! The library for authors of KAOS policies.
 //!
-//! Implement [`Policy`] (five plain functions) or [`Overlay`] (three functions), and pass the type to
-//! [`export_policy!`] or [`export_overlay!`]. The rest of the crate helps you to write these functions:
+//! Implement [`Policy`] (five plain functions) or [`Overlay`] (four functions, three with a default), and pass the type
+//! to [`export_policy!`] or [`export_overlay!`]. The rest of the crate helps you to write these functions:
 //!
 //! | to | use |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | build the mapping of environment variables | [`mod@env`] |
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
+//! | change the plan of the policy below | [`amend`] |
 //! | put text into YAML or a shell command | [`quote`] |
 //! | make and check names | [`names`] |
 //! | read quantities and durations | [`quantity`], [`duration`] |
@@ -19,7 +20,8 @@
 //! | parse YAML | [`yaml`] |
 //! | test a policy in a few lines | [`testing`] |
 //!
-//! `examples/banner.rs` is a complete policy, and `examples/region.rs` is a complete overlay. Both examples have tests.
+//! `examples/banner.rs` is a complete policy. `examples/region.rs` is a complete overlay of variables, and
+//! `examples/sidecar.rs` and `examples/placement.rs` are complete overlays of plans. All examples have tests.
 //! The core of a policy looks like this:
 //!
 //! ```
@@ -47,6 +49,7 @@
 #[macro_use]
 extern crate alloc;
 
+pub mod amend;
 /// The generated bindings, with one module for each world. [`types`] exports the parts that authors need.
 #[doc(hidden)]
 pub mod bindings {

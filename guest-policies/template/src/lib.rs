@@ -4,9 +4,7 @@
 //! your own policy.
 
 use kaos_policy_sdk::env::{self, Env};
-use kaos_policy_sdk::types::{
-    Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
-};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Outcome, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{
     Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, names, need, plan,
 };
@@ -62,10 +60,6 @@ impl Policy for Website {
             settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(_subject: &Subject) -> Vec<Need> {
-        Vec::new()
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -69,6 +69,25 @@ fn new_explains_invalid_names_kinds_and_sdks() {
 }
 
 #[test]
+fn new_creates_an_overlay_for_all_default_policies_or_for_one_kind() {
+    let folder = Folder::new("new-overlay");
+    let made = |dir: &str, more: &[&str]| {
+        let dir = format!("{}/{dir}", folder.path());
+        let ran = run(["policy", "new", "near", "--overlay", "--dir", &dir, "--sdk", SDK].iter().chain(more), "");
+        (ran, fs::read_to_string(format!("{dir}/src/lib.rs")).unwrap_or_default())
+    };
+    let (ran, code) = made("all", &[]);
+    assert!(ran.code == 0 && code.contains("\"near\"") && code.contains("\"MCPServer\""), "{}{code}", ran.stderr);
+    let (ran, code) = made("one", &["--kind", "Kite", "--api-version", "sky.io/v1"]);
+    assert!(ran.code == 0 && code.contains("(\"sky.io/v1\", \"Kite\")"), "{}{code}", ran.stderr);
+    assert!(!code.contains("MCPServer"), "{code}");
+    for (more, told) in [(["--kind", "Kite"], "--api-version"), (["--from", "agent"], "cannot be used with")] {
+        let (ran, _) = made("not", &more);
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn new_starts_from_a_policy_that_the_operator_ships() {
     let folder = Folder::new("new-from");
     let dir = format!("{}/own", folder.path());

@@ -1,5 +1,5 @@
-//! Tests an environment overlay on top of a default policy. The steps are those of an author: build the overlay for
-//! Wasm, convert the module to a component, check the component, and pass the component to `render`.
+//! Tests overlays on top of a default policy, in the same steps as its author: builds the overlay for
+//! Wasm, converts it to a component, checks the component, and passes it to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;

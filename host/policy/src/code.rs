@@ -5,7 +5,7 @@
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
-    failure::Failure,
+    failure::{Failure, Verb},
     limits::Limits,
 };
 
@@ -19,8 +19,8 @@ pub use native::Native;
 pub enum World {
     /// A policy that is not an overlay.
     Policy,
-    /// An overlay, which changes the mapping of environment variables for a kind.
-    EnvironmentOverlay,
+    /// An overlay, which changes the mapping and the plans of the policy below it.
+    Overlay,
 }
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
     pub fn name(self) -> &'static str {
         match self {
             Self::Policy => "policy",
-            Self::EnvironmentOverlay => "environment-overlay",
+            Self::Overlay => "overlay",
         }
     }
 }
@@ -40,6 +40,13 @@ pub trait Code: Send + Sync {
     /// Returns the number of bytes of compiled code in memory. Returns 0 for functions of this process.
     fn bytes(&self) -> usize {
         0
+    }
+    /// Asks the policy to check settings beyond their schema. Returns `None` if the policy lacks this optional
+    /// interface.
+    #[cfg(test)]
+    fn validate(&self, settings: &str, limits: &Limits) -> Option<Result<Vec<crate::contract::Violation>, Failure>> {
+        let _ = (settings, limits);
+        None
     }
     /// Opens a fresh sandbox that shares nothing with any other sandbox.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
@@ -57,6 +64,11 @@ pub trait Sandbox {
     fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
     /// Asks the policy for its plan.
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;
+    /// Asks an overlay to amend the plan of the layer below. Only overlays have this function.
+    fn amend(&mut self, below: Plan) -> Result<Result<Plan, Refusal>, Failure> {
+        drop(below);
+        Err(Failure::NotOfThisWorld { verb: Verb::Amend })
+    }
     /// Asks the policy to assess the live children.
     fn assess(&mut self, seen: &Observation) -> Result<Report, Failure>;
     /// The fuel used since the sandbox was opened.

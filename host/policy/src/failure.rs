@@ -22,6 +22,8 @@ pub enum Verb {
     MapEnv,
     /// `pass.translate`
     Translate,
+    /// `pass.amend`
+    Amend,
     /// `pass.assess`
     Assess,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Verb {
             Self::Needs => "needs",
             Self::MapEnv => "map-env",
             Self::Translate => "translate",
+            Self::Amend => "amend",
             Self::Assess => "assess",
         })
     }
@@ -50,6 +53,7 @@ impl Verb {
             Self::Needs => "to name its needs",
             Self::MapEnv => "to compute the environment variables",
             Self::Translate => "to compute the manifests",
+            Self::Amend => "to change the manifests",
             Self::Assess => "to compute the status",
         }
     }
@@ -136,10 +140,10 @@ pub enum Failure {
     /// The guard rejected the answer.
     #[error("the guard rejected the answer: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The policy is an overlay, and overlays do not have this function.
-    #[error("{verb} is not a function of an environment overlay")]
+    /// The world of the policy has no such function.
+    #[error("{verb} is not a function of its world")]
     NotOfThisWorld {
-        /// The function that the overlay does not have.
+        /// The missing function.
         verb: Verb,
     },
 }

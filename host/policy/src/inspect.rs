@@ -16,7 +16,7 @@ pub use self::{
     error::{InspectError, Part},
 };
 use self::{
-    version::HOST,
+    version::{DRAFTS, HOST, is_draft, line},
     walk::{Walked, walk},
 };
 use crate::{code::World, digest::Digest};
@@ -26,7 +26,7 @@ const SHARED: &str = "meta";
 /// The interface that only complete policies export.
 const POLICY: &str = "translation";
 /// The interface that only overlays export.
-const OVERLAY: &str = "environment";
+const OVERLAY: &str = "amendment";
 
 /// The result of inspecting a component's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,26 +116,29 @@ fn version(seen: &Walked) -> Result<String, InspectError> {
     };
     let speaks = section.or(exports).unwrap_or_default();
     for version in section.into_iter().chain(seen.interfaces().map(|(_, version)| version)) {
-        if minor(version) != minor(speaks) {
+        if line(version) != line(speaks) {
             return Err(InspectError::MixedVersions { section: speaks.to_owned(), exports: version.to_owned() });
         }
     }
-    if minor(speaks) != HOST {
-        return Err(InspectError::WrongVersion { speaks: minor(speaks).to_owned() });
+    if is_draft(speaks) {
+        let is_served = DRAFTS.contains(&speaks);
+        return if is_served {
+            Ok(speaks.to_owned())
+        } else {
+            Err(InspectError::Unreleased { speaks: speaks.to_owned() })
+        };
+    }
+    if line(speaks) != HOST {
+        return Err(InspectError::WrongVersion { speaks: line(speaks).to_owned() });
     }
     Ok(speaks.to_owned())
-}
-
-/// Returns the first two numbers of a version.
-fn minor(version: &str) -> &str {
-    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
 fn world(seen: &Walked) -> Result<World, InspectError> {
     let has = |name: &str| seen.interfaces().any(|(interface, _)| interface == name);
     match (has(SHARED), has(POLICY), has(OVERLAY)) {
         (true, true, false) => Ok(World::Policy),
-        (true, false, true) => Ok(World::EnvironmentOverlay),
+        (true, false, true) => Ok(World::Overlay),
         (_, true, true) => Err(InspectError::TwoWorlds),
         (false, true, _) | (false, _, true) => Err(InspectError::MissingInterfaces(vec![SHARED.to_owned()])),
         (true, false, false) => Err(InspectError::MissingInterfaces(vec![POLICY.to_owned()])),

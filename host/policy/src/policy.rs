@@ -140,8 +140,8 @@ impl Policy {
     }
 }
 
-/// The policies that answer for an object: one policy that translates, and the overlays over its env mapping, the
-/// lowest first. A pass keeps its stack until the end of the pass, also if a swap happens during the pass.
+/// The policies that answer for an object: one policy that translates, and overlays, which change its answer, the lowest
+/// first. A pass uses the same stack until its end, also if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
@@ -152,10 +152,10 @@ pub struct Stack {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
     /// The base is an overlay, which cannot translate.
-    #[error("{0} is an environment overlay, which needs a policy below it")]
+    #[error("{0} is an overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// A complete policy is used as an overlay. A complete policy as an overlay would hide the policy below it.
-    #[error("{0} is not an overlay: only an environment overlay can be added to another policy")]
+    /// A complete policy is used as an overlay. It would hide the policy below it.
+    #[error("{0} is a whole policy: only an overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.
     #[error("two layers have the name {0}: choose another name for the overlay")]
@@ -174,7 +174,7 @@ impl Stack {
             return Err(StackError::BaseIsOverlay(base.id.clone()));
         }
         for (i, overlay) in overlays.iter().enumerate() {
-            if overlay.world() != World::EnvironmentOverlay {
+            if overlay.world() != World::Overlay {
                 return Err(StackError::OverlayIsPolicy(overlay.id.clone()));
             }
             let mut below = std::iter::once(&base).chain(&overlays[..i]);

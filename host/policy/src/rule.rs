@@ -13,8 +13,11 @@ pub enum Rule {
     /// Needs have unique ids and valid paths of fields, and their number is limited. An id keeps its target and its
     /// fields in later rounds.
     NeedsOrderly,
-    /// Manifests have only types that the claim emits.
+    /// Manifests have only types that the claim emits. An overlay changes and adds only types of its own claim.
     EmitsClaimed,
+    /// The plan of an overlay keeps the children of the layer below, with their selectors, and its gates, finalizer,
+    /// kept volume claims and notes.
+    KeepsBelow,
     /// Manifests are not cluster-scoped and grant no rights.
     NoClusterPower,
     /// Manifests are in the object's own namespace.

@@ -29,8 +29,8 @@ fn policy() -> Vec<u8> {
 fn the_unchanged_worlds_are_recognized() {
     let seen = inspect(&policy(), &Bounds::default()).unwrap();
     assert_eq!((seen.world.name(), seen.contract.as_str()), ("policy", "0.1.0"));
-    let overlay = dummy(WIT, "environment-overlay", Some("0.1.3"));
-    assert_eq!(inspect(&overlay, &Bounds::default()).unwrap().world.name(), "environment-overlay");
+    let overlay = dummy(WIT, "overlay", Some("0.1.3"));
+    assert_eq!(inspect(&overlay, &Bounds::default()).unwrap().world.name(), "overlay");
 }
 
 #[test]
@@ -96,6 +96,23 @@ fn another_version_is_reported_before_any_other_defect() {
 }
 
 #[test]
+fn a_draft_of_the_contract_is_refused_with_a_reason() {
+    let draft = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.1.0-draft.3");
+    let error = refusal(&dummy(&draft, "policy", Some("0.1.0-draft.3")));
+    assert_eq!(error, InspectError::Unreleased { speaks: "0.1.0-draft.3".to_owned() });
+    let told = "the policy speaks kaos:policy 0.1.0-draft.3, which is not released, but this host speaks 0.1: build \
+        the policy with the SDK of a released version";
+    assert_eq!(error.to_string(), told);
+    assert!(matches!(refusal(&dummy(&draft, "policy", Some("0.1.0"))), InspectError::MixedVersions { .. }));
+}
+
+#[test]
+fn an_optional_interface_that_the_host_does_not_know_is_ignored() {
+    let more = WIT.replacen("world policy {", "interface advice { advise: func(); }\nworld policy { export advice;", 1);
+    assert_eq!(inspect(&dummy(&more, "policy", Some("0.1.0")), &Bounds::default()).unwrap().world.name(), "policy");
+}
+
+#[test]
 fn a_missing_interface_is_named() {
     let without = WIT.replacen("    export translation;\n", "", 1);
     assert_eq!(
@@ -106,7 +123,7 @@ fn a_missing_interface_is_named() {
 
 #[test]
 fn a_component_of_both_worlds_is_refused() {
-    let both = WIT.replacen("    export translation;\n", "    export translation;\n    export environment;\n", 1);
+    let both = WIT.replacen("    export translation;\n", "    export translation;\n    export amendment;\n", 1);
     assert_eq!(refusal(&dummy(&both, "policy", Some("0.1.0"))), InspectError::TwoWorlds);
 }
 

@@ -8,11 +8,14 @@ mod describe;
 mod fields;
 mod found;
 mod guard;
+mod guard_overlays;
 mod guard_power;
 mod guard_references;
 mod hostile_answers;
 mod hostile_bytes;
 mod kubernetes;
+#[path = "support/overlay.rs"]
+mod overlay;
 mod settings;
 mod support;
 #[path = "support/widget.rs"]

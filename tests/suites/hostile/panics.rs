@@ -39,7 +39,7 @@ fn a_panic_is_reported_with_message_and_place_with_and_without_std() {
     std::fs::create_dir_all(&folder).unwrap();
     for example in ["panics", "panics_bare"] {
         let policy = folder.join("component.wasm");
-        std::fs::write(&policy, guests::panics(example).unwrap()).unwrap();
+        std::fs::write(&policy, guests::example(example).unwrap()).unwrap();
         for (does, verb, message) in PANICS {
             let told = rendered(&policy, does);
             let said = told.lines().find(|line| line.contains("trapped")).unwrap_or_else(|| panic!("{told}"));

@@ -192,7 +192,7 @@ fn a_component_may_claim_several_kinds_and_drop_one() {
 #[test]
 fn an_overlay_changes_variables_and_its_removal_restores_them() {
     play(scenario(), async |world| {
-        let overlay = guests::overlay().unwrap();
+        let overlay = guests::example("loglevel").unwrap();
         world.apply_all(&[samples::model_api("llm"), samples::agent("a", "llm", &json!({}))]).await;
         world.until_ready("Agent/a").await;
         let before = world.look(AGENT).await;

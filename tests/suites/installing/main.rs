@@ -14,7 +14,8 @@
 //! | `places` | namespaces, pins, precedence |
 //! | `isolation` | a namespace's own policy, which must not affect other namespaces |
 //! | `tenants` | which ConfigMaps of a namespace the operator reads, and what happens if it cannot read one |
-//! | `assembled` | packages in chunks, several kinds in one component, overlays |
+//! | `assembled` | packages in chunks, several kinds in one component, overlays of variables |
+//! | `amended` | overlays of plans |
 //! | `monitored` | the metrics about failing policies |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `progress` | the conditions that other tools understand |
@@ -26,6 +27,7 @@
 //! | `candidates` | good and broken editions of the Agents' policy |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod amended;
 mod assembled;
 mod candidates;
 mod erased;

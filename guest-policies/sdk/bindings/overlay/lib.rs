@@ -1,10 +1,10 @@
-//! World `environment-overlay` as Rust traits. The traits use the types of world `policy`.
+//! World `overlay` as Rust traits. The traits use the types of world `policy`.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 
 wit_bindgen::generate!({
     path: "../../../../wit",
-    world: "environment-overlay",
+    world: "overlay",
     pub_export_macro: true,
     export_macro_name: "export_overlay_world",
     default_bindings_module: "kaos_policy_sdk::bindings::overlay",

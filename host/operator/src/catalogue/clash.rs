@@ -10,7 +10,7 @@ use super::{Given, Offer};
 
 impl Offer {
     pub(super) fn is_overlay(&self) -> bool {
-        self.member.policy.world() == World::EnvironmentOverlay
+        self.member.policy.world() == World::Overlay
     }
 
     fn name(&self) -> &str {

@@ -63,7 +63,7 @@ impl Descent {
             Verdict::Failed(failure) if failure.failure.says_nothing_of_the_object() => false,
             Verdict::Failed(failure) => self.failed(&failure.policy, &failure.to_string()),
             Verdict::Refused(refusal) => {
-                let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.has_room(&self.without));
+                let left = self.kind.left_by(rendered.refusing(), refusal).filter(|_| self.has_room(&self.without));
                 let Some((Fallback { kind, blamed, on_refusal }, how)) = left else { return false };
                 let counts = on_refusal == OnRefusal::RollBack;
                 self.trial = None;

@@ -143,8 +143,8 @@ fn a_policy_with_a_conflict_for_one_kind_blocks_no_policy_of_another_kind() {
 fn overlays_lie_over_whatever_answers() {
     let own = member("widget", World::Policy, "", None);
     let local = member("other", World::Policy, "l", None);
-    let over = member("over", World::EnvironmentOverlay, "o", None);
-    let higher = member("higher", World::EnvironmentOverlay, "h", None);
+    let over = member("over", World::Overlay, "o", None);
+    let higher = member("higher", World::Overlay, "h", None);
     let (catalogue, _) = catalogue(&[
         offer(&own, Reach::Process, ""),
         offer(&higher, Reach::Cluster, "2"),
@@ -183,8 +183,8 @@ fn policies_that_may_answer_are_the_serving_the_pinnable_and_the_previous_ones()
     let oldest = member("widget", World::Policy, "1", None);
     let older = member("widget", World::Policy, "12", Some(&oldest));
     let local = member("widget", World::Policy, "123", Some(&older));
-    let before = member("over", World::EnvironmentOverlay, "o", None);
-    let over = member("over", World::EnvironmentOverlay, "oo", Some(&before));
+    let before = member("over", World::Overlay, "o", None);
+    let over = member("over", World::Overlay, "oo", Some(&before));
     let mut canary = offer(&member("canary", World::Policy, "canary", None), namespaces(&["a"]), "2");
     canary.pinned = true;
     let able = |catalogue: &Catalogue| catalogue.load().unwrap().able();

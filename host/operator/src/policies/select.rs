@@ -15,7 +15,7 @@ pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, Poli
     for loaded in policies {
         for claim in &loaded.policy.descriptor().claims {
             let of = &claim.primary;
-            if loaded.policy.world() == World::EnvironmentOverlay {
+            if loaded.policy.world() == World::Overlay {
                 overlays.entry(of).or_default().push(loaded);
                 continue;
             }

@@ -18,16 +18,16 @@ use crate::reconcile::{
     subject::Subject,
 };
 
-/// Runs a dry run of every write of the plan. Returns the API server's refusal, or `None` if the server accepts all
-/// writes. If the dry run fails for another reason, the operator does not know whether the server accepts the plan.
-/// Skips default policies, and plans that already passed.
+/// Runs a dry run of every write of the plan. Returns the child that the API server refuses, and the refusal. If the
+/// dry run fails for another reason, the operator does not know whether the server accepts the plan. Skips default
+/// policies, and plans that already passed.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,
     rendered: &Rendered,
     plan: &[Value],
     memory: &mut Memory,
-) -> Result<Option<String>, CallError> {
+) -> Result<Option<(Reference, String)>, CallError> {
     let Some(planned) = rendered.planned() else { return Ok(None) };
     let selected = &subject.selected;
     if selected.descent.kind.revisions().next().is_none() || selected.unknown_pin.is_some() {
@@ -48,7 +48,7 @@ pub(crate) async fn rehearse(
                 Ok(Some(found)) if look < LOOKS => seen = found,
                 Ok(Some(_)) => return Err(comes_and_goes(&child)),
                 Err(error) if error.is_final() => {
-                    return Ok(Some(format!("the API server refuses its plan: {error}")));
+                    return Ok(Some((child, format!("the API server refuses its plan: {error}"))));
                 }
                 Err(error) => return Err(error),
             }

@@ -83,15 +83,15 @@ async fn find_plan(
         };
         let rehearsed = rehearse(access, subject, &rendered, &plan, memory).await;
         let mut prepared = Prepared { renderer, rendered, plan, stopped: None };
-        let why = match rehearsed {
-            Ok(Some(why)) => why,
+        let (child, why) = match rehearsed {
+            Ok(Some(refusal)) => refusal,
             Ok(None) => return Ok(prepared),
             Err(error) => {
                 prepared.stopped = Some(Stopped::Open(error));
                 return Ok(prepared);
             }
         };
-        let policy = &prepared.rendered.policy;
+        let policy = prepared.rendered.author(&child);
         if !fall_back(&runner.metrics, subject.key, &mut subject.selected, policy, &why) {
             return Ok(refused.unwrap_or(prepared));
         }

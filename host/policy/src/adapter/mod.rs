@@ -5,10 +5,12 @@
 //! generates the types for policies that are compiled into a test.
 
 pub(crate) mod v0_1;
+#[cfg(test)]
+pub(crate) mod v0_2;
 
 /// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
 /// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
-/// `to_env` and `to_observation` convert from the host's types.
+/// `to_env`, `to_plan` and `to_observation` convert from them.
 #[macro_export]
 macro_rules! adapt_v0_1 {
     ($($theirs:tt)+) => {
@@ -245,6 +247,20 @@ macro_rules! adapt_v0_1 {
                 ),
                 ours::Refusal::Waiting(list) => theirs::Refusal::Waiting(to_blockers(list)),
                 ours::Refusal::Unsupported(message) => theirs::Refusal::Unsupported(message),
+            }
+        }
+
+        pub fn to_plan(it: ours::Plan) -> theirs::Plan {
+            let ours::Plan { manifests, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } = it;
+            theirs::Plan {
+                manifests,
+                gates: to_blockers(gates),
+                env: to_env(mapping),
+                notes: to_notes(told),
+                finalizer,
+                kept,
+                gates_hold,
+                extra,
             }
         }
 

@@ -6,12 +6,12 @@ pub(crate) mod policy {
     wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
 }
 
-/// World `environment-overlay`, with the types of world `policy`.
+/// World `overlay`, with the same types.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod overlay {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        world: "environment-overlay",
+        world: "overlay",
         with: { "kaos:policy/types@0.1.0": crate::adapter::v0_1::policy::kaos::policy::types },
     });
 }

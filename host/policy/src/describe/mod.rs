@@ -129,9 +129,14 @@ pub enum DescribeError {
         /// The type in the list.
         of: ResourceType,
     },
-    /// An overlay declares that it emits types.
-    #[error("{0} emits manifests, but an environment overlay must not emit any")]
-    OverlayEmits(String),
+    /// An overlay declares a finalizer, which only the policy below may have.
+    #[error("{path} has the finalizer `{finalizer}`, but an overlay must not have one: leave it to the policy below")]
+    OverlayFinalizer {
+        /// The path of the claim.
+        path: String,
+        /// The finalizer.
+        finalizer: String,
+    },
     /// A text is not a finalizer.
     #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
     Finalizer {
@@ -265,11 +270,11 @@ fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Re
     if let Some(of) = wishes.iter().find(|of| !emits.contains(of) && !reads.contains(of)) {
         return Err(DescribeError::IdleWish { path: path.to_owned(), of: of.clone() });
     }
-    if world == World::EnvironmentOverlay && !emits.is_empty() {
-        return Err(DescribeError::OverlayEmits(path.to_owned()));
-    }
     if let Some(finalizer) = finalizer {
         let (path, finalizer) = (path.to_owned(), finalizer.clone());
+        if world == World::Overlay {
+            return Err(DescribeError::OverlayFinalizer { path, finalizer });
+        }
         if !is_finalizer(&finalizer) {
             return Err(DescribeError::Finalizer { path, finalizer });
         }

@@ -1,4 +1,4 @@
-//! Implements [`Code`] for components. Each sandbox gets its own store and its own instance of the component.
+//! Implements [`Code`] for components of contract 0.1. Each sandbox gets a fresh store and instance.
 
 use wasmtime::{
     Store,
@@ -24,12 +24,12 @@ pub(crate) struct WasmCode {
 
 enum Linked {
     Policy(policy::PolicyPre<State>),
-    Overlay(overlay::EnvironmentOverlayPre<State>),
+    Overlay(overlay::OverlayPre<State>),
 }
 
 enum Instance {
     Policy(policy::Policy),
-    Overlay(overlay::EnvironmentOverlay),
+    Overlay(overlay::Overlay),
 }
 
 struct WasmSandbox {
@@ -46,7 +46,7 @@ impl WasmCode {
         let bytes = code.end.addr().saturating_sub(code.start.addr());
         let linked = match world {
             World::Policy => Linked::Policy(policy::PolicyPre::new(linked)?),
-            World::EnvironmentOverlay => Linked::Overlay(overlay::EnvironmentOverlayPre::new(linked)?),
+            World::Overlay => Linked::Overlay(overlay::OverlayPre::new(linked)?),
         };
         Ok(Self { engine, linked, bytes })
     }
@@ -56,7 +56,7 @@ impl Code for WasmCode {
     fn world(&self) -> World {
         match self.linked {
             Linked::Policy(_) => World::Policy,
-            Linked::Overlay(_) => World::EnvironmentOverlay,
+            Linked::Overlay(_) => World::Overlay,
         }
     }
 
@@ -101,7 +101,7 @@ impl Sandbox for WasmSandbox {
         let store = &mut self.store;
         let pass = match &self.instance {
             Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_constructor(store, &subject),
-            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_constructor(store, &subject),
+            Instance::Overlay(instance) => instance.kaos_policy_amendment().pass().call_constructor(store, &subject),
         };
         self.pass = Some(self.typed(Verb::Begin, pass)?);
         Ok(())
@@ -112,7 +112,7 @@ impl Sandbox for WasmSandbox {
         let store = &mut self.store;
         let answer = match &self.instance {
             Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_needs(store, pass, &found),
-            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_needs(store, pass, &found),
+            Instance::Overlay(instance) => instance.kaos_policy_amendment().pass().call_needs(store, pass, &found),
         };
         self.typed(Verb::Needs, answer).map(convert::needs)
     }
@@ -122,7 +122,7 @@ impl Sandbox for WasmSandbox {
         let store = &mut self.store;
         let answer = match &self.instance {
             Instance::Policy(instance) => instance.kaos_policy_translation().pass().call_map_env(store, pass, &base),
-            Instance::Overlay(instance) => instance.kaos_policy_environment().pass().call_map_env(store, pass, &base),
+            Instance::Overlay(instance) => instance.kaos_policy_amendment().pass().call_map_env(store, pass, &base),
         };
         Ok(self.typed(Verb::MapEnv, answer)?.map(convert::env).map_err(convert::refusal))
     }
@@ -134,6 +134,15 @@ impl Sandbox for WasmSandbox {
         let (pass, env) = (self.pass()?, convert::to_env(env));
         let answer = instance.kaos_policy_translation().pass().call_translate(&mut self.store, pass, &env);
         Ok(self.typed(Verb::Translate, answer)?.map(convert::plan).map_err(convert::refusal))
+    }
+
+    fn amend(&mut self, below: Plan) -> Result<Result<Plan, Refusal>, Failure> {
+        let Instance::Overlay(instance) = &self.instance else {
+            return Err(Failure::NotOfThisWorld { verb: Verb::Amend });
+        };
+        let (pass, below) = (self.pass()?, convert::to_plan(below));
+        let answer = instance.kaos_policy_amendment().pass().call_amend(&mut self.store, pass, &below);
+        Ok(self.typed(Verb::Amend, answer)?.map(convert::plan).map_err(convert::refusal))
     }
 
     fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {

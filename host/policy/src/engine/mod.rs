@@ -6,7 +6,9 @@ mod built_in;
 mod code;
 mod compiled;
 mod config;
-#[expect(clippy::module_inception, reason = "the folder is named after its main module")]
+#[cfg(test)]
+mod draft;
+#[expect(clippy::module_inception, reason = "the folder is named after it")]
 mod engine;
 mod error;
 mod last_words;
@@ -15,7 +17,6 @@ mod ticks;
 mod trap;
 
 pub use built_in::BuiltIn;
-pub(crate) use code::WasmCode;
 pub(crate) use compiled::Compiled;
 pub(crate) use config::{MEMORIES, TABLES};
 pub use engine::Engine;

@@ -1,26 +1,67 @@
-//! Replaces the policy below an overlay while the gate evaluates the overlay's samples. The replacement needs no
-//! objects, and its plans are empty.
+//! The policy below an overlay while the gate evaluates the overlay's samples. This policy needs no objects. Its plan
+//! has one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Value, json};
 
 use crate::{
     code::{Code, Sandbox, World},
-    contract::{Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
+    contract::{
+        Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Subject,
+    },
     describe::DescribeError,
-    digest::Digest,
+    digest::{Digest, canonical},
     failure::Failure,
     limits::Limits,
     policy::Policy,
 };
 
-/// Claims one kind and answers with empty plans.
+/// Claims one kind, and answers with small workloads.
 #[derive(Clone)]
-pub(super) struct Beneath(Claim);
+pub(super) struct Beneath {
+    claim: Claim,
+    /// The name of the object in the pass.
+    name: String,
+}
+
+/// The name of the container in a workload if the mapping names no container.
+const CONTAINER: &str = "main";
 
 impl Beneath {
     pub(super) fn policy(claim: &Claim) -> Result<Policy, DescribeError> {
-        let claim = Claim { emits: Vec::new(), reads: Vec::new(), wishes: Vec::new(), ..claim.clone() };
-        Policy::trusted(Arc::new(Self(claim.clone())), Self(claim).descriptor(), Digest::of(b""))
+        let claim = Claim { reads: Vec::new(), wishes: Vec::new(), finalizer: None, ..claim.clone() };
+        let beneath = Self { claim, name: String::new() };
+        let descriptor = beneath.descriptor();
+        Policy::trusted(Arc::new(beneath), descriptor, Digest::of(b""))
+    }
+
+    /// Returns a workload with the variables of the mapping. Returns `None` for other types.
+    fn workload(&self, of: &ResourceType, env: &[EnvVar]) -> Option<Value> {
+        let labels = json!({"app": self.name});
+        let named: BTreeSet<&str> = env.iter().map(|variable| variable.container.as_str()).collect();
+        let names = if named.is_empty() { BTreeSet::from([CONTAINER]) } else { named };
+        let container = |name: &str| {
+            let own = env.iter().filter(|variable| variable.container == name);
+            let variables: Vec<Value> = own.map(|variable| Value::Object(variable.in_pod())).collect();
+            json!({"name": name, "image": "registry.example/app:1", "env": variables})
+        };
+        let containers: Vec<Value> = names.into_iter().map(container).collect();
+        let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+        let mut batch = template.clone();
+        batch["spec"]["restartPolicy"] = json!("Never");
+        let selector = json!({"matchLabels": labels});
+        let spec = match (of.api_version.as_str(), of.kind.as_str()) {
+            ("apps/v1", "Deployment" | "DaemonSet") => json!({"selector": selector, "template": template}),
+            ("apps/v1", "StatefulSet") => {
+                json!({"selector": selector, "serviceName": self.name, "template": template})
+            }
+            ("batch/v1", "Job") => json!({"template": batch}),
+            ("batch/v1", "CronJob") => json!({"schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": batch}}}),
+            _ => return None,
+        };
+        let metadata = json!({"name": self.name, "labels": labels});
+        Some(json!({"apiVersion": of.api_version, "kind": of.kind, "metadata": metadata, "spec": spec}))
     }
 
     fn descriptor(&self) -> Descriptor {
@@ -28,7 +69,7 @@ impl Beneath {
             // No other policy can have this name, because names of policies contain no parentheses.
             name: "(beneath)".to_owned(),
             version: "0.0.0".to_owned(),
-            claims: vec![self.0.clone()],
+            claims: vec![self.claim.clone()],
             settings_schema: "{}".to_owned(),
             extra: "{}".to_owned(),
         }
@@ -50,7 +91,9 @@ impl Sandbox for Beneath {
         Ok(self.descriptor())
     }
 
-    fn begin(&mut self, _: &Subject) -> Result<(), Failure> {
+    fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
+        let object: Value = serde_json::from_str(&subject.object).unwrap_or_default();
+        self.name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         Ok(())
     }
 
@@ -62,13 +105,15 @@ impl Sandbox for Beneath {
         Ok(Ok(base))
     }
 
-    /// Drops the mapping: an empty plan has no pod for the variables.
-    fn translate(&mut self, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+    /// Drops the mapping if the plan has no pod for the variables.
+    fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
+        let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, &env));
+        let manifests: Vec<_> = workloads.map(|workload| canonical(&workload)).collect();
         Ok(Ok(Plan {
-            manifests: Vec::new(),
+            env: if manifests.is_empty() { Vec::new() } else { env },
+            manifests,
             gates: Vec::new(),
-            env: Vec::new(),
             notes: Vec::new(),
             finalizer: None,
             kept: Vec::new(),

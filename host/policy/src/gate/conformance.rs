@@ -230,9 +230,7 @@ impl Case<'_> {
     fn stack(&self) -> Result<Stack, LoadError> {
         let stack = match self.policy.world() {
             World::Policy => Stack::single(Arc::clone(self.policy)),
-            World::EnvironmentOverlay => {
-                Stack::new(Arc::new(Beneath::policy(self.claim)?), vec![Arc::clone(self.policy)])
-            }
+            World::Overlay => Stack::new(Arc::new(Beneath::policy(self.claim)?), vec![Arc::clone(self.policy)]),
         };
         stack.map_err(|error| self.unusable(&error.to_string()))
     }

@@ -30,7 +30,7 @@ use crate::{
     contract::{Cluster, ResourceType},
     describe::check_capitals,
     digest::Digest,
-    engine::{BuiltIn, Compiled, Engine, WasmCode},
+    engine::{BuiltIn, Compiled, Engine},
     limits::Limits,
     manifest::PolicyFile,
     policy::Policy,
@@ -176,15 +176,15 @@ impl Run<'_> {
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
     /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
-    /// passed an inspection before. So this process itself can safely inspect these bytes again.
-    fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
+    /// passed an inspection before. This process may inspect those bytes: it takes no longer than the first inspection.
+    fn code(&mut self, digest: Digest, component: &[u8]) -> Result<Arc<dyn Code>, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();
         let built_in = built_in.iter().find_map(|it| it.of(&digest)).map(|code| (code, "compiled with this program"));
         let cached = || Some((cache?.load(&digest, &fingerprint)?, "from the cache"));
         for (compiled, outcome) in built_in.into_iter().chain(std::iter::once_with(cached).flatten()) {
             let inspection = inspect(component, &bounds)?;
-            if let Ok(code) = engine.load(&compiled, inspection.world) {
+            if let Ok(code) = engine.load(&compiled, &inspection) {
                 self.inspected(inspection, None);
                 self.passed(Step::Compile, outcome.to_owned());
                 return Ok(code);
@@ -193,8 +193,8 @@ impl Run<'_> {
         let is_wanted = || !turns.is_over();
         let order = Order { component, bounds, is_wanted: &is_wanted };
         let Compilation { inspection, inspecting, code } = compiler.compile(&order)?;
-        let (world, mut outcome) = (inspection.world, format!("{} bytes of code", code.len()));
-        self.inspected(inspection, Some(inspecting));
+        let mut outcome = format!("{} bytes of code", code.len());
+        self.inspected(inspection.clone(), Some(inspecting));
         if let Some(cache) = cache {
             // Continue without a cache entry: the only effect is that the next start takes longer.
             if let Err(error) = cache.store(&digest, &fingerprint, &code) {
@@ -202,7 +202,7 @@ impl Run<'_> {
             }
         }
         self.passed(Step::Compile, outcome);
-        Ok(engine.load(&Compiled::from_compile_step(code), world)?)
+        Ok(engine.load(&Compiled::from_compile_step(code), &inspection)?)
     }
 
     /// Records a passed inspection with its duration. If the duration is unknown, records the time since the last step.
@@ -215,8 +215,8 @@ impl Run<'_> {
         self.inspection = Some(inspection);
     }
 
-    fn describe(&mut self, code: WasmCode, digest: Digest, file: &PolicyFile) -> Result<Arc<Policy>, LoadError> {
-        let policy = Arc::new(Policy::admit(Arc::new(code), digest, file, self.gate.limits)?);
+    fn describe(&mut self, code: Arc<dyn Code>, digest: Digest, file: &PolicyFile) -> Result<Arc<Policy>, LoadError> {
+        let policy = Arc::new(Policy::admit(code, digest, file, self.gate.limits)?);
         check_capitals(&policy.descriptor().claims, self.gate.kinds)?;
         let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
         self.passed(Step::Describe, format!("{} claims {}", policy.id(), kinds.join(", ")));

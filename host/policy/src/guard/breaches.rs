@@ -1,5 +1,8 @@
-//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. This module shortens
-//! paths and messages, so that a message does not repeat a value of several megabytes.
+//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. Paths and messages are
+//! cut, so that a message does not repeat a value of several megabytes.
+//!
+//! A plan of the policy contains the variables of its overlays. So each breach has the number of the layer that caused
+//! it: 0 is the layer whose plan is checked, and 1 is the lowest overlay.
 
 use std::fmt::Display;
 
@@ -11,14 +14,19 @@ pub(super) const TOLD: usize = 20;
 
 /// The breaches found so far.
 #[derive(Debug, Default)]
-pub(super) struct Breaches(Vec<Breach>);
+pub(super) struct Breaches(Vec<(usize, Breach)>);
 
 impl Breaches {
     /// Adds a breach. Formats `path` and `message` only while the list is not full.
     pub(super) fn add(&mut self, rule: Rule, path: impl Display, message: impl Display) {
+        self.add_of(0, rule, path, message);
+    }
+
+    /// Adds a breach that this layer caused.
+    pub(super) fn add_of(&mut self, layer: usize, rule: Rule, path: impl Display, message: impl Display) {
         if !self.is_full() {
             let told = |text: String| cut(&text, NOTE).into_owned();
-            self.0.push(Breach { rule, path: told(path.to_string()), message: told(message.to_string()) });
+            self.0.push((layer, Breach { rule, path: told(path.to_string()), message: told(message.to_string()) }));
         }
     }
 
@@ -29,7 +37,14 @@ impl Breaches {
 
     /// Returns all breaches.
     pub(super) fn into_vec(self) -> Vec<Breach> {
-        self.0
+        self.0.into_iter().map(|(_, breach)| breach).collect()
+    }
+
+    /// Returns the lowest layer that caused a breach, and its breaches. Returns `None` without any breach.
+    pub(super) fn of_lowest(self) -> Option<(usize, Vec<Breach>)> {
+        let lowest = self.0.iter().map(|(layer, _)| *layer).min()?;
+        let its = self.0.into_iter().filter(|(layer, _)| *layer == lowest);
+        Some((lowest, its.map(|(_, breach)| breach).collect()))
     }
 }
 

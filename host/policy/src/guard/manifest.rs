@@ -22,13 +22,14 @@ pub(super) fn path(index: usize, manifest: &Value) -> String {
     }
 }
 
-pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breaches) {
+/// Checks one manifest. The layer below is responsible for the type of a manifest that `is_below`.
+pub(super) fn check(path: &str, manifest: &Value, is_below: bool, rules: &Rules<'_>, breaches: &mut Breaches) {
     let mut breach = |rule, at: &str, message: String| breaches.add(rule, format_args!("{path}{at}"), message);
     let Some(fields) = manifest.as_object() else {
         return breach(Rule::WellFormed, "", "is not an object".to_owned());
     };
     let of = ResourceType::of_object(manifest);
-    if !rules.claim.emits.contains(&of) {
+    if !is_below && !rules.claim.emits.contains(&of) {
         breach(Rule::EmitsClaimed, "", format!("{of} is not a type that the claim emits"));
     }
     if is_cluster_power(&of) || opens_a_namespace(&of) {

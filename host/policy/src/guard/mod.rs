@@ -14,6 +14,8 @@
 //! - metadata that the host or a controller acts on, also inside of templates;
 //! - finalizers of other controllers.
 //!
+//! The guard checks the plan of the policy, and then the plan of each overlay. So each breach has one author.
+//!
 //! The guard deliberately does not check the following. The policy is responsible for them, or the cluster has better
 //! means:
 //!
@@ -28,6 +30,7 @@
 
 mod annotated;
 mod asked;
+mod below;
 mod breaches;
 mod cap;
 mod env;
@@ -49,7 +52,7 @@ mod words;
 pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{plan, report};
-pub(crate) use rules::{Rules, Stop};
+pub(crate) use rules::{Below, Mapped, Rules, Stop};
 pub(crate) use shape::{PathStep, written};
 pub(crate) use words::of_the_user;
 

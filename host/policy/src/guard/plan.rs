@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Rule,
+    Rule, below,
+    below::Amended,
     breaches::{Breaches, TOLD},
     env, finalizer, manifest,
     privilege::{self, Seen},
@@ -38,18 +39,24 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         breaches.add(Rule::Bounded, "manifests", json::too_many());
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
-    let manifests = parse(plan).map_err(Stop::Policy)?;
+    let verb = if rules.below.is_some() { Verb::Amend } else { Verb::Translate };
+    let manifests = parse(plan, verb).map_err(Stop::Policy)?;
     // Check shapes first: if a value has a wrong type, the other rules report confusing breaches.
     let violations = shapes(&manifests, rules.object, &mut breaches);
     if !violations.is_empty() {
         return Err(Stop::User(violations));
     }
-    let looked =
-        |(i, manifest)| Seen { path: manifest::path(i, manifest), manifest, specs: pods::specs(manifest, true) };
+    let amended = rules.below.as_ref().map(|below| Amended::new(below, &manifests));
+    let looked = |(i, manifest)| {
+        let kept = amended.as_ref().and_then(|amended| amended.kept(manifest));
+        let kept = kept.map(|kept| (kept, pods::specs(kept, true)));
+        Seen { path: manifest::path(i, manifest), manifest, specs: pods::specs(manifest, true), kept }
+    };
     let plan_seen: Vec<Seen<'_>> = manifests.iter().enumerate().map(looked).collect();
     let mut names = BTreeSet::new();
-    for Seen { path, manifest, specs } in &plan_seen {
-        manifest::check(path, manifest, rules, &mut breaches);
+    for Seen { path, manifest, specs, .. } in &plan_seen {
+        let is_below = amended.as_ref().is_some_and(|amended| amended.has(manifest));
+        manifest::check(path, manifest, is_below, rules, &mut breaches);
         bounds(path, specs, rules.limits, &mut breaches);
         let (of, name) = (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
         if !names.insert((of.group().to_owned(), of.kind, name)) {
@@ -57,19 +64,25 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         }
     }
     nothing_extra(&plan.extra, &mut breaches);
+    if let Some(below) = &rules.below {
+        below::check(plan, &plan_seen, below, &mut breaches);
+    }
     // Skip the costly checks of every field if the plan is too large or the list of breaches is full.
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&plan_seen, rules, &mut breaches);
-        violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
+        // The finalizer of an overlay's plan is the finalizer of the policy below.
+        if rules.below.is_none() {
+            violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
+        }
         references::check(&plan_seen, rules, &mut breaches);
-        env::check(&plan.env, &manifests, &mut breaches);
+        env::check(&plan.env, &manifests, rules.mapped.as_ref(), &mut breaches);
     }
-    let breaches = breaches.into_vec();
-    match (breaches.is_empty(), violations.is_empty()) {
-        (true, true) => Ok(manifests),
-        (true, false) => Err(Stop::User(violations)),
-        (false, _) => Err(Stop::Policy(Failure::Guard(breaches))),
+    match (breaches.of_lowest(), violations.is_empty()) {
+        (None, true) => Ok(manifests),
+        (None, false) => Err(Stop::User(violations)),
+        (Some((0, breaches)), _) => Err(Stop::Policy(Failure::Guard(breaches))),
+        (Some((overlay, breaches)), _) => Err(Stop::Overlay(overlay, Failure::Guard(breaches))),
     }
 }
 
@@ -129,11 +142,11 @@ fn texts(plan: &Plan) -> impl Iterator<Item = &str> + Clone {
     plan.manifests.iter().map(String::as_str).chain(plan.env.iter().filter_map(other)).chain([plan.extra.as_str()])
 }
 
-fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {
+fn parse(plan: &Plan, verb: Verb) -> Result<Vec<Value>, Failure> {
     let mut manifests = Vec::with_capacity(plan.manifests.len());
     for (i, text) in plan.manifests.iter().enumerate() {
         let value = serde_json::from_str(text).map_err(|error| Failure::NotJson {
-            verb: Verb::Translate,
+            verb,
             what: format!("manifests[{i}]"),
             reason: error.to_string(),
         })?;

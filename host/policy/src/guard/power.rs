@@ -20,7 +20,15 @@ pub(super) struct Raised<'a> {
     pub(super) container: Option<Container<'a>>,
 }
 
-/// A container of a pod, with its path in the manifest.
+impl Raised<'_> {
+    /// Returns whether both fields are the same, with the same value and for the same container.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let of = |raised: &Self| (raised.privilege, raised.container.map(|container| container.name));
+        of(self) == of(other) && self.field == other.field && self.value == other.value
+    }
+}
+
+/// One container of a pod.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,

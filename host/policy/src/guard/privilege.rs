@@ -22,6 +22,8 @@ pub(super) struct Seen<'a> {
     pub(super) path: String,
     pub(super) manifest: &'a Value,
     pub(super) specs: Vec<(String, &'a Value)>,
+    /// The manifest of the layer below whose privileges this manifest keeps, with its pod specs.
+    pub(super) kept: Option<(&'a Value, Vec<(String, &'a Value)>)>,
 }
 
 /// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
@@ -34,10 +36,11 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
             || (["serviceAccountName", "serviceAccount"].contains(&raised.field.0) && is_planned(plan, raised.value))
     };
     let (mut at, mut asked) = (Vec::new(), Vec::new());
-    for Seen { path, manifest, specs } in plan {
-        tokens(path, manifest, rules, breaches);
+    for Seen { path, manifest, specs, kept } in plan {
+        tokens(path, manifest, kept.as_ref().map(|(kept, _)| *kept), rules, breaches);
+        let before = kept.as_ref().map(|(kept, specs)| raised::of_manifest(kept, specs)).unwrap_or_default();
         for raised in raised::of_manifest(manifest, specs) {
-            if !granted(&raised) {
+            if !granted(&raised) && !before.iter().any(|before| before.is(&raised)) {
                 at.push(path);
                 asked.push(raised);
             }
@@ -126,13 +129,14 @@ fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
 }
 
 /// Rejects a Secret that Kubernetes would fill with a ServiceAccount's token. A pod that mounts such a token acts as
-/// that ServiceAccount.
-fn tokens(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breaches) {
+/// that ServiceAccount. A Secret of the layer below for the same account stays allowed.
+fn tokens(path: &str, manifest: &Value, kept: Option<&Value>, rules: &Rules<'_>, breaches: &mut Breaches) {
     const TYPES: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
     const ACCOUNT: &str = "kubernetes.io/service-account.name";
-    let is_token = manifest["type"].as_str().is_some_and(|of| TYPES.contains(&of))
-        || !manifest["metadata"]["annotations"][ACCOUNT].is_null();
+    let account = |manifest: &Value| manifest["metadata"]["annotations"][ACCOUNT].clone();
+    let is_token = manifest["type"].as_str().is_some_and(|of| TYPES.contains(&of)) || !account(manifest).is_null();
     if is_token
+        && kept.map(account) != Some(account(manifest))
         && ResourceType::of_object(manifest).is_secret()
         && !rules.grants.privileges.contains(&Privilege::ServiceAccounts)
     {

@@ -14,6 +14,7 @@ use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
     json::list,
+    manifest::Grants,
     pods,
 };
 
@@ -78,9 +79,14 @@ struct Used<'a, 'b> {
     named: Named<'a>,
     /// Whether the reference names the data source of a PersistentVolumeClaim.
     is_source: bool,
+    /// The container and its variable that contain the reference.
+    within: Within<'a>,
 }
 
-/// The path of a field: up to two list items, and the names after the list items.
+/// The names of the container and of its variable that contain a reference. Other references have no names here.
+type Within<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// The path of a field: up to two list items, then the names after them.
 #[derive(Debug, Clone, Copy)]
 struct FieldPath([Option<(&'static str, usize)>; 2], &'static str);
 
@@ -97,24 +103,15 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let own = rules.owner.namespace.as_str();
     let claims: Vec<_> = plan.iter().map(|Seen { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
     let mut used: Vec<Used<'a, '_>> = Vec::new();
-    for (Seen { path, manifest, specs }, claims) in plan.iter().zip(&claims) {
-        for (at, spec) in specs {
-            of_pod(spec, &mut |kind, field, name| {
-                let named = Named { kind, elsewhere: None, name };
-                used.push(Used { path, at: Some(at), field, named, is_source: false });
-            });
-        }
-        of_account(manifest, &mut |field, name| {
-            let named = Named { kind: Kind::Secret, elsewhere: None, name };
-            used.push(Used { path, at: None, field, named, is_source: false });
-        });
-        for (at, spec) in claims {
-            for field in filled::SOURCES {
-                let named = of_source(&spec[field], own);
-                let field = FieldPath([None; 2], field);
-                used.extend(named.map(|named| Used { path, at: Some(at), field, named, is_source: true }));
-            }
-        }
+    for (Seen { path, manifest, specs, kept }, claims) in plan.iter().zip(&claims) {
+        let uses = of_manifest(path, manifest, specs, claims, own);
+        let Some((kept, specs)) = kept else {
+            used.extend(uses);
+            continue;
+        };
+        let claims = filled::claims(kept, specs);
+        let before: BTreeSet<_> = of_manifest(path, kept, specs, &claims, own).iter().map(Used::key).collect();
+        used.extend(uses.into_iter().filter(|used| !before.contains(&used.key())));
     }
     if used.is_empty() {
         return;
@@ -132,16 +129,21 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
             brought.insert(Named { kind, elsewhere: None, name });
         }
     }
-    let granted = |Named { kind, elsewhere, name }: Named<'_>| {
-        let mut grants = std::iter::once(rules.grants).chain(rules.overlay_grants.iter().copied());
+    let granted = |Named { kind, elsewhere, name }: Named<'_>, grants: &Grants| {
         elsewhere.is_none()
-            && grants.any(|grants| match kind {
+            && match kind {
                 Kind::Secret => grants.secrets.contains(name),
                 Kind::Claim | Kind::Source => grants.persistent_volume_claims.contains(name),
-            })
+            }
     };
-    for Used { path, at, field, named, is_source } in used {
-        if !allowed.contains(&named) && (is_source || !brought.contains(&named)) && !granted(named) {
+    // The author of a reference: the layer whose plan it is, or the overlay that set the variable.
+    let author = |within: Within<'_>| {
+        let (mapped, container, name) = (rules.mapped?, within.0?, within.1?);
+        mapped.overlay_of(container, name)
+    };
+    for Used { path, at, field, named, is_source, within } in used {
+        let (layer, grants) = author(within).unwrap_or((0, rules.grants));
+        if !allowed.contains(&named) && (is_source || !brought.contains(&named)) && !granted(named, grants) {
             let Named { kind, elsewhere, name } = named;
             let (at, dot) = at.map_or(("", ""), |at| (at.as_str(), "."));
             let path = format_args!("{path} {at}{dot}{field}");
@@ -153,7 +155,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
                          grants.{}",
                         kind.grant()
                     );
-                    breaches.add(Rule::NamedReferences, path, message);
+                    breaches.add_of(layer, Rule::NamedReferences, path, message);
                 }
                 Some(namespace) => {
                     let namespace = cut(namespace, VALUE);
@@ -161,7 +163,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
                         "uses {kind} {name} of namespace {namespace}, which neither the object's own spec nor the \
                          settings name, and which cannot be granted"
                     );
-                    breaches.add(Rule::NamedReferences, path, message);
+                    breaches.add_of(layer, Rule::NamedReferences, path, message);
                 }
             }
         }
@@ -171,7 +173,44 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     }
 }
 
-/// Returns the data source that a PersistentVolumeClaim names, or `None` without a name.
+impl<'a> Used<'a, '_> {
+    /// Returns the reference and its place without positions in lists.
+    fn key(&self) -> (Named<'a>, bool, Within<'a>) {
+        (self.named, self.is_source, self.within)
+    }
+}
+
+/// Returns every reference in a manifest. `specs` are its pod specs, and `claims` its PersistentVolumeClaims.
+fn of_manifest<'a, 'b>(
+    path: &'b String,
+    manifest: &'a Value,
+    specs: &'b [(String, &'a Value)],
+    claims: &'b [(String, &'a Value)],
+    own: &str,
+) -> Vec<Used<'a, 'b>> {
+    let mut used = Vec::new();
+    for (at, spec) in specs {
+        of_pod(spec, &mut |kind, field, name, within| {
+            let named = Named { kind, elsewhere: None, name };
+            used.push(Used { path, at: Some(at), field, named, is_source: false, within });
+        });
+    }
+    of_account(manifest, &mut |field, name| {
+        let named = Named { kind: Kind::Secret, elsewhere: None, name };
+        used.push(Used { path, at: None, field, named, is_source: false, within: (None, None) });
+    });
+    for (at, spec) in claims {
+        for field in filled::SOURCES {
+            let named = of_source(&spec[field], own);
+            let field = FieldPath([None; 2], field);
+            let of_field = |named| Used { path, at: Some(at), field, named, is_source: true, within: (None, None) };
+            used.extend(named.map(of_field));
+        }
+    }
+    used
+}
+
+/// Returns the data source that a PersistentVolumeClaim names.
 fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     let name = source["name"].as_str().filter(|name| !name.is_empty())?;
     let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
@@ -198,13 +237,15 @@ fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str
     }
 }
 
-/// Finds every Secret and PersistentVolumeClaim that a pod refers to, and the field with the reference.
-fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str)) {
-    let mut note = |kind, within, item, field, name: &'a Value| {
+/// Finds every Secret and PersistentVolumeClaim that a pod refers to, the field with the reference, and the container
+/// and the variable that contain it.
+fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str, Within<'a>)) {
+    let mut note_in = |names, kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {
-            found(kind, FieldPath([within, Some(item)], field), name);
+            found(kind, FieldPath([within, Some(item)], field), name, names);
         }
     };
+    let mut note = |kind, within, item, field, name| note_in((None, None), kind, within, item, field, name);
     for (i, secret) in list(&spec["imagePullSecrets"]).enumerate() {
         note(Kind::Secret, None, ("imagePullSecrets", i), "name", &secret["name"]);
     }
@@ -219,13 +260,15 @@ fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str))
     }
     for containers in pods::CONTAINERS {
         for (i, container) in list(&spec[containers]).enumerate() {
-            let within = Some((containers, i));
+            let (within, container_name) = (Some((containers, i)), container["name"].as_str());
             for (j, source) in list(&container["envFrom"]).enumerate() {
-                note(Kind::Secret, within, ("envFrom", j), "secretRef.name", &source["secretRef"]["name"]);
+                let name = &source["secretRef"]["name"];
+                note_in((container_name, None), Kind::Secret, within, ("envFrom", j), "secretRef.name", name);
             }
             for (j, variable) in list(&container["env"]).enumerate() {
                 let name = &variable["valueFrom"]["secretKeyRef"]["name"];
-                note(Kind::Secret, within, ("env", j), "valueFrom.secretKeyRef.name", name);
+                let names = (container_name, variable["name"].as_str());
+                note_in(names, Kind::Secret, within, ("env", j), "valueFrom.secretKeyRef.name", name);
             }
         }
     }

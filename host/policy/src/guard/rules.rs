@@ -1,10 +1,12 @@
 //! The input of the guard for one plan, and the person who must correct a plan that the guard rejects.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{UserPrivileges, cap::Cap};
 use crate::{
-    contract::{Claim, Violation},
+    contract::{Claim, Plan, Violation},
     failure::Failure,
     limits::Limits,
     manifest::Grants,
@@ -12,12 +14,39 @@ use crate::{
     settings::Effective,
 };
 
-/// The claim, grants, limits, object and settings that decide whether the guard accepts a plan.
+/// The plan of the layer below, which the guard accepted before.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The parsed manifests of the plan.
+    pub(crate) manifests: &'a [Value],
+}
+
+/// The overlays that set variables in a plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapped<'a> {
+    /// The number of the overlay that set each variable, by container and name; 1 is the lowest overlay.
+    pub(crate) by: &'a BTreeMap<(String, String), usize>,
+    /// The grants of the overlays, the lowest first.
+    pub(crate) grants: &'a [&'a Grants],
+}
+
+impl<'a> Mapped<'a> {
+    /// Returns the overlay that set a variable, and its grants.
+    pub(super) fn overlay_of(&self, container: &str, name: &str) -> Option<(usize, &'a Grants)> {
+        let at = *self.by.get(&(container.to_owned(), name.to_owned()))?;
+        Some((at, self.grants.get(at.checked_sub(1)?)?))
+    }
+}
+
+/// The claim, grants, limits, object and settings that decide whether the guard accepts the plan of one layer.
 pub(crate) struct Rules<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) grants: &'a Grants,
-    /// The grants of the overlays, which can change the mapping in the plan.
-    pub(crate) overlay_grants: &'a [&'a Grants],
+    /// The plan of the layer below, if the plan is the answer of an overlay.
+    pub(crate) below: Option<Below<'a>>,
+    /// The overlays that set variables, if the plan is the answer of the policy.
+    pub(crate) mapped: Option<Mapped<'a>>,
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,
     /// The object in the form that the user wrote.
@@ -36,9 +65,10 @@ pub(crate) struct Rules<'a> {
 
 /// The reason why the guard rejects a plan. The variant shows who must correct the plan.
 pub(crate) enum Stop {
-    /// The policy's author.
+    /// The author of the layer whose plan it is.
     Policy(Failure),
-    /// The user must correct the plan: the object has a value that Kubernetes would reject, or a setting of its
-    /// namespace raises privilege.
+    /// The author of the overlay with this number, which set a variable.
+    Overlay(usize, Failure),
+    /// The user: the object has a value that Kubernetes would reject, or a setting of its namespace raises privilege.
     User(Vec<Violation>),
 }

@@ -50,6 +50,15 @@ pub enum InspectError {
         /// The version of the contract that the policy was built for.
         speaks: String,
     },
+    /// The component uses a draft of the contract, which may change without notice.
+    #[error(
+        "the policy speaks kaos:policy {speaks}, which is not released, but this host speaks {HOST}: build the policy \
+         with the SDK of a released version"
+    )]
+    Unreleased {
+        /// The draft that the policy was built for.
+        speaks: String,
+    },
     /// The component imports WASI.
     #[error("the component imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
     ImportsWasi(Vec<String>),
@@ -57,12 +66,12 @@ pub enum InspectError {
     #[error("the component imports {}, but a policy may import types only", .0.join(", "))]
     Imports(Vec<String>),
     /// The component does not export every interface of its world.
-    #[error("the component does not export {}: a policy exports meta and translation, and an environment overlay exports meta and environment", .0.join(", "))]
+    #[error("the component does not export {}: a policy exports meta and translation, and an overlay exports meta and amendment", .0.join(", "))]
     MissingInterfaces(Vec<String>),
     /// The component exports the interfaces of a policy and also the interfaces of an overlay.
     #[error(
-        "the component exports translation and environment: a policy exports only translation, and an environment \
-         overlay only environment"
+        "the component exports translation and amendment: a policy exports only translation, and an overlay only \
+         amendment"
     )]
     TwoWorlds,
     /// The component has too many parts of one kind.
@@ -157,6 +166,7 @@ impl InspectError {
             Self::NotAPolicy => "NotAPolicy",
             Self::MixedVersions { .. } => "MixedVersions",
             Self::WrongVersion { .. } => "WrongVersion",
+            Self::Unreleased { .. } => "Unreleased",
             Self::ImportsWasi(_) => "ImportsWasi",
             Self::Imports(_) => "Imports",
             Self::MissingInterfaces(_) => "MissingInterfaces",

@@ -1,6 +1,29 @@
-//! The contract's version that this host supports, and the section of a component that contains the version.
+//! The versions of the contract that this host serves, and the place of the version in a component.
+//!
+//! A version with a pre-release part, such as `0.2.0-draft.1`, is a draft: it may change without notice. So a host
+//! serves a draft only if it was built with exactly this draft, and a released host is built with none.
 
-/// The contract's version that this host supports. A policy's version can differ in the last number only.
+/// The released version that this host serves. The version of a policy may differ in the last number only.
 pub(super) const HOST: &str = "0.1";
+/// The drafts that this host serves.
+#[cfg(not(test))]
+pub(super) const DRAFTS: [&str; 0] = [];
+/// The drafts that this host serves. Tests use a draft to show that the contract can grow.
+#[cfg(test)]
+pub(super) const DRAFTS: [&str; 1] = [crate::adapter::v0_2::VERSION];
 /// The custom section in which a policy stores the contract's version.
 pub(super) const SECTION: &str = "kaos:policy";
+
+/// Returns the part of a version that policy and host must have in common: the first two numbers, or the whole version
+/// of a draft.
+pub(super) fn line(version: &str) -> &str {
+    if is_draft(version) {
+        return version;
+    }
+    version.rsplit_once('.').map_or(version, |(line, _)| line)
+}
+
+/// Returns whether a version is a draft.
+pub(super) fn is_draft(version: &str) -> bool {
+    version.contains('-')
+}

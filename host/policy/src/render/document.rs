@@ -19,6 +19,8 @@ pub struct Document<'a> {
     policy: &'a PolicyId,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     overlays: &'a [PolicyId],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    amended: Vec<Amended<'a>>,
     fuel: u64,
     env: Vec<Value>,
     manifests: &'a [Value],
@@ -26,6 +28,13 @@ pub struct Document<'a> {
     refused: Option<Refused>,
     notes: &'a [Note],
     status: &'a Value,
+}
+
+/// The children that an overlay changed or added.
+#[derive(Debug, Serialize)]
+struct Amended<'a> {
+    overlay: &'a PolicyId,
+    children: &'a [Reference],
 }
 
 /// The reason why an object has no manifests.
@@ -93,6 +102,7 @@ impl Rendered {
             object: self.object.reference(),
             policy: &self.policy,
             overlays: &self.overlays,
+            amended: self.amended().map(|(overlay, children)| Amended { overlay, children }).collect(),
             fuel: self.fuel,
             env: self.env().iter().map(variable).collect(),
             manifests: self.manifests(),
@@ -108,17 +118,24 @@ impl Rendered {
     }
 }
 
+impl EnvVar {
+    /// Returns the variable in the form of a Kubernetes `env` entry.
+    pub(crate) fn in_pod(&self) -> Map<String, Value> {
+        let mut entry = Map::new();
+        entry.insert("name".to_owned(), self.name.as_str().into());
+        match &self.source {
+            EnvSource::Literal(value) => entry.insert("value".to_owned(), value.as_str().into()),
+            other => entry.insert("valueFrom".to_owned(), value_from(other)),
+        };
+        entry
+    }
+}
+
 /// Returns a variable in the form of a Kubernetes `env` entry, with its container and its origin.
 fn variable(variable: &EnvVar) -> Value {
-    let EnvVar { container, name, source, origin } = variable;
-    let mut shown = Map::new();
-    shown.insert("container".to_owned(), container.as_str().into());
-    shown.insert("name".to_owned(), name.as_str().into());
-    match source {
-        EnvSource::Literal(value) => shown.insert("value".to_owned(), value.as_str().into()),
-        other => shown.insert("valueFrom".to_owned(), value_from(other)),
-    };
-    shown.insert("origin".to_owned(), origin.as_str().into());
+    let mut shown = variable.in_pod();
+    shown.insert("container".to_owned(), variable.container.as_str().into());
+    shown.insert("origin".to_owned(), variable.origin.as_str().into());
     Value::Object(shown)
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct MemoAnswer {
     pub(crate) needs: Vec<Need>,
     pub(crate) subject: Arc<Subject>,
     pub(crate) verdict: Verdict,
+    /// The number of the layer that answered last; 0 is the policy, and 1 is the lowest overlay.
+    pub(crate) last_asked: usize,
 }
 
 /// A stored answer, with the found objects on which the answer depends in addition to its key.

@@ -1,5 +1,6 @@
 //! Renders an object: computes an object's plan. The operator, the command line and the gate call the same function.
 
+mod amended;
 mod annotations;
 mod binding;
 mod document;

@@ -1,11 +1,13 @@
-//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, the guard and the stamp.
+//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, `amend` of each overlay, and the stamp. The
+//! guard checks each plan.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{
     ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Verdict,
+    amended::{self, Overlaid},
     annotations::annotate,
     binding::Binding,
     found::{Asked, View},
@@ -45,8 +47,24 @@ struct Pass<'a> {
 struct Ledger {
     fuel: u64,
     asked: Vec<Asked>,
+    /// The number of the layer that answered last: 0 is the policy, and 1 is the lowest overlay.
+    asking: usize,
     /// Whether a layer did not see all objects that it needs.
     is_cut: bool,
+}
+
+/// A plan that the guard accepted, with its parsed manifests.
+struct Checked {
+    plan: Plan,
+    manifests: Vec<Value>,
+}
+
+/// The answers of other layers that the guard needs to check a plan.
+enum Under<'a> {
+    /// The variables that overlays set in the plan of the policy.
+    Mapping(&'a Overlaid),
+    /// The plan of the layer below an overlay.
+    Plan(&'a Checked),
 }
 
 pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
@@ -89,6 +107,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         needs: answer.needs,
         settings: std::iter::once(&base).chain(&overlays).map(|layer| Arc::clone(&layer.settings)).collect(),
         verdict: answer.verdict,
+        last_asked: answer.last_asked,
         subject: answer.subject,
         recalled,
         steps,
@@ -130,36 +149,85 @@ impl Pass<'_> {
         (self.answer(verdict, &ledger), ledger)
     }
 
+    /// Asks all layers: first each layer for its mapping, then the policy for its plan, then each overlay to amend the
+    /// plan. The guard checks the plan after each layer, so that a breach has one author.
     fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
         let mut sandbox = self.base.open()?;
         let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {
             (subject, Ok(env)) => (subject, env),
             (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
         };
-        let mut overlaid = BTreeMap::new();
+        let (mut overlaid, mut subjects) = (Overlaid::new(), Vec::new());
         for (at, overlay) in (1..).zip(self.overlays) {
+            ledger.asking = at;
             let mut sandbox = overlay.open()?;
             let below = env.clone();
-            env = match self.map_env(overlay, &mut *sandbox, env, ledger)? {
-                (_, Ok(env)) => env,
+            match self.map_env(overlay, &mut *sandbox, env, ledger)? {
+                (subject, Ok(mapped)) => {
+                    env = mapped;
+                    subjects.push(subject);
+                }
                 (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
-            };
-            let below: BTreeMap<_, &EnvVar> = below.iter().map(|it| ((&it.container, &it.name), it)).collect();
-            let given = env.iter().filter(|it| below.get(&(&it.container, &it.name)) != Some(it));
-            overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
+            }
+            amended::note_variables(&mut overlaid, at, &below, &env);
         }
+        ledger.asking = 0;
         let before = sandbox.fuel_used();
         let plan = sandbox.translate(env);
         ledger.fuel += sandbox.fuel_used().saturating_sub(before);
+        drop(sandbox);
         let failed = |failure| self.failed(self.base, failure, &subject.found);
-        match plan.map_err(failed)? {
-            Ok(plan) => match self.admit(plan) {
-                Ok(planned) => Ok(Verdict::Planned(Arc::new(Planned { overlaid, ..planned }))),
-                Err(Stop::User(violations)) => Ok(Verdict::Refused(Refusal::Invalid(violations))),
-                Err(Stop::Policy(failure)) => Err(failed(failure)),
-            },
-            Err(refusal) => Ok(Verdict::Refused(refusal)),
+        let plan = match plan.map_err(failed)? {
+            Ok(plan) => plan,
+            Err(refusal) => return Ok(Verdict::Refused(refusal)),
+        };
+        let mut planned = match self.admit(self.base, &plan, Under::Mapping(&overlaid)) {
+            Ok(manifests) => Checked { plan, manifests },
+            Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
+            Err(Stop::Policy(failure)) => return Err(failed(failure)),
+            Err(Stop::Overlay(at, failure)) => return Err(self.failed_overlay(at, failure, &subjects)),
+        };
+        let mut amended = Vec::new();
+        for (at, (overlay, subject)) in (1..).zip(self.overlays.iter().zip(&subjects)) {
+            ledger.asking = at;
+            let failed = |failure| self.failed(overlay, failure, &subject.found);
+            let plan = match Self::amend(overlay, subject, &planned.plan, ledger).map_err(failed)? {
+                Ok(plan) => plan,
+                Err(refusal) => return Ok(Verdict::Refused(refusal)),
+            };
+            if plan == planned.plan {
+                amended.push(Vec::new());
+                continue;
+            }
+            let manifests = match self.admit(overlay, &plan, Under::Plan(&planned)) {
+                Ok(manifests) => manifests,
+                Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
+                Err(Stop::Policy(failure) | Stop::Overlay(_, failure)) => return Err(failed(failure)),
+            };
+            amended::note_variables(&mut overlaid, at, &planned.plan.env, &plan.env);
+            amended.push(amended::children(&planned.manifests, &manifests, &self.reference.namespace));
+            planned = Checked { plan, manifests };
         }
+        let Checked { plan, manifests } = planned;
+        let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
+        let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
+        let planned = Planned { manifests, gates, env, overlaid, amended, notes, finalizer, gates_hold };
+        Ok(Verdict::Planned(Arc::new(planned)))
+    }
+
+    /// Asks an overlay to amend a plan. Opens a new sandbox, so that a pass has at most two open sandboxes, however
+    /// many overlays there are.
+    fn amend(
+        overlay: &PassLayer<'_>,
+        subject: &Subject,
+        below: &Plan,
+        ledger: &mut Ledger,
+    ) -> Result<Result<Plan, Refusal>, Failure> {
+        let policy = &overlay.bound.policy;
+        let mut sandbox = policy.code().open(policy.limits())?;
+        let amended = sandbox.begin(subject).and_then(|()| sandbox.amend(below.clone()));
+        ledger.fuel += sandbox.fuel_used();
+        amended
     }
 
     /// Runs `needs` and `map-env` of one layer. Records the fuel and the found objects in the ledger, also if one of
@@ -192,17 +260,30 @@ impl Pass<'_> {
         PolicyFailure::new(layer.bound.policy.id(), failure, self.text, found)
     }
 
-    fn admit(&self, plan: Plan) -> Result<Planned, Stop> {
-        let policy = &self.base.bound.policy;
+    fn failed_overlay(&self, at: usize, failure: Failure, subjects: &[Subject]) -> PolicyFailure {
+        match at.checked_sub(1).and_then(|at| Some((self.overlays.get(at)?, subjects.get(at)?))) {
+            Some((overlay, subject)) => self.failed(overlay, failure, &subject.found),
+            None => self.failed(self.base, failure, &[]),
+        }
+    }
+
+    /// Checks the plan of one layer, and returns its parsed manifests.
+    fn admit(&self, layer: &PassLayer<'_>, plan: &Plan, under: Under<'_>) -> Result<Vec<Value>, Stop> {
+        let policy = &layer.bound.policy;
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
         let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
         let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
         let cap = self.binding.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
+        let (below, mapped) = match under {
+            Under::Mapping(by) => (None, Some(guard::Mapped { by, grants: &overlay_grants })),
+            Under::Plan(Checked { plan, manifests }) => (Some(guard::Below { plan, manifests }), None),
+        };
         let rules = guard::Rules {
-            claim: self.base.claim,
+            claim: layer.claim,
             grants: policy.grants(),
-            overlay_grants: &overlay_grants,
+            below,
+            mapped,
             limits: policy.limits(),
             owner: self.reference,
             object: self.object,
@@ -212,12 +293,10 @@ impl Pass<'_> {
             user_privileges: self.binding.user_privileges,
             cap: cap.as_ref(),
         };
-        let manifests = guard::plan(&plan, &rules)?;
+        let manifests = guard::plan(plan, &rules)?;
         let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
         kubernetes::judge(&manifests, self.binding.checks, &origins)?;
-        let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
-        let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
-        Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, finalizer, gates_hold })
+        Ok(manifests)
     }
 
     fn view<'b>(&'b self, layer: &'b PassLayer<'_>) -> View<'b> {
@@ -255,6 +334,7 @@ impl Pass<'_> {
             needs.extend(asked.needs.iter().filter(|need| view.may_see(&need.target)).map(prefixed));
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
-        memo::MemoAnswer { fuel: ledger.fuel, needs, subject: Arc::new(self.subject(self.base, found)), verdict }
+        let subject = Arc::new(self.subject(self.base, found));
+        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, verdict, last_asked: ledger.asking }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ObjectRef, Planned, PolicyFailure, Verdict};
 use crate::{
-    contract::{Blocker, EnvVar, Need, Note, Refusal, Subject},
+    contract::{Blocker, EnvVar, Need, Note, Reference, Refusal, Subject},
     policy::PolicyId,
     settings::Effective,
 };
@@ -29,6 +29,8 @@ pub struct Rendered {
     pub settings: Vec<Arc<Effective>>,
     /// The verdict of the pass.
     pub verdict: Verdict,
+    /// The number of the layer that answered last.
+    pub(super) last_asked: usize,
     pub(super) subject: Arc<Subject>,
     pub(super) recalled: bool,
     /// The number of steps for checking the settings in the object's annotations. A step takes about 0.2 µs.
@@ -80,7 +82,26 @@ impl Rendered {
         }
     }
 
-    /// Returns the failure, or `None` if no policy failed.
+    /// Returns the policy or the overlay that refused, if there is a refusal.
+    pub fn refusing(&self) -> &PolicyId {
+        std::iter::once(&self.policy).chain(&self.overlays).nth(self.last_asked).unwrap_or(&self.policy)
+    }
+
+    /// Returns the policy or the overlay that changed or added a child last.
+    pub fn author(&self, child: &Reference) -> &PolicyId {
+        let is_it = |other: &Reference| other.of() == child.of() && other.name == child.name;
+        let overlays = self.amended().filter(|(_, children)| children.iter().any(is_it));
+        overlays.last().map_or(&self.policy, |(overlay, _)| overlay)
+    }
+
+    /// Returns the overlays that changed or added children, each with these children.
+    pub fn amended(&self) -> impl Iterator<Item = (&PolicyId, &[Reference])> {
+        let amended = self.planned().map_or(&[][..], |planned| planned.amended.as_slice());
+        let some = self.overlays.iter().zip(amended).filter(|(_, children)| !children.is_empty());
+        some.map(|(overlay, children)| (overlay, children.as_slice()))
+    }
+
+    /// Returns the failure, if there is one.
     pub fn failed(&self) -> Option<&PolicyFailure> {
         match &self.verdict {
             Verdict::Failed(failure) => Some(failure),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::size;
 use crate::{
-    contract::{Blocker, EnvVar, Found, Note, Refusal},
+    contract::{Blocker, EnvVar, Found, Note, Reference, Refusal},
     failure::Failure,
     policy::PolicyId,
 };
@@ -37,6 +37,9 @@ pub struct Planned {
     /// overlay.
     #[serde(skip)]
     pub overlaid: BTreeMap<(String, String), usize>,
+    /// The children that each overlay changed or added, the lowest overlay first.
+    #[serde(skip)]
+    pub amended: Vec<Vec<Reference>>,
     /// Messages for the user.
     pub notes: Vec<Note>,
     /// The finalizer that the plan requests instead of the claim's finalizer. `None` keeps the claim's finalizer.

@@ -274,7 +274,7 @@ impl RevisionSet {
     /// revision does not say whether the revision is an overlay. The operator assumes an overlay only if the
     /// predecessor is an overlay.
     pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
-        let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
+        let is_overlay = |policy: &Policy| policy.world() == World::Overlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
         if entry.pinned || is_overlay(policy) {
             return None;

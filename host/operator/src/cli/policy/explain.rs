@@ -107,7 +107,8 @@ impl Explain {
                 let gone = without.iter().map(|Without { revision, how, .. }| {
                     format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
                 });
-                let because = gone.chain(because(&standing, &snapshot, &kind, object)).chain(failure(&entry)).collect();
+                let because = gone.chain(because(&standing, &snapshot, &kind, object));
+                let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
                 let told = Told { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
@@ -167,7 +168,15 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
     told
 }
 
-/// Returns why the policy that answered last fails on the object; `None` if this policy does not fail.
+/// Returns the children that each overlay changed or added, one sentence for each overlay.
+fn amendments(entry: &Entry) -> impl Iterator<Item = String> {
+    entry.rendered.amended().map(|(overlay, children)| {
+        let children: Vec<String> = children.iter().map(|child| format!("{} {}", child.kind, child.name)).collect();
+        format!("overlay {overlay} changes {}", children.join(", "))
+    })
+}
+
+/// Returns why the policy that answered last fails on the object; `None` if it does not fail.
 fn failure(entry: &Entry) -> Option<String> {
     match &entry.rendered.verdict {
         Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),
@@ -294,10 +303,12 @@ impl Told {
             .into_iter()
             .map(|[container, name, value, from]| json!({"container": container, "name": name, "value": value, "from": from}))
             .collect();
+        let amended: Vec<Value> =
+            rendered.amended().map(|(overlay, children)| json!({"overlay": overlay, "children": children})).collect();
         json!({
             "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
-            "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings, "env": env,
-            "conditions": self.conditions().collect::<Vec<_>>(),
+            "amended": amended, "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings,
+            "env": env, "conditions": self.conditions().collect::<Vec<_>>(),
         })
     }
 }

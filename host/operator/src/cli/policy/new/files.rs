@@ -1,4 +1,4 @@
-//! Creates the files of a new project, from the template of this repository with the names replaced, or from a default
+//! Creates the files of a new project, from a template of this repository with the names replaced, or from a default
 //! policy.
 
 use std::collections::BTreeMap;
@@ -21,6 +21,13 @@ macro_rules! template {
     };
 }
 
+/// Embeds a file of the template for overlays. This repository also builds and tests this template.
+macro_rules! overlay_template {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/overlay-template/", $path))
+    };
+}
+
 /// The dependency on the SDK in the template's manifest.
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
@@ -39,6 +46,45 @@ pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<File
     ]);
     files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
     Ok(files)
+}
+
+/// Returns the files of a project for an overlay. `kind` is the only kind that the overlay amends, with its API version.
+pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyhow::Result<Files> {
+    let manifest = overlay_template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()?));
+    let code = kind.map_or_else(
+        || overlay_template!("src/lib.rs").to_owned(),
+        |(api_version, kind)| {
+            let (before, listed) = overlay_template!("src/lib.rs").split_once(KINDS).unwrap_or_default();
+            let after = listed.split_once("];\n").map_or("", |(_, after)| after);
+            format!("{before}{KINDS}(\"{api_version}\", \"{kind}\")];\n{after}")
+        },
+    );
+    let names = Names { name, kind: "", api_version: "" };
+    let mut files = surroundings(&names, include_str!("project/README-overlay.md"));
+    files.extend([
+        ("Cargo.toml".to_owned(), overlaid(&manifest, name) + include_str!("project/manifest.toml")),
+        ("src/lib.rs".to_owned(), overlaid(&code, name)),
+        ("settings.schema.json".to_owned(), overlaid(overlay_template!("settings.schema.json"), name)),
+        ("policy.yaml".to_owned(), overlaid(overlay_template!("policy.yaml"), name)),
+    ]);
+    Ok(files)
+}
+
+/// The beginning of the list of kinds in the template for overlays.
+const KINDS: &str = "const KINDS: &[(&str, &str)] = &[";
+
+/// Replaces the names of the template for overlays in a text.
+fn overlaid(text: &str, name: &str) -> String {
+    let word = name.replace('-', "_");
+    let replaced = [
+        ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
+        // The library has the same name as in a project for a policy, so that both have the same steps.
+        ("mirror-overlay", format!("{name}-policy")),
+        ("mirror overlay", format!("{name} overlay")),
+        ("\"mirror\"", format!("\"{name}\"")),
+        ("example:mirror", format!("example:{name}")),
+    ];
+    replace(text, &replaced)
 }
 
 /// Returns the files of a project that starts from a default policy.
@@ -148,6 +194,30 @@ mod tests {
         ] {
             assert!(all.contains(there), "{there}: {all}");
         }
+    }
+
+    #[test]
+    fn a_project_for_an_overlay_has_its_own_name_and_kinds() {
+        let all = |kind: Option<(&str, &str)>| -> String {
+            let files = overlay("red-hat", kind, &Sdk::Version("0.1.0".to_owned())).unwrap();
+            files.into_iter().flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
+        };
+        let default = all(None);
+        for left in ["\"mirror\"", "mirror-overlay", "MIRROR", "website", "../sdk", "\u{1}"] {
+            assert!(!default.contains(left), "{left}: {default}");
+        }
+        for there in [
+            "name = \"red-hat-policy\"",
+            "name: \"red-hat\".to_owned()",
+            "(\"kaos.tools/v1alpha1\", \"ModelAPI\")",
+            "DEFAULT_RED_HAT_REGISTRY",
+            "release/red_hat_policy.wasm -o red-hat.wasm",
+            "export_overlay!(Mirror)",
+        ] {
+            assert!(default.contains(there), "{there}: {default}");
+        }
+        let one = all(Some(("sky.io/v2", "Kite")));
+        assert!(one.contains("&[(\"sky.io/v2\", \"Kite\")];") && !one.contains("ModelAPI"), "{one}");
     }
 
     #[test]

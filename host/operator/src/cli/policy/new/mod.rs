@@ -1,4 +1,4 @@
-//! `policy new`: writes a project for a new policy. The project builds and passes its tests without changes.
+//! `policy new`: writes a project for a new policy or overlay. The project builds and passes its tests without changes.
 
 mod files;
 mod sdk;
@@ -28,11 +28,21 @@ pub(super) struct New {
     /// Start from the default policy of this name; for an unknown name, the error lists all default policies
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
-    /// Kind that the policy answers for
-    #[arg(long, value_parser = kind, required_unless_present = "from")]
+    /// Create an overlay, which changes the plans of the policies below it; it starts with a change of every image's
+    /// registry
+    #[arg(long, conflicts_with = "from")]
+    overlay: bool,
+    /// Kind that the policy answers for; for an overlay, by default the kinds of the default policies
+    #[arg(long, value_parser = kind, required_unless_present_any = ["from", "overlay"], requires = "api_version")]
     kind: Option<String>,
     /// API version of that kind
-    #[arg(long, value_name = "GROUP/VERSION", value_parser = api_version, required_unless_present = "from")]
+    #[arg(
+        long,
+        value_name = "GROUP/VERSION",
+        value_parser = api_version,
+        required_unless_present_any = ["from", "overlay"],
+        requires = "kind"
+    )]
     api_version: Option<String>,
     /// Directory for the project; default: the policy's name
     #[arg(long)]
@@ -45,7 +55,7 @@ pub(super) struct New {
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, from, kind, api_version, dir, sdk } = self;
+        let Self { name, from, overlay, kind, api_version, dir, sdk } = self;
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{}: exists and is not empty: name another directory with --dir", place.display());
@@ -53,6 +63,7 @@ impl New {
         let sdk = Sdk::located(&sdk)?;
         let files = match (from, kind.as_deref(), api_version.as_deref()) {
             (Some(from), ..) => files::from_shipped(&ShippedSources::named(&from)?, &name, &sdk)?,
+            (None, kind, api_version) if overlay => files::overlay(&name, api_version.zip(kind), &sdk)?,
             (None, kind, api_version) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
                 if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {

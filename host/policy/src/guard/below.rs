@@ -1,0 +1,127 @@
+//! Compares the plan of an overlay with the plan of the layer below.
+//!
+//! An overlay changes how children look, but not which children the policy below has and when they live: their
+//! deletion could lose data, and the policy below reports the status. So an overlay drops no child, changes no
+//! selector, and leaves the gates, the finalizer and the kept volume claims unchanged.
+//!
+//! The layer below may have privileges that an overlay must not get by changing what runs with them. So a privilege of
+//! the layer below stays allowed only in a child that runs the same as before. For any other child, the overlay needs
+//! its own permission.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Rule, breaches::Breaches, manifest, privilege::Seen, rules::Below};
+use crate::{
+    contract::{Plan, ResourceType},
+    pods,
+};
+
+/// The fields of a pod spec that decide only where the pod runs.
+const SCHEDULING: [&str; 5] =
+    ["affinity", "nodeSelector", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"];
+/// The kinds whose content containers read.
+const CONTENT: [&str; 2] = ["ConfigMap", "Secret"];
+
+/// The type and the name of a manifest.
+type Identity = (ResourceType, String);
+
+fn identity(manifest: &Value) -> Identity {
+    (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+}
+
+/// The manifests of an amended plan, and what they have in common with the plan of the layer below.
+pub(super) struct Amended<'a> {
+    below: BTreeMap<Identity, &'a Value>,
+    /// Whether the contents that containers of the layer below may read are the same as before.
+    has_same_content: bool,
+}
+
+impl<'a> Amended<'a> {
+    pub(super) fn new(below: &Below<'a>, manifests: &[Value]) -> Self {
+        let above: BTreeMap<_, _> = manifests.iter().map(|manifest| (identity(manifest), manifest)).collect();
+        let below: BTreeMap<_, _> = below.manifests.iter().map(|manifest| (identity(manifest), manifest)).collect();
+        let is_same = |(identity, manifest): (&Identity, &&'a Value)| {
+            !(identity.0.group().is_empty() && CONTENT.contains(&identity.0.kind.as_str()))
+                || above.get(identity).is_some_and(|above| runs_the_same(manifest, above))
+        };
+        let has_same_content = below.iter().all(is_same);
+        Self { below, has_same_content }
+    }
+
+    /// Returns whether the layer below has exactly this manifest.
+    pub(super) fn has(&self, manifest: &Value) -> bool {
+        self.below.get(&identity(manifest)) == Some(&manifest)
+    }
+
+    /// Returns the manifest of the layer below whose privileges this manifest keeps: the overlay changed only labels,
+    /// annotations and scheduling.
+    pub(super) fn kept(&self, manifest: &Value) -> Option<&'a Value> {
+        let below = self.below.get(&identity(manifest)).copied();
+        below.filter(|below| self.has_same_content && runs_the_same(below, manifest))
+    }
+}
+
+/// Adds a breach for every part of the plan below that an overlay must keep but did not.
+pub(super) fn check(plan: &Plan, seen: &[Seen<'_>], below: &Below<'_>, breaches: &mut Breaches) {
+    let above: BTreeMap<_, _> = seen.iter().map(|seen| (identity(seen.manifest), seen)).collect();
+    for (i, manifest) in below.manifests.iter().enumerate() {
+        let Some(Seen { path, manifest: now, .. }) = above.get(&identity(manifest)) else {
+            let path = format!("below {}", manifest::path(i, manifest));
+            breaches.add(
+                Rule::KeepsBelow,
+                path,
+                "is a child of the layer below: an overlay must not drop or rename it",
+            );
+            continue;
+        };
+        if now["spec"]["selector"] != manifest["spec"]["selector"] {
+            let message = "selects the pods of the layer below: an overlay must not change it";
+            breaches.add(Rule::KeepsBelow, format_args!("{path} spec.selector"), message);
+        }
+    }
+    let Plan { manifests: _, gates, env: _, notes, finalizer, kept, gates_hold, extra: _ } = plan;
+    for (field, is_kept) in [
+        ("gates", *gates == below.plan.gates),
+        ("gates-hold", *gates_hold == below.plan.gates_hold),
+        ("finalizer", *finalizer == below.plan.finalizer),
+        ("kept", *kept == below.plan.kept),
+    ] {
+        if !is_kept {
+            breaches.add(Rule::KeepsBelow, field, "belongs to the policy below: an overlay must not change it");
+        }
+    }
+    if !below.plan.notes.iter().all(|note| notes.contains(note)) {
+        breaches.add(Rule::KeepsBelow, "notes", "lacks a note of the layer below: an overlay may only add notes");
+    }
+}
+
+/// Returns whether both manifests are equal apart from labels, annotations and scheduling.
+fn runs_the_same(one: &Value, other: &Value) -> bool {
+    one == other || bare(one) == bare(other)
+}
+
+/// Returns the manifest without labels, annotations and scheduling.
+fn bare(manifest: &Value) -> Value {
+    let mut bare = manifest.clone();
+    strip(&mut bare);
+    bare
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("labels");
+                metadata.remove("annotations");
+            }
+            if pods::CONTAINERS.iter().any(|list| fields.get(*list).is_some_and(Value::is_array)) {
+                SCHEDULING.iter().for_each(|field| drop(fields.remove(*field)));
+            }
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
