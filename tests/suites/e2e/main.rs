@@ -18,6 +18,7 @@ mod replicas;
 mod restricted;
 mod rights;
 mod samples;
+mod states;
 mod support;
 mod today;
 mod trouble;

@@ -1,6 +1,5 @@
 //! The state of one object in one line, from its status.
 
-use kaos_policy::stamp::pod_template;
 use serde_json::Value;
 
 use super::{
@@ -81,7 +80,7 @@ fn replicated(object: &Value) -> Health {
     if !is_set && updated < wanted {
         return Health::new(State::NotReady, format!("{line}; {updated} of {wanted} pods are of the newest template"));
     }
-    if !is_set && pod_template(object).is_some() && !is_observed(object) {
+    if !is_set && !is_observed(object) {
         return Health::new(State::NotReady, format!("{line}; Kubernetes has not seen the newest spec yet"));
     }
     Health::new(if ready >= wanted { State::Ready } else { State::NotReady }, line)
