@@ -40,7 +40,7 @@ async fn a_user_of_one_namespace_finds_the_cause_and_sees_the_pods() {
     let told = answer(&why.out);
     assert_eq!(told["causes"][0]["message"], "ModelAPI states/llm does not exist", "{told:#}");
     let note = "only the default policies are known";
-    assert!(why.err.contains(note) && why.err.contains("policyrevisions"), "{}", why.err);
+    assert!(why.err.contains(note) && why.err.contains("is forbidden"), "{}", why.err);
 
     world.apply(&llm).await;
     until_ready(&world, &[llm, writer]).await;
