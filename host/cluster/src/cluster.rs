@@ -111,6 +111,7 @@ impl Builder {
             access: Mutex::new(Access::default()),
             users: Mutex::new(BTreeMap::new()),
             journal: Journal::new(self.requests),
+            logs: Arc::default(),
             clock: self.clock,
             instead: self.instead,
             poke: Arc::new(Notify::new()),
@@ -181,6 +182,16 @@ impl Cluster {
     pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
         lock(&self.0.fates).set(namespace, deployment, fate);
         self.revisit_pods();
+    }
+
+    /// Adds a line to the log of a container. The cluster runs no containers, so all logs come from tests.
+    pub fn write_log(&self, namespace: &str, pod: &str, container: &str, line: &str) {
+        self.0.logs.write([namespace, pod, container].map(str::to_owned), line);
+    }
+
+    /// Ends the log of a container, so that followers of the log end.
+    pub fn end_log(&self, namespace: &str, pod: &str, container: &str) {
+        self.0.logs.end([namespace, pod, container].map(str::to_owned));
     }
 
     fn revisit_pods(&self) {

@@ -15,6 +15,7 @@ use crate::{
     controllers::{Controllers, Fates},
     faults::{Attempt, EventFate, FaultPlan, Journal, Verdict},
     lock::lock,
+    logs::Logs,
     signal,
     state::State,
 };
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     pub(crate) access: Mutex<Access>,
     pub(crate) users: Mutex<BTreeMap<String, String>>,
     pub(crate) journal: Journal,
+    pub(crate) logs: Arc<Logs>,
     pub(crate) clock: Arc<dyn Clock>,
     /// A hint in the errors for paths that are not served.
     pub(crate) instead: Option<String>,

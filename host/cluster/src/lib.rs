@@ -25,12 +25,14 @@
 //! | `apply` | managed fields, server-side apply, strategic merge |
 //! | `kinds` | rules of the built-in kinds |
 //! | `schema`, `catalogue` | the shapes of objects, and the served types |
+//! | `logs` | logs of containers, which tests write |
 //! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
-//! The cluster has no admission and conversion webhooks, quotas, priorities, volumes, logs and exec. The cluster also
-//! has no `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and does not detect duplicate JSON keys.
-//! `kubectl api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back,
-//! the cluster does not convert the managed fields of the list.
+//! The cluster has no admission and conversion webhooks, quotas, priorities, volumes and exec, and no logs except those
+//! that a test writes. It has no `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not detect
+//! duplicate JSON keys. `kubectl
+//! api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back, the managed
+//! fields of the list stay as they are.
 //!
 //! The time comes from a [`Clock`] and tokio's timers, and random values come from a seed. Nothing depends on the order
 //! of a hash map. So under tokio's paused time, a test can repeat a run exactly.
@@ -48,6 +50,7 @@ mod http;
 mod inner;
 mod kinds;
 mod lock;
+mod logs;
 mod run;
 mod schema;
 mod signal;

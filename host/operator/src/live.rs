@@ -162,7 +162,12 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// Returns the value that passes see instead of the objects of a type; `None` if passes see the objects.
+    /// Returns the plural of a type under which the cluster serves it; `None` if this is not known.
+    pub fn plural(&self, of: &ResourceType) -> Option<&str> {
+        self.types.get(of)?.as_ref().map(|served| served.resource.plural.as_str())
+    }
+
+    /// Returns what passes see instead of the objects of a type; `None` if they see the objects.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));

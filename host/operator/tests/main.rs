@@ -4,6 +4,7 @@
 
 mod asking;
 mod demo;
+mod health;
 mod names;
 mod new;
 mod on_cluster;
@@ -11,6 +12,7 @@ mod overlay;
 mod pack;
 mod panicking;
 mod plan;
+mod plugin;
 mod policies;
 mod release;
 mod removing;

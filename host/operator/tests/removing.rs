@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::stage::{HOME, Process, Stage, package, team};
+use crate::support::fits;
 use kaos_operator::package::{Package, pack};
 use kaos_policy::manifest::{PolicyFile, Scope};
 use serde_json::{Value, json};
@@ -57,6 +58,11 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
     }
     let told = stage.policy(&["list", "-o", "json"]).await.json();
     assert_eq!(told.as_array().unwrap().len(), 2, "{told}");
+    fits("policy-list", &told);
+    let names = stage.policy(&["list", "-o", "name"]).await.stdout;
+    assert!(names.lines().count() == 2 && names.starts_with("policyrevision.kaos.tools/"), "{names}");
+    let wide = stage.policy(&["list", "-o", "wide"]).await.stdout;
+    assert!(wide.lines().next().unwrap().ends_with("MESSAGE"), "{wide}");
     let ran = stage.policy(&["list", "--all"]).await;
     assert_eq!(shown(&ran.stdout).len(), 5, "{}", ran.stdout);
     assert!(!ran.stderr.contains("are over"), "{}", ran.stderr);

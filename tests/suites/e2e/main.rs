@@ -19,6 +19,7 @@ mod replicas;
 mod restricted;
 mod rights;
 mod samples;
+mod states;
 mod support;
 mod today;
 mod trouble;

@@ -43,7 +43,10 @@ const OTHER_WORDS: &str = "
     ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
-    VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
+    VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website
+    Bound Complete ContainerCreating CrashLoopBackOff ErrImageNeverPull ErrImagePull Event Exists FailedAttachVolume
+    FailedBinding FailedCreate FailedMapVolume FailedMount ImageInspectError ImagePullBackOff InvalidImageName
+    PodInitializing PodScheduled ProvisioningFailed RegistryUnavailable Succeeded Unhealthy WaitForFirstConsumer";
 
 /// Fails if a word has no row, or if a row contains no word of the sources.
 pub(crate) fn check() {

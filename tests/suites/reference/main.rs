@@ -9,6 +9,8 @@ mod executables;
 mod fields;
 mod flags;
 mod links;
+mod man;
+mod output;
 mod page;
 mod plain_words;
 mod rust;
@@ -43,6 +45,16 @@ fn the_settings_page_matches_the_default_policies() {
 #[test]
 fn the_flags_page_matches_the_command_line() {
     stands("flags.md", &flags::page());
+}
+
+#[test]
+fn the_schemas_of_answers_for_programs_are_published() {
+    output::check();
+}
+
+#[test]
+fn every_verb_has_a_man_page() {
+    man::check();
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub(crate) struct Options {
     pub(crate) propagation: Option<String>,
     pub(crate) grace_period: Option<i64>,
     pub(crate) include_object: String,
+    pub(crate) container: String,
+    pub(crate) follow: bool,
+    pub(crate) tail_lines: Option<usize>,
 }
 
 impl Options {
@@ -74,6 +77,9 @@ impl Options {
                 "fieldValidation" => options.validation = validation(&value)?,
                 "propagationPolicy" => options.propagation = Some(value.into_owned()),
                 "gracePeriodSeconds" => options.grace_period = Some(number(&value)?),
+                "container" => options.container = value.into_owned(),
+                "follow" => options.follow = flag,
+                "tailLines" => options.tail_lines = usize::try_from(number(&value)?).ok(),
                 "includeObject" => options.include_object = value.into_owned(),
                 _ => {}
             }

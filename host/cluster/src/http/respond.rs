@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
+use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     api::{self, Answer, Call, Context, Form, Options, Route, Target},
     clock,
-    faults::{Attempt, Entry, Failure, Outcome},
+    faults::{Attempt, Entry, Failure, Outcome, Verb},
     inner::Inner,
     lock::lock,
     status::ApiError,
@@ -49,6 +50,10 @@ pub(super) async fn respond(
         record(cluster, &attempt, refusal.code);
         return Ok(error(&refusal));
     }
+    if let Some(log) = log(cluster, &call) {
+        record(cluster, &attempt, StatusCode::OK);
+        return Ok(log);
+    }
     let now = clock::text(cluster.now());
     let context = Context { now: &now, back, access: &access };
     let (answer, changed) = {
@@ -81,6 +86,24 @@ pub(super) async fn respond(
             Ok(error(&refusal))
         }
     }
+}
+
+/// Answers a request for a log that a test wrote. Returns `None` for all other requests.
+fn log(cluster: &Arc<Inner>, call: &Call) -> Option<Response<Body>> {
+    let Target::Object { resource, namespace, name, subresource } = &call.target else { return None };
+    if (resource.group.as_str(), resource.plural.as_str(), subresource.as_str()) != ("", "pods", "log") {
+        return None;
+    }
+    let key = [namespace, name, &call.options.container].map(Clone::clone);
+    let is_read = call.verb == Verb::Get && cluster.logs.has(&key);
+    let reader = is_read.then(|| cluster.logs.open(key, call.options.tail_lines, call.options.follow))?;
+    let lines = stream::unfold(reader, async |mut reader| {
+        let line = reader.line().await?;
+        Some((Ok(Frame::data(Bytes::from(line + "\n"))), reader))
+    });
+    let mut response = Response::new(StreamBody::new(lines.boxed()).boxed_unsync());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Some(response)
 }
 
 fn fail(cluster: &Arc<Inner>, attempt: &Attempt, how: Failure) -> Result<Response<Body>, Disconnected> {

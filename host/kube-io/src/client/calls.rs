@@ -47,7 +47,8 @@ pub enum CallError {
 /// Wraps a service in [`Calls`].
 #[derive(Debug, Clone)]
 pub struct CallLayer {
-    /// Maximum time for a request and the body of its answer. For a watch, the maximum time until the watch is open.
+    /// Maximum time for a request and the body of its answer. For a watch or a followed log, the maximum
+    /// time until the answer begins.
     pub deadline: Duration,
     /// Blocks writes while the fence is closed.
     pub fence: Fence,
@@ -103,7 +104,7 @@ where
             return Box::pin(future::ready(Err(fenced.into())));
         }
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
-        let (writes, watches) = (route.writes(), route.is_watch());
+        let (writes, streams) = (route.writes(), route.streams);
         let mut record = Record { metrics, route, started: Instant::now(), code: "cancelled".to_owned() };
         let answer = self.inner.call(apply_body::escaped(request));
         Box::pin(async move {
@@ -116,7 +117,7 @@ where
                 () = tokio::time::sleep_until(due) => { record.ends_as("timeout"); return Err(late.into()) }
             };
             record.ends_as(response.status().as_str());
-            let bound = (!watches).then(|| Bound { sleep: Box::pin(tokio::time::sleep_until(due)), late, record });
+            let bound = (!streams).then(|| Bound { sleep: Box::pin(tokio::time::sleep_until(due)), late, record });
             let (mut parts, body) = response.into_parts();
             let instead = throttled::status_of(parts.status, &parts.headers);
             if instead.is_some() {
@@ -145,7 +146,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let Route { verb, group, resource } = &self.route;
+        let Route { verb, group, resource, .. } = &self.route;
         self.metrics.api_call(verb, group, resource, &self.code, self.started.elapsed());
     }
 }
@@ -157,7 +158,8 @@ struct Bound {
     record: Record,
 }
 
-/// The body of an answer. The body must arrive before the deadline, unless it is the body of a watch.
+/// The body of an answer. The body must arrive before the deadline, unless it is the body of a watch or of a followed
+/// log.
 #[derive(Debug)]
 pub struct BoundedBody<B> {
     body: B,

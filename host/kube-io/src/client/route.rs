@@ -9,6 +9,8 @@ pub(super) struct Route {
     pub(super) group: String,
     /// The resource, including the subresource. Empty for a request without a resource, such as discovery.
     pub(super) resource: String,
+    /// Whether the answer is a stream that may never end.
+    pub(super) streams: bool,
 }
 
 impl Route {
@@ -32,7 +34,7 @@ impl Route {
             Method::PATCH => "patch",
             Method::DELETE if name.is_some() => "delete",
             Method::DELETE => "deletecollection",
-            _ if watches(uri) => "watch",
+            _ if asks(uri, "watch") => "watch",
             _ if name.is_some() || resource.is_none() => "get",
             _ => "list",
         };
@@ -42,11 +44,8 @@ impl Route {
             (Some(resource), Some(subresource)) => format!("{resource}/{subresource}"),
         };
         let group = group.filter(|_| !resource.is_empty()).unwrap_or_default().to_owned();
-        Self { verb, group, resource }
-    }
-
-    pub(super) fn is_watch(&self) -> bool {
-        self.verb == "watch"
+        let streams = verb == "watch" || (subresource == Some(&"log") && asks(uri, "follow"));
+        Self { verb, group, resource, streams }
     }
 
     /// Returns whether the request can change the cluster. An access review changes nothing, although the client sends
@@ -59,9 +58,10 @@ impl Route {
 /// The subresources of a namespace. In a path, they follow the namespace's name, like the resources in the namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-fn watches(uri: &Uri) -> bool {
-    let asked = |pair: &str| matches!(pair, "watch" | "watch=true" | "watch=1");
-    uri.query().is_some_and(|query| query.split('&').any(asked))
+/// Returns whether a query sets a parameter to true.
+fn asks(uri: &Uri, parameter: &str) -> bool {
+    let is_set = |rest: &str| matches!(rest, "" | "=true" | "=1");
+    uri.query().is_some_and(|query| query.split('&').any(|pair| pair.strip_prefix(parameter).is_some_and(is_set)))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn route(method: &Method, uri: &'static str) -> (&'static str, String, String) {
-        let Route { verb, group, resource } = Route::of(method, &Uri::from_static(uri));
+        let Route { verb, group, resource, .. } = Route::of(method, &Uri::from_static(uri));
         (verb, group, resource)
     }
 
@@ -95,6 +95,18 @@ mod tests {
         ] {
             let (verb, group, resource) = expected;
             assert_eq!(route(&method, uri), (verb, group.to_owned(), resource.to_owned()), "{uri}");
+        }
+    }
+
+    #[test]
+    fn watches_and_followed_logs_are_streams() {
+        for (uri, streams) in [
+            ("/api/v1/namespaces/n/pods?watch=1", true),
+            ("/api/v1/namespaces/n/pods/p/log?container=c&follow=true", true),
+            ("/api/v1/namespaces/n/pods/p/log?container=c", false),
+            ("/api/v1/namespaces/n/pods/p?follow=true", false),
+        ] {
+            assert_eq!(Route::of(&Method::GET, &Uri::from_static(uri)).streams, streams, "{uri}");
         }
     }
 

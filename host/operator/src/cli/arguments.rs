@@ -13,6 +13,40 @@ pub(super) enum Form {
     Json,
 }
 
+/// An object that the user named as `KIND/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ObjectWord {
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+/// Parses `KIND/NAME`.
+pub(super) fn object_word(text: &str) -> Result<ObjectWord, String> {
+    let parts = text.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty() && !name.contains('/'));
+    parts
+        .map(|(kind, name)| ObjectWord { kind: kind.to_owned(), name: name.to_owned() })
+        .ok_or_else(|| "write it as KIND/NAME".to_owned())
+}
+
+/// A kind, or an object of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KindOrObject {
+    pub(super) kind: String,
+    pub(super) name: Option<String>,
+}
+
+/// Parses `KIND` or `KIND/NAME`.
+pub(super) fn kind_or_object(text: &str) -> Result<KindOrObject, String> {
+    if text.contains('/') {
+        let ObjectWord { kind, name } = object_word(text)?;
+        return Ok(KindOrObject { kind, name: Some(name) });
+    }
+    let is_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    is_word
+        .then(|| KindOrObject { kind: text.to_owned(), name: None })
+        .ok_or_else(|| "write KIND or KIND/NAME".to_owned())
+}
+
 /// Parses the name of a namespace.
 pub(super) fn namespace(text: &str) -> Result<String, String> {
     let remedy = "use at most 63 lower-case letters, digits and inner hyphens";

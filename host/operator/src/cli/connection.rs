@@ -30,6 +30,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// Names a cluster, as the flags do.
+    #[cfg(feature = "completion")]
+    pub(super) fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
+        Self { kubeconfig, context }
+    }
+
     /// Returns the address of the cluster that the flags name.
     pub(super) fn place(self) -> Place {
         let Self { kubeconfig, context } = self;
@@ -83,4 +89,11 @@ pub(super) fn on_cluster<T>(
             if is_unanswered { error.context(format!("the API server at {url} does not answer")) } else { error }
         })
     })
+}
+
+/// Returns whether the API server answered with this code. Checks the code and not the reason, because the server
+/// answers in plain text for an unknown group.
+pub(super) fn is_answered(error: &anyhow::Error, code: u16) -> bool {
+    let answers = |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code);
+    error.chain().any(answers)
 }

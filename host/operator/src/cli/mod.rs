@@ -3,6 +3,8 @@
 mod arguments;
 mod compatibility;
 mod compile_embedded;
+#[cfg(feature = "completion")]
+mod completion;
 mod connection;
 mod crds;
 mod decision_point;
@@ -10,19 +12,27 @@ mod decision_point;
 mod demo;
 mod exit;
 mod facts;
+mod format;
 mod grantable;
+mod health;
 mod left_out;
 mod objects;
 mod output;
 mod policy;
+mod program;
 mod rbac;
 mod release;
 mod render;
 mod run;
+#[cfg(feature = "schema")]
+mod schemas;
 mod settings;
 mod table;
 mod upgrade_check;
 mod variables;
+
+#[cfg(feature = "schema")]
+pub use schemas::output_schemas;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -30,9 +40,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder
 use kaos_policy::{compile::compile_child_main, contract::HOME};
 
 use crate::{error_text::told, policies::COMPILE_CHILD};
-use arguments::{Form, domain, name, namespace, one_namespace};
+use arguments::{Form, ObjectWord, domain, name, namespace, object_word, one_namespace};
 use exit::{HELD_BACK, UNUSABLE};
 use output::Output;
+use program::Program;
 
 /// Reconciles KAOS objects; sandboxed policies decide which children each object gets.
 #[derive(Debug, Parser)]
@@ -49,6 +60,16 @@ enum Verb {
     Demo(demo::Demo),
     /// Run the operator against a cluster
     Run(Box<run::Run>),
+    /// Print which objects are not ready, and the root causes
+    Status(health::Status),
+    /// Print an object with the objects that it uses, its children and its pods, each with its state
+    Tree(health::Tree),
+    /// Print why an object is not ready: the way to each root cause, and what to do
+    Why(health::Why),
+    /// Print the Events of an object and of everything below it, the oldest first
+    Events(health::Events),
+    /// Print the logs of an object's pods
+    Logs(health::Logs),
     /// Print the manifests that the policies plan for objects in files, without a cluster
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
@@ -68,12 +89,20 @@ enum Verb {
     CompileEmbedded(compile_embedded::CompileEmbedded),
     /// Work on a policy
     Policy(policy::Policy),
+    /// Print the script with which a shell completes verbs, flags, namespaces, objects and policies
+    #[cfg(feature = "completion")]
+    Completion(completion::Completion),
 }
 
 impl Cli {
     /// Parses the command line and runs the verb.
     pub fn main() -> ExitCode {
-        let mut command = without_empty(Self::command());
+        let command = || Program::called().named(without_empty(Self::command()));
+        #[cfg(feature = "completion")]
+        if let Some(answered) = completion::answer(command) {
+            return answered;
+        }
+        let mut command = command();
         let parsed = command.try_get_matches_from_mut(std::env::args_os());
         let error = match parsed.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => return cli.run(),
@@ -99,6 +128,11 @@ impl Cli {
             #[cfg(feature = "demo")]
             Verb::Demo(demo) => demo.run(),
             Verb::Run(run) => run.run(),
+            Verb::Status(status) => status.run(&mut out),
+            Verb::Tree(tree) => tree.run(&mut out),
+            Verb::Why(why) => why.run(&mut out),
+            Verb::Events(events) => events.run(&mut out),
+            Verb::Logs(logs) => logs.run(&mut out),
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
             Verb::Rbac(rbac) => rbac.run(&mut out),
@@ -107,6 +141,8 @@ impl Cli {
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
             Verb::CompileEmbedded(compile) => compile.run(&mut out),
             Verb::Policy(policy) => policy.run(&mut out),
+            #[cfg(feature = "completion")]
+            Verb::Completion(completion) => completion.run(&mut out),
         };
         match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
             Ok(code) => code,

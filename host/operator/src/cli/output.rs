@@ -28,6 +28,11 @@ impl Output {
         self.0.write_all(text.as_bytes())
     }
 
+    /// Writes a line of a log. On a terminal, escapes control characters, because a program in a pod wrote the line.
+    pub(super) fn log(&mut self, line: &[u8]) -> io::Result<()> {
+        if io::stdout().is_terminal() { self.text(&String::from_utf8_lossy(line)) } else { self.0.write_all(line) }
+    }
+
     /// Writes a value as indented JSON with a final newline.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         write_json(&mut self.0, value)?;

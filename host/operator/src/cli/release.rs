@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Form, HELD_BACK,
-    connection::{Connection, on_cluster},
+    connection::{Connection, is_answered, on_cluster},
     output::{Output, complain},
     policy::{claimed, forget_gone},
     rbac::scope,
@@ -234,12 +234,6 @@ fn unlisted(error: &anyhow::Error) -> Event {
         object: "objects cannot be listed, so the kinds of installed policies are unknown".to_owned(),
         because: told(error.as_ref()),
     }
-}
-
-/// Returns whether the API server answered with this code. Checks the code and not the reason, because the server
-/// answers in plain text for an unknown group.
-fn is_answered(error: &anyhow::Error, code: u16) -> bool {
-    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code)
 }
 
 fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {

@@ -89,6 +89,15 @@ pub(crate) fn ignores(signal: u32) -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
+/// Checks an answer against the published schema of its verb.
+pub(crate) fn fits(verb: &str, answer: &serde_json::Value) {
+    let path = format!("{}/../../docs/reference/output/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{verb}: {errors:?} in {answer:#}");
+}
+
 /// A directory that is deleted at the end of the test.
 pub(crate) struct Folder(PathBuf);
 

@@ -16,7 +16,7 @@ pub(crate) const HOME: &str = "kaos-system";
 /// A cluster without an operator, with the kubeconfig and the client for it.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
-    _server: Server,
+    server: Server,
     pub(crate) folder: Folder,
     pub(crate) kubeconfig: String,
 }
@@ -45,7 +45,7 @@ impl Stage {
             cluster.plant("", "namespaces", namespace);
         }
         cluster.settled().await;
-        Self { cluster, _server: server, folder, kubeconfig }
+        Self { cluster, server, folder, kubeconfig }
     }
 
     /// Runs a verb of `policy` while the cluster keeps running.
@@ -55,7 +55,17 @@ impl Stage {
 
     /// Runs a verb while the cluster keeps running.
     pub(crate) async fn ask(&self, arguments: &[&str]) -> Ran {
-        let connection = ["--kubeconfig", self.kubeconfig.as_str()];
+        self.ask_with(&self.kubeconfig, arguments).await
+    }
+
+    /// Runs a verb as another user.
+    pub(crate) async fn ask_as(&self, user: &str, arguments: &[&str]) -> Ran {
+        let kubeconfig = self.folder.write(&format!("kubeconfig-{user}"), self.server.kubeconfig(user));
+        self.ask_with(&kubeconfig, arguments).await
+    }
+
+    async fn ask_with(&self, kubeconfig: &str, arguments: &[&str]) -> Ran {
+        let connection = ["--kubeconfig", kubeconfig];
         let arguments: Vec<String> =
             arguments.iter().chain(&connection).map(|argument| (*argument).to_owned()).collect();
         tokio::task::spawn_blocking(move || run(arguments, "")).await.unwrap()

@@ -15,12 +15,13 @@ use kaos_policy::{
 use serde_json::{Value, json};
 
 use super::{
-    Form,
+    Form, ObjectWord,
     answering::{Installed, Instead, PolicySet, Shipped},
     connection::Connection,
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
     in_force::standing,
+    object_word,
     output::{Output, complain},
     table::Table,
     variables,
@@ -39,8 +40,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     /// The object, such as agent/writer
-    #[arg(value_name = "KIND/NAME", value_parser = named)]
-    object: (String, String),
+    #[arg(value_name = "KIND/NAME", value_parser = object_word)]
+    object: ObjectWord,
     #[command(flatten)]
     connection: Connection,
     /// Namespace of the object
@@ -55,15 +56,10 @@ pub(super) struct Explain {
     grantable: GrantablePrivileges,
 }
 
-fn named(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty() && !name.contains('/'));
-    parts.map(|(kind, name)| (kind.to_owned(), name.to_owned())).ok_or_else(|| "write it as KIND/NAME".to_owned())
-}
-
 impl Explain {
     /// Renders the object as a pass of the operator does, and prints everything that determined the result.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { object: (kind, name), connection, namespace, output, facts, grantable } = self;
+        let Self { object: ObjectWord { kind, name }, connection, namespace, output, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
         let operator_namespace = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?;

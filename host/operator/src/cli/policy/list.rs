@@ -7,14 +7,15 @@ use std::{
 
 use clap::Args;
 use jiff::Timestamp;
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{
-    Form, chunks,
+    chunks,
     connection::Connection,
     facts::Home,
+    format::{Format, FormatParser},
     output::{Output, complain},
     revisions::{Revision, Revisions, is_passing, name, read, shown, state, status},
     table::Table,
@@ -34,9 +35,25 @@ pub(super) struct List {
     /// contains any more
     #[arg(short, long)]
     all: bool,
-    /// Format of the output
-    #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    /// Format of the output; wide adds the messages
+    #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text")]
+    output: Format,
+}
+
+/// A revision in the answer for programs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct RevisionAnswer {
+    /// The name of the PolicyRevision.
+    revision: String,
+    source: PolicySource,
+    /// The digest of the whole package.
+    package_digest: String,
+    /// The digest of the component; null for a package with only settings.
+    digest: Option<String>,
+    scope: PolicyScope,
+    status: PolicyRevisionStatus,
 }
 
 impl List {
@@ -52,23 +69,34 @@ impl List {
                 all.into_iter().partition(|revision| !with_over && is_over(revision, &holds));
             Ok((listed, over.len(), left))
         })?;
-        match output {
-            Form::Json => out.json(&listed.iter().map(document).collect::<Vec<Value>>())?,
-            Form::Text if listed.is_empty() && over == 0 => {
+        match &output {
+            Format::Text | Format::Wide if listed.is_empty() && over == 0 => {
                 let from = namespace.map(|only| format!(" from namespace {only}")).unwrap_or_default();
                 let hint = "if an operator runs there, its default policies answer; --operator-namespace names \
                             another operator";
                 out.text(&format!("No policies{from} are installed for an operator in namespace {home}: {hint}.\n"))?;
             }
-            Form::Text if listed.is_empty() => out.text("All policy revisions are finished.\n")?,
-            Form::Text => {
-                let mut table = Table::new(&[
-                    "REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS",
-                ]);
+            Format::Text | Format::Wide if listed.is_empty() => out.text("All policy revisions are finished.\n")?,
+            Format::Text | Format::Wide => {
+                let is_wide = output == Format::Wide;
+                let mut heading =
+                    vec!["REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS"];
+                heading.extend(is_wide.then_some("MESSAGE"));
+                let mut table = Table::new(&heading);
                 for revision in &listed {
-                    table.row(row(revision));
+                    let mut cells = row(revision).to_vec();
+                    cells.extend(is_wide.then(|| status(revision).message.unwrap_or_default()));
+                    table.row(cells);
                 }
                 out.text(&table.to_string())?;
+            }
+            _ => {
+                let answer: Vec<RevisionAnswer> = listed.iter().map(RevisionAnswer::of).collect();
+                output.write(
+                    out,
+                    &answer,
+                    listed.iter().map(|it| format!("policyrevision.kaos.tools/{}", name(it))),
+                )?;
             }
         }
         out.flush()?;
@@ -157,11 +185,9 @@ fn row(revision: &Revision) -> [String; 9] {
     ]
 }
 
-fn document(revision: &Revision) -> Value {
-    let PolicyRevisionSpec { source, package_digest, digest, scope } = &revision.spec;
-    let status: PolicyRevisionStatus = status(revision);
-    json!({
-        "revision": name(revision), "source": source, "packageDigest": package_digest, "digest": digest, "scope": scope,
-        "status": status,
-    })
+impl RevisionAnswer {
+    fn of(revision: &Revision) -> Self {
+        let PolicyRevisionSpec { source, package_digest, digest, scope } = revision.spec.clone();
+        Self { revision: name(revision).to_owned(), source, package_digest, digest, scope, status: status(revision) }
+    }
 }

@@ -15,6 +15,8 @@ mod inspect;
 mod install;
 mod list;
 mod named;
+#[cfg(feature = "completion")]
+mod names;
 #[cfg(feature = "authoring")]
 mod new;
 #[cfg(not(feature = "authoring"))]
@@ -25,6 +27,7 @@ mod push;
 mod remove;
 mod revisions;
 mod rollback;
+mod serving;
 mod shipment;
 #[cfg(feature = "authoring")]
 mod test_runner;
@@ -35,16 +38,22 @@ pub(super) use answering::Installed;
 pub(super) use gone::forget_gone;
 pub(super) use held::Beside;
 pub(super) use in_force::claimed;
+#[cfg(feature = "schema")]
+pub(super) use list::RevisionAnswer;
+#[cfg(feature = "completion")]
+pub(super) use names::installed;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
+pub(super) use serving::serving;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back, facts,
-    grantable, name, namespace, objects, one_namespace, output, rbac::scope, settings, table, variables::variables,
+    Form, HELD_BACK, HOME, ObjectWord, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back,
+    facts, format, grantable, name, namespace, object_word, objects, one_namespace, output, rbac::scope, settings,
+    table, variables::variables,
 };
 use output::Output;
 

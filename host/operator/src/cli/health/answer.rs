@@ -1,0 +1,218 @@
+//! The answers of the verbs for programs. `docs/reference/output` publishes their schemas.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    graph::last_seen,
+    health::{Health, State},
+    rights::MissingRight,
+    trace::{Chain, Relation, Step},
+};
+use crate::input::Identity;
+
+/// The name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(in crate::cli) struct ObjectName {
+    /// The API group; empty for the core group.
+    group: String,
+    /// The kind.
+    kind: String,
+    /// The namespace; missing for cluster-scoped objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    /// The name.
+    name: String,
+}
+
+impl From<&Identity> for ObjectName {
+    fn from(Identity { group, kind, namespace, name }: &Identity) -> Self {
+        Self { group: group.clone(), kind: kind.clone(), namespace: namespace.clone(), name: name.clone() }
+    }
+}
+
+/// Returns the name of an object as `kubectl -o name` prints it, such as `agent.kaos.tools/writer`.
+pub(super) fn short(Identity { group, kind, name, .. }: &Identity) -> String {
+    let kind = kind.to_lowercase();
+    if group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{group}/{name}") }
+}
+
+/// A root cause, and the way to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct CauseAnswer {
+    /// The objects from the object of the question to the object with the cause.
+    steps: Vec<StepAnswer>,
+    /// The cause in one word. Scripts may rely on it.
+    reason: String,
+    /// The cause for people.
+    message: String,
+    /// What a person can do.
+    remedy: String,
+}
+
+/// An object on the way to a root cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct StepAnswer {
+    object: ObjectName,
+    /// Whether the object before uses this object (`uses`) or owns it (`owns`); missing for the first object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<&'static str>,
+    state: State,
+    /// The state for people.
+    message: String,
+}
+
+impl From<&Chain> for CauseAnswer {
+    fn from(Chain { steps, cause }: &Chain) -> Self {
+        Self {
+            steps: steps.iter().map(StepAnswer::from).collect(),
+            reason: cause.reason().to_owned(),
+            message: cause.to_string(),
+            remedy: cause.remedy(),
+        }
+    }
+}
+
+impl From<&Step> for StepAnswer {
+    fn from(Step { object, relation, health: Health { state, line } }: &Step) -> Self {
+        Self { object: object.into(), relation: relation_word(*relation), state: *state, message: line.clone() }
+    }
+}
+
+fn relation_word(relation: Relation) -> Option<&'static str> {
+    match relation {
+        Relation::Top => None,
+        Relation::Used => Some("uses"),
+        Relation::Child => Some("owns"),
+    }
+}
+
+/// The answer of `why`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct WhyAnswer {
+    pub(super) object: ObjectName,
+    pub(super) state: State,
+    /// The state for people.
+    pub(super) message: String,
+    /// The root causes; for a ready object, the causes in the objects that it uses.
+    pub(super) causes: Vec<CauseAnswer>,
+    /// Rights that the user lacks. Without them, the answer may be incomplete.
+    pub(super) missing_rights: Vec<MissingRight>,
+}
+
+/// The answer of `status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct StatusAnswer {
+    /// The number of objects that are ready.
+    pub(super) ready: usize,
+    /// The number of all objects.
+    pub(super) total: usize,
+    /// Every object, sorted by namespace, kind and name.
+    pub(super) items: Vec<StatusItem>,
+    /// Rights that the user lacks. Without them, the answer may be incomplete.
+    pub(super) missing_rights: Vec<MissingRight>,
+}
+
+/// One object in the answer of `status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct StatusItem {
+    pub(super) object: ObjectName,
+    pub(super) state: State,
+    /// The state for people.
+    pub(super) message: String,
+    /// The root causes.
+    pub(super) causes: Vec<CauseAnswer>,
+}
+
+/// An object in the answer of `tree`, with everything below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct TreeAnswer {
+    pub(super) object: ObjectName,
+    /// Whether the object above uses this object (`uses`) or owns it (`owns`); missing for the first object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<&'static str>,
+    pub(super) state: State,
+    /// The state for people.
+    pub(super) message: String,
+    /// The used objects and the children.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) below: Vec<TreeAnswer>,
+}
+
+impl TreeAnswer {
+    /// Creates an entry without anything below it.
+    pub(super) fn new(object: &Identity, relation: Relation, Health { state, line }: Health) -> Self {
+        Self { object: object.into(), relation: relation_word(relation), state, message: line, below: Vec::new() }
+    }
+
+    /// Returns the name for people. Leaves out the namespace if it is that of the object above.
+    pub(super) fn named(&self, above: Option<&Self>) -> String {
+        let ObjectName { kind, namespace, name, .. } = &self.object;
+        let is_same = above.is_some_and(|above| above.object.namespace == *namespace);
+        let uses = if self.relation == Some("uses") { "uses " } else { "" };
+        match namespace.as_ref().filter(|_| !is_same) {
+            Some(namespace) => format!("{uses}{kind} {namespace}/{name}"),
+            None => format!("{uses}{kind} {name}"),
+        }
+    }
+}
+
+/// One Event in the answer of `events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct EventAnswer {
+    /// The time when the Event was last seen.
+    pub(super) last_seen: String,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type")]
+    pub(super) of: String,
+    pub(super) reason: String,
+    /// The object that the Event is about.
+    pub(super) object: ObjectName,
+    /// The number of times that the Event was seen.
+    pub(super) count: i64,
+    pub(super) message: String,
+    /// The program that wrote the Event.
+    pub(super) source: String,
+    /// The name of the Event itself.
+    pub(super) name: String,
+}
+
+impl EventAnswer {
+    /// Reads an Event of the core group.
+    pub(super) fn of(event: &Value, object: &Identity) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let count = [&event["series"]["count"], &event["count"]].into_iter().find_map(Value::as_i64).unwrap_or(1);
+        let writers = [&event["source"]["component"], &event["reportingComponent"]];
+        let source = writers.into_iter().map(text).find(|name| !name.is_empty()).unwrap_or_default();
+        Self {
+            last_seen: last_seen(event).to_owned(),
+            of: text(&event["type"]),
+            reason: text(&event["reason"]),
+            object: object.into(),
+            count,
+            message: text(&event["message"]),
+            source,
+            name: text(&event["metadata"]["name"]),
+        }
+    }
+
+    /// Returns the object for people.
+    pub(super) fn about(&self) -> String {
+        format!("{} {}", self.object.kind, self.object.name)
+    }
+}

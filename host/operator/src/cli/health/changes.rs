@@ -1,0 +1,78 @@
+//! Waits until the objects of a verb may have changed.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::bail;
+use futures_util::{
+    StreamExt as _,
+    stream::{BoxStream, select_all},
+};
+use kaos_policy::contract::ResourceType;
+use kube::{
+    Api, Client,
+    api::{DynamicObject, PartialObjectMeta},
+    runtime::watcher::{self, Event, watcher},
+};
+
+use super::super::output::complain;
+use crate::{discovery, error_text::told};
+
+/// The time without a further change after which the verb looks again. Changes often come together.
+const QUIET: Duration = Duration::from_millis(300);
+
+type Watched = Result<Event<PartialObjectMeta<DynamicObject>>, watcher::Error>;
+
+/// The watches of a verb.
+pub(super) struct Changes {
+    watches: BoxStream<'static, (String, Watched)>,
+    told: BTreeSet<String>,
+}
+
+impl Changes {
+    /// Watches the objects of these kinds, and pods. The state of pods shows the cause for many objects.
+    pub(super) async fn watch(
+        client: &Client,
+        kinds: &BTreeSet<ResourceType>,
+        namespace: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let mut watches = Vec::new();
+        for of in kinds.iter().chain([&ResourceType::new("v1", "Pod")]) {
+            let Some(served) = discovery::served(client, of).await? else { continue };
+            let api: Api<PartialObjectMeta<DynamicObject>> = match namespace.filter(|_| served.namespaced) {
+                Some(namespace) => Api::namespaced_with(client.clone(), namespace, &served.resource),
+                None => Api::all_with(client.clone(), &served.resource),
+            };
+            let kind = of.kind.clone();
+            let events = watcher(api, watcher::Config::default());
+            watches.push(events.map(move |event| (kind.clone(), event)).boxed());
+        }
+        Ok(Self { watches: select_all(watches).boxed(), told: BTreeSet::new() })
+    }
+
+    /// Waits for a change, and then until no further change comes.
+    pub(super) async fn next(&mut self) -> anyhow::Result<()> {
+        self.one().await?;
+        while let Ok(changed) = tokio::time::timeout(QUIET, self.one()).await {
+            changed?;
+        }
+        Ok(())
+    }
+
+    async fn one(&mut self) -> anyhow::Result<()> {
+        while let Some((kind, event)) = self.watches.next().await {
+            match event {
+                Ok(Event::Init | Event::InitApply(_)) => {}
+                Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_)) => return Ok(()),
+                Err(error) => {
+                    let why = told(&error);
+                    if self.told.insert(format!("{kind}{why}")) {
+                        complain("note", format_args!("changes of {kind} objects are not seen: {why}"));
+                    }
+                    // Without this wait, the watch would ask again at once.
+                    tokio::time::sleep(QUIET).await;
+                }
+            }
+        }
+        bail!("all watches ended")
+    }
+}

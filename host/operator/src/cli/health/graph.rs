@@ -1,0 +1,206 @@
+//! The objects of a cluster with their connections: what an object uses, its children, and its Events.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kaos_policy::{
+    contract::{Need, Reference, ResourceType, Target},
+    stamp::owners,
+};
+use serde_json::Value;
+
+use super::{
+    health::{Health, State},
+    state::{health, health_of_claimed},
+};
+use crate::input::{Document, Identity};
+
+/// The needs of objects.
+pub(super) type Needs = BTreeMap<Identity, Vec<Need>>;
+
+/// An object that another object uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Use {
+    /// The used object.
+    pub(super) reference: Reference,
+    /// Whether the policy answers in full without the object.
+    pub(super) optional: bool,
+    /// What the verb knows about the object.
+    pub(super) sight: Sight,
+}
+
+/// What a verb knows about a used object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// The object exists.
+    There(Identity),
+    /// The object does not exist.
+    Absent,
+    /// The verb did not read the object: the user lacks the right, or the cluster does not serve the type, or it is a
+    /// Secret.
+    NotRead,
+}
+
+/// Objects and their connections.
+pub(super) struct Graph {
+    documents: Vec<Document>,
+    claimed: Vec<bool>,
+    health: Vec<Health>,
+    positions: HashMap<Identity, usize>,
+    owned: HashMap<String, Vec<usize>>,
+    uses: HashMap<Identity, Vec<Use>>,
+}
+
+impl Graph {
+    /// Connects objects. `is_claimed` returns whether a policy answers for an object. `is_denied` and `is_hidden` return
+    /// whether the verb could not read a target or a type.
+    pub(super) fn new(
+        documents: Vec<Document>,
+        needs: &Needs,
+        is_claimed: impl Fn(&Value) -> bool,
+        is_denied: impl Fn(&Target) -> bool,
+        is_hidden: impl Fn(&ResourceType) -> bool,
+    ) -> Self {
+        let positions: HashMap<Identity, usize> =
+            documents.iter().enumerate().map(|(position, document)| (document.identity.clone(), position)).collect();
+        let mut owned: HashMap<String, Vec<usize>> = HashMap::new();
+        for (position, document) in documents.iter().enumerate() {
+            for owner in owners(&document.object).iter().filter_map(|owner| owner["uid"].as_str()) {
+                owned.entry(owner.to_owned()).or_default().push(position);
+            }
+        }
+        let sight = |target: &Target, reference: &Reference| {
+            let identity = identity(reference);
+            if positions.contains_key(&identity) {
+                return Sight::There(identity);
+            }
+            if is_denied(target) || is_hidden(&target.of()) { Sight::NotRead } else { Sight::Absent }
+        };
+        let found = |target: &Target| -> Vec<Reference> {
+            match target {
+                Target::Named(reference) => vec![reference.clone()],
+                Target::Labelled(_) => documents
+                    .iter()
+                    .filter(|document| is_selected(target, document))
+                    .map(|document| Reference::of_object(&document.object))
+                    .collect(),
+            }
+        };
+        let mut uses = HashMap::new();
+        for (user, needs) in needs {
+            let mut used: Vec<Use> = Vec::new();
+            for need in needs {
+                for reference in found(&need.target) {
+                    let is_itself = identity(&reference) == *user;
+                    match used.iter_mut().find(|known| known.reference == reference) {
+                        Some(known) => known.optional &= need.optional,
+                        None if is_itself => {}
+                        None => {
+                            let sight = sight(&need.target, &reference);
+                            used.push(Use { reference, optional: need.optional, sight });
+                        }
+                    }
+                }
+            }
+            uses.insert(user.clone(), used);
+        }
+        let claimed: Vec<bool> = documents.iter().map(|document| is_claimed(&document.object)).collect();
+        let states = documents.iter().zip(&claimed).map(|(document, claimed)| {
+            if *claimed { health_of_claimed(&document.object) } else { health(&document.object) }
+        });
+        let health = states.collect();
+        Self { documents, claimed, health, positions, owned, uses }
+    }
+
+    /// Returns an object.
+    pub(super) fn object(&self, identity: &Identity) -> &Value {
+        self.positions.get(identity).map_or(&Value::Null, |position| &self.documents[*position].object)
+    }
+
+    /// Returns the state of an object.
+    pub(super) fn health(&self, identity: &Identity) -> Health {
+        self.positions.get(identity).map_or_else(|| Health::new(State::Missing, ""), |it| self.health[*it].clone())
+    }
+
+    /// Returns whether an object needs attention.
+    pub(super) fn is_open(&self, identity: &Identity) -> bool {
+        self.health(identity).state.is_open()
+    }
+
+    /// Returns whether a policy answers for the kind of an object.
+    pub(super) fn is_claimed(&self, identity: &Identity) -> bool {
+        self.positions.get(identity).is_some_and(|position| self.claimed[*position])
+    }
+
+    /// Returns every object.
+    pub(super) fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    /// Returns the objects that an object uses.
+    pub(super) fn uses(&self, identity: &Identity) -> &[Use] {
+        self.uses.get(identity).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the objects that an object owns.
+    pub(super) fn children(&self, identity: &Identity) -> impl Iterator<Item = &Document> {
+        let uid = self.object(identity)["metadata"]["uid"].as_str().unwrap_or_default();
+        self.owned.get(uid).into_iter().flatten().map(|position| &self.documents[*position])
+    }
+
+    /// Returns an object and everything below it, each object once.
+    pub(super) fn below<'a>(&'a self, top: &Identity) -> Vec<&'a Document> {
+        let mut seen = BTreeSet::new();
+        let (mut open, mut found) = (vec![top.clone()], Vec::new());
+        while let Some(next) = open.pop() {
+            if let Some(position) = self.positions.get(&next).filter(|position| seen.insert(**position)) {
+                found.push(&self.documents[*position]);
+                open.extend(self.children(&next).map(|child| child.identity.clone()));
+            }
+        }
+        found
+    }
+
+    /// Returns the volume claims that a pod mounts and that the verb read.
+    pub(super) fn claims(&self, pod: &Identity) -> impl Iterator<Item = &Document> {
+        let volumes = self.object(pod)["spec"]["volumes"].as_array().into_iter().flatten();
+        let claim = |volume: &Value| Identity {
+            group: String::new(),
+            kind: "PersistentVolumeClaim".to_owned(),
+            namespace: pod.namespace.clone(),
+            name: volume["persistentVolumeClaim"]["claimName"].as_str().unwrap_or_default().to_owned(),
+        };
+        volumes.filter_map(move |volume| Some(&self.documents[*self.positions.get(&claim(volume))?]))
+    }
+
+    /// Returns the newest Event about an object with one of these reasons.
+    pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<&Value> {
+        let uid = &self.object(about)["metadata"]["uid"];
+        let events = self.documents.iter().filter(|document| document.identity.kind == "Event");
+        events
+            .map(|document| &document.object)
+            .filter(|event| event["involvedObject"]["uid"] == *uid)
+            .filter(|event| event["reason"].as_str().is_some_and(|reason| reasons.contains(&reason)))
+            .max_by_key(|event| last_seen(event))
+    }
+}
+
+/// Returns the time when an Event was last seen.
+pub(super) fn last_seen(event: &Value) -> &str {
+    let times = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &event["eventTime"]];
+    let times = times.into_iter().chain([&event["firstTimestamp"], &event["metadata"]["creationTimestamp"]]);
+    times.filter_map(Value::as_str).next().unwrap_or_default()
+}
+
+fn identity(reference: &Reference) -> Identity {
+    let Reference { kind, namespace, name, .. } = reference;
+    let (namespace, name) = (namespace.clone(), name.clone());
+    Identity { group: reference.of().group().to_owned(), kind: kind.clone(), namespace, name }
+}
+
+fn is_selected(target: &Target, document: &Document) -> bool {
+    let Target::Labelled(selector) = target else { return false };
+    let labels = &document.object["metadata"]["labels"];
+    let is_of_kind = ResourceType::of_object(&document.object) == selector.of;
+    let is_here = selector.namespace.is_none() || selector.namespace == document.identity.namespace;
+    is_of_kind && is_here && selector.labels.iter().all(|(name, value)| labels[name] == *value)
+}

@@ -1,0 +1,95 @@
+//! The state of an object, and its conditions. `state` reads the state of each kind.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED};
+
+/// Whether an object serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(in crate::cli) enum State {
+    /// The object serves, or is complete.
+    Ready,
+    /// The object exists, and its kind has no state.
+    Exists,
+    /// The object does not serve yet. This may change without a person.
+    NotReady,
+    /// The object does not serve until a person acts.
+    Stalled,
+    /// The object does not exist.
+    Missing,
+    /// The state is unknown, because the user may not read the object.
+    Unknown,
+}
+
+impl State {
+    /// Returns the word for people.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Exists => "Exists",
+            Self::NotReady => "NotReady",
+            Self::Stalled => "Stalled",
+            Self::Missing => "Missing",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// Returns whether the object needs attention.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::NotReady | Self::Stalled | Self::Missing)
+    }
+}
+
+/// The state of an object, and a line about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Health {
+    pub(super) state: State,
+    pub(super) line: String,
+}
+
+impl Health {
+    /// Creates a state with a line about it.
+    pub(super) fn new(state: State, line: impl Into<String>) -> Self {
+        Self { state, line: line.into() }
+    }
+}
+
+/// Returns the conditions of an object.
+pub(super) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object["status"]["conditions"].as_array().into_iter().flatten()
+}
+
+/// Returns a condition of an object.
+pub(super) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
+    conditions(object).find(|condition| condition["type"] == of)
+}
+
+/// Returns the first condition that explains why an object with a policy is not ready. The order is that of a pass.
+pub(super) fn first_open(object: &Value) -> Option<&Value> {
+    let is_open = |condition: &&Value| condition["status"] != "True";
+    // `Accepted` is `Unknown` while the object waits; then `Resolved` names the missing object.
+    let order = [ACCEPTED, RESOLVED, APPLIED, READY];
+    let open: Vec<&Value> = order.iter().filter_map(|of| condition(object, of)).filter(is_open).collect();
+    let refused = open.iter().find(|condition| condition["type"] == ACCEPTED && condition["status"] == "False");
+    let is_ready = condition(object, READY).is_some_and(|ready| ready["status"] == "True");
+    refused.or_else(|| open.iter().find(|it| it["type"] == RESOLVED && !is_ready)).or(open.first()).copied()
+}
+
+/// Returns whether the operator has worked on the newest generation of an object.
+pub(super) fn is_seen(object: &Value) -> bool {
+    let seen = object["status"]["observedGeneration"].as_i64();
+    let newest = object["metadata"]["generation"].as_i64();
+    !object["status"].is_null() && seen.is_some_and(|seen| seen >= 0 && newest.is_none_or(|newest| seen >= newest))
+}
+
+/// Formats a condition: its reason, and its message if it has one.
+pub(super) fn told(condition: &Value) -> String {
+    let text = |field: &str| condition[field].as_str().unwrap_or_default();
+    match (text("reason"), text("message")) {
+        (reason, "") => reason.to_owned(),
+        ("", message) => message.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    }
+}

@@ -1,0 +1,57 @@
+//! The cluster, the namespaces and the operator that a verb asks about.
+
+use clap::Args;
+use kaos_policy::contract::Cluster;
+use kube::Client;
+
+use super::super::{connection::Connection, facts::ClusterFacts};
+
+/// Flags that name a cluster and the operator in it.
+#[derive(Debug, Args)]
+pub(super) struct Access {
+    #[command(flatten)]
+    pub(super) connection: Connection,
+    #[command(flatten)]
+    facts: ClusterFacts,
+}
+
+impl Access {
+    /// Returns the connection, and the facts about the operator's cluster.
+    pub(super) fn split(self) -> (Connection, Cluster) {
+        (self.connection, self.facts.cluster())
+    }
+}
+
+/// The namespace of one object.
+#[derive(Debug, Args)]
+pub(super) struct OneNamespace {
+    /// Namespace of the object; default: the namespace of the kubeconfig's context
+    #[arg(short, long, value_parser = super::super::namespace)]
+    namespace: Option<String>,
+}
+
+impl OneNamespace {
+    /// Returns the namespace that the user named, or the namespace of the context.
+    pub(super) fn or_of_context(self, client: &Client) -> String {
+        self.namespace.unwrap_or_else(|| client.default_namespace().to_owned())
+    }
+}
+
+/// One namespace or all namespaces.
+#[derive(Debug, Args)]
+pub(super) struct Namespaces {
+    /// Namespace of the objects; default: the namespace of the kubeconfig's context
+    #[arg(short, long, value_parser = super::super::namespace)]
+    namespace: Option<String>,
+    /// Look into all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+}
+
+impl Namespaces {
+    /// Returns the namespace, or `None` for all namespaces.
+    pub(super) fn of(self, client: &Client) -> Option<String> {
+        let Self { namespace, all_namespaces } = self;
+        (!all_namespaces).then(|| namespace.unwrap_or_else(|| client.default_namespace().to_owned()))
+    }
+}

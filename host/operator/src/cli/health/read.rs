@@ -1,0 +1,316 @@
+//! Reads the objects that a verb shows, with the rights of the user: objects that policies answer for, the objects that
+//! these use, and everything below. `graph` connects the objects.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use anyhow::bail;
+use kaos_policy::{
+    contract::{Cluster, Reference, ResourceType, Selector, Target},
+    kubernetes::Checks,
+    stamp::{MANAGED_BY, MANAGER, pod_template},
+};
+use kube::Client;
+use serde_json::Value;
+
+use super::{
+    super::{connection::is_answered, output::complain, policy::serving},
+    graph::{Graph, Needs},
+    rights::{MissingRight, resource},
+    state::health_of_claimed,
+};
+use crate::{
+    catalogue::Snapshot,
+    discovery,
+    input::{Document, Identity},
+    live::{Gathered, LiveError},
+    offline::{At, Bound, Started, StoredObjects, World},
+};
+
+/// The objects that a step follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All objects for which a policy answers.
+    All,
+    /// Of these objects, those that are not ready.
+    Open,
+}
+
+/// Reads objects, and remembers the missing rights.
+pub(super) struct Reader {
+    client: Client,
+    gathered: Gathered,
+    snapshot: Arc<Snapshot>,
+    started: Started,
+    missing: BTreeSet<MissingRight>,
+    denied: BTreeSet<Target>,
+    needs: Needs,
+}
+
+impl Reader {
+    /// Starts without any objects. Reads which policies serve, because they decide which kinds exist and which objects
+    /// an object uses.
+    pub(super) async fn start(client: Client, cluster: Cluster) -> anyhow::Result<Self> {
+        let snapshot = serving(&client, &cluster).await?;
+        Ok(Self {
+            gathered: Gathered::new(client.clone()),
+            client,
+            snapshot,
+            started: Started { cluster, grantable: None, checks: Checks::Values },
+            missing: BTreeSet::new(),
+            denied: BTreeSet::new(),
+            needs: Needs::new(),
+        })
+    }
+
+    /// Returns every kind that a policy answers for.
+    pub(super) fn kinds(&self) -> BTreeSet<ResourceType> {
+        self.snapshot.kinds().map(|(of, _)| of.clone()).collect()
+    }
+
+    /// Returns the kind that the user means by a word.
+    pub(super) async fn meant(&self, word: &str) -> anyhow::Result<ResourceType> {
+        Ok(discovery::meant(&self.client, &self.kinds(), word).await?)
+    }
+
+    /// Reads one object. Fails if the object does not exist, or if the user may not read it.
+    pub(super) async fn object(&mut self, word: &str, namespace: &str, name: &str) -> anyhow::Result<Identity> {
+        let of = self.meant(word).await?;
+        let read = self.gathered.object(&of, namespace, name).await;
+        match self.unless_denied(&of, "get", Some(namespace), read)? {
+            Ok(Some(identity)) => Ok(identity),
+            Ok(None) => {
+                let kind = &of.kind;
+                bail!("{kind} {namespace}/{name} does not exist: `kubectl get {kind} -A` lists the existing ones")
+            }
+            Err(missing) => Err(missing.into()),
+        }
+    }
+
+    /// Lists the objects of these kinds. Fails if the user may list none of them.
+    pub(super) async fn objects(
+        &mut self,
+        kinds: &BTreeSet<ResourceType>,
+        namespace: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let mut denied = Vec::new();
+        for of in kinds {
+            let read = self.gathered.list(of, namespace).await;
+            denied.extend(self.unless_denied(of, "list", namespace, read)?.err());
+        }
+        if denied.len() < kinds.len() {
+            self.missing.extend(denied);
+            return Ok(());
+        }
+        denied.into_iter().next().map_or(Ok(()), |missing| Err(missing.into()))
+    }
+
+    /// Asks the policies which objects the wanted objects use, and reads the used objects. Used objects may be wanted
+    /// too, so this repeats until nothing is left to read.
+    pub(super) async fn uses(&mut self, wanted: Wanted) -> anyhow::Result<()> {
+        let wishes: Vec<ResourceType> =
+            self.snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|it| it.wishes.clone()).collect();
+        for wish in wishes {
+            self.gathered.serves(&wish).await?;
+        }
+        loop {
+            let asked = self.asked(wanted);
+            self.needs.extend(asked);
+            let targets: BTreeSet<Target> = self
+                .needs
+                .values()
+                .flatten()
+                .map(|need| need.target.clone())
+                .filter(|it| !self.is_denied(it))
+                .collect();
+            let mut any = false;
+            for target in targets {
+                any |= self.target(target).await?;
+            }
+            if !any {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the children of the wanted objects, the pods below them, and the volume claims of these pods.
+    pub(super) async fn below(&mut self, wanted: Wanted) -> anyhow::Result<()> {
+        let documents = self.gathered.documents();
+        let owners = documents.iter().filter(|document| self.is_wanted(&document.object, wanted));
+        let mut places: BTreeMap<String, BTreeSet<ResourceType>> = BTreeMap::new();
+        for owner in owners {
+            let answers = self.snapshot.of(&ResourceType::of_object(&owner.object));
+            let (Some(answers), Some(place)) = (answers, &owner.identity.namespace) else { continue };
+            let emitted = answers.claims().flat_map(|claim| claim.emits.clone());
+            places.entry(place.clone()).or_default().extend(emitted);
+        }
+        for (namespace, emitted) in places {
+            for of in emitted {
+                let labels = vec![(MANAGED_BY.to_owned(), MANAGER.to_owned())];
+                self.target(Target::Labelled(Selector { of, namespace: Some(namespace.clone()), labels })).await?;
+            }
+            self.pods(&namespace).await?;
+        }
+        Ok(())
+    }
+
+    /// Lists the Events of a namespace.
+    pub(super) async fn events(&mut self, namespace: &str) -> anyhow::Result<()> {
+        self.list(&ResourceType::new("v1", "Event"), namespace).await
+    }
+
+    /// Reads everything that explains the objects that are not ready: the objects that they use, everything below both,
+    /// and the Events of their namespaces.
+    pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
+        self.uses(Wanted::Open).await?;
+        self.below(Wanted::Open).await?;
+        let documents = self.gathered.documents();
+        let open = documents.iter().filter(|document| self.is_wanted(&document.object, Wanted::Open));
+        let namespaces: BTreeSet<String> = open.filter_map(|document| document.identity.namespace.clone()).collect();
+        for namespace in namespaces {
+            self.events(&namespace).await?;
+        }
+        Ok(())
+    }
+
+    /// Connects the objects that were read so far.
+    pub(super) fn graph(&self) -> Graph {
+        let is_claimed = |object: &Value| self.is_claimed(object);
+        let is_denied = |target: &Target| self.is_denied(target);
+        let is_hidden = |of: &ResourceType| self.gathered.hidden(of).is_some();
+        Graph::new(self.gathered.documents(), &self.needs, is_claimed, is_denied, is_hidden)
+    }
+
+    fn is_claimed(&self, object: &Value) -> bool {
+        self.snapshot.of(&ResourceType::of_object(object)).is_some()
+    }
+
+    fn is_wanted(&self, object: &Value, wanted: Wanted) -> bool {
+        self.is_claimed(object) && (wanted == Wanted::All || health_of_claimed(object).state.is_open())
+    }
+
+    /// Returns the missing rights.
+    pub(super) fn missing(&self) -> Vec<MissingRight> {
+        self.missing.iter().cloned().collect()
+    }
+
+    /// Prints a note for each missing right.
+    pub(super) fn tell_missing(&self) {
+        for missing in &self.missing {
+            complain("note", missing);
+        }
+    }
+
+    /// Lists the pods of a namespace if it has workloads, with the objects between a workload and its pods.
+    async fn pods(&mut self, namespace: &str) -> anyhow::Result<()> {
+        let documents = self.gathered.documents();
+        let here: Vec<&Document> =
+            documents.iter().filter(|document| document.identity.namespace.as_deref() == Some(namespace)).collect();
+        let is = |kind: &str| here.iter().any(|document| document.identity.kind == kind);
+        if !here.iter().any(|document| pod_template(&document.object).is_some()) {
+            return Ok(());
+        }
+        let (replica_sets, jobs) = (is("Deployment"), is("CronJob"));
+        if replica_sets {
+            self.list(&ResourceType::new("apps/v1", "ReplicaSet"), namespace).await?;
+        }
+        if jobs {
+            self.list(&ResourceType::new("batch/v1", "Job"), namespace).await?;
+        }
+        self.list(&ResourceType::new("v1", "Pod"), namespace).await?;
+        let documents = self.gathered.documents();
+        let claims = documents.iter().filter(|it| it.identity.namespace.as_deref() == Some(namespace)).flat_map(claims);
+        for claim in claims.collect::<BTreeSet<_>>() {
+            self.target(Target::Named(claim)).await?;
+        }
+        Ok(())
+    }
+
+    async fn list(&mut self, of: &ResourceType, namespace: &str) -> anyhow::Result<()> {
+        let read = self.gathered.list(of, Some(namespace)).await;
+        let denied = self.unless_denied(of, "list", Some(namespace), read)?.err();
+        self.missing.extend(denied);
+        Ok(())
+    }
+
+    /// Reads a target. Returns whether this sent a request that succeeded.
+    async fn target(&mut self, target: Target) -> anyhow::Result<bool> {
+        let of = target.of();
+        let (verb, place) = match &target {
+            Target::Named(_) => ("get", target.namespace().map(str::to_owned)),
+            Target::Labelled(_) => ("list", target.namespace().map(str::to_owned)),
+        };
+        let read = self.gathered.read([target.clone()]).await;
+        match self.unless_denied(&of, verb, place.as_deref(), read)? {
+            Ok(any) => Ok(any),
+            Err(missing) => {
+                self.missing.insert(missing);
+                self.denied.insert(target);
+                Ok(false)
+            }
+        }
+    }
+
+    fn is_denied(&self, target: &Target) -> bool {
+        self.denied.contains(target)
+    }
+
+    /// Renders the wanted objects, and returns their needs. An object that cannot be rendered has no needs: its status
+    /// shows the reason.
+    fn asked(&self, wanted: Wanted) -> Needs {
+        let documents = self.gathered.documents();
+        let stored = StoredObjects::new(&documents);
+        let hidden = |of: &ResourceType| self.gathered.hidden(of);
+        let mut bound = Bound::default();
+        let objects = documents.iter().map(|document| &document.object);
+        if let Err(error) = bound.bind(&self.snapshot, objects, &self.started, |of| hidden(of).is_none()) {
+            complain("note", format_args!("the objects that others use are unknown: {error}"));
+            return Needs::new();
+        }
+        let at = At { snapshot: &self.snapshot, bound: &bound, before: None };
+        let world = World::new(&stored, &at, &hidden);
+        let positions = documents.iter().enumerate().filter(|(_, document)| self.is_wanted(&document.object, wanted));
+        let needs = positions.filter_map(|(position, document)| {
+            let entry = world.entry(position)?.ok()?;
+            Some((document.identity.clone(), entry.rendered.needs.clone()))
+        });
+        needs.collect()
+    }
+
+    /// Separates a missing right from other errors.
+    fn unless_denied<T>(
+        &self,
+        of: &ResourceType,
+        verb: &'static str,
+        namespace: Option<&str>,
+        read: Result<T, LiveError>,
+    ) -> anyhow::Result<Result<T, MissingRight>> {
+        let error = match read {
+            Ok(read) => return Ok(Ok(read)),
+            Err(error) => anyhow::Error::from(error),
+        };
+        if !is_answered(&error, 403) {
+            return Err(error);
+        }
+        let resource = resource(self.gathered.plural(of), of);
+        Ok(Err(MissingRight { verb, resource, namespace: namespace.map(str::to_owned) }))
+    }
+}
+
+/// Returns the volume claims that a pod mounts.
+fn claims(document: &Document) -> Vec<Reference> {
+    if document.identity.kind != "Pod" {
+        return Vec::new();
+    }
+    let volumes = document.object["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+    let named = |name: &str| Reference {
+        api_version: "v1".to_owned(),
+        kind: "PersistentVolumeClaim".to_owned(),
+        namespace: document.identity.namespace.clone(),
+        name: name.to_owned(),
+    };
+    names.map(named).collect()
+}

@@ -1,0 +1,250 @@
+//! Follows an object that is not ready to the root causes, through the objects that it uses and its children.
+
+use serde_json::Value;
+
+use super::{
+    cause::Cause,
+    graph::{Graph, Sight},
+    health::{Health, State, first_open, is_seen},
+    pod,
+};
+use crate::{
+    input::Identity,
+    status::conditions::{ACCEPTED, APPLIED, RESOLVED, reason},
+};
+
+/// How a step leads to the next object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// The object that the user asked about.
+    Top,
+    /// The object before uses this one.
+    Used,
+    /// The object before owns this one.
+    Child,
+}
+
+impl Relation {
+    /// Returns the word before an object's name.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Top | Self::Child => "",
+            Self::Used => "uses ",
+        }
+    }
+}
+
+/// One object on the way to a root cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) object: Identity,
+    pub(super) relation: Relation,
+    pub(super) health: Health,
+}
+
+/// The way from an object to a root cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) steps: Vec<Step>,
+    pub(super) cause: Cause,
+}
+
+impl Chain {
+    /// Formats the cause with the object that has it.
+    pub(super) fn told(&self) -> String {
+        match self.steps.last().filter(|_| self.steps.len() > 1) {
+            Some(last) => format!("{}: {}", last.object, self.cause),
+            None => self.cause.to_string(),
+        }
+    }
+}
+
+/// Follows objects to root causes.
+pub(super) struct Tracer<'a> {
+    pub(super) graph: &'a Graph,
+    /// The operator's namespace.
+    pub(super) home: &'a str,
+    /// Whether the user lacks a right to read objects that may show the cause.
+    pub(super) is_partial: bool,
+}
+
+impl Tracer<'_> {
+    /// Returns the root causes for which an object is not ready. Returns none for a ready object.
+    pub(super) fn causes(&self, top: &Identity) -> Vec<Chain> {
+        let mut found = Vec::new();
+        if self.graph.is_open(top) {
+            self.follow(top, Relation::Top, &mut Vec::new(), &mut found);
+        }
+        without_repetitions(found)
+    }
+
+    /// Returns the root causes in the objects that a ready object uses.
+    pub(super) fn causes_in_uses(&self, top: &Identity) -> Vec<Chain> {
+        let (mut found, health) = (Vec::new(), self.graph.health(top));
+        let mut steps = vec![Step { object: top.clone(), relation: Relation::Top, health }];
+        self.uses(top, &mut steps, &mut found);
+        without_repetitions(found)
+    }
+
+    fn follow(&self, object: &Identity, relation: Relation, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+        let value = self.graph.object(object);
+        let is_circle = steps.iter().any(|step| step.object == *object);
+        steps.push(Step { object: object.clone(), relation, health: self.graph.health(object) });
+        if is_circle {
+            let first = steps.iter().position(|step| step.object == *object).unwrap_or_default();
+            let names: Vec<String> = steps[first..].iter().map(|step| step.object.to_string()).collect();
+            found.push(Chain { steps: steps.clone(), cause: Cause::Circle(names.join(" → ")) });
+        } else {
+            let before = found.len();
+            let cause = if self.graph.is_claimed(object) {
+                self.of_claimed(object, value, steps, found)
+            } else {
+                self.of_child(object, steps, found)
+            };
+            if found.len() == before {
+                found.push(Chain { steps: steps.clone(), cause });
+            }
+        }
+        steps.pop();
+    }
+
+    /// Follows an object for which a policy answers. Returns the cause to report if no other object has one.
+    fn of_claimed(&self, of: &Identity, object: &Value, steps: &mut Vec<Step>, found: &mut Vec<Chain>) -> Cause {
+        if !object["metadata"]["deletionTimestamp"].is_null() {
+            let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+            let finalizers = finalizers.filter_map(Value::as_str).map(str::to_owned).collect();
+            return Cause::Deleted { finalizers };
+        }
+        if !is_seen(object) {
+            let is_new = object["status"]["conditions"].is_null();
+            let what = if is_new { "this object" } else { "the newest generation of this object" };
+            let namespace = of.namespace.clone().unwrap_or_default();
+            return Cause::NotSeen { what, namespace, home: self.home.to_owned() };
+        }
+        let Some(open) = first_open(object) else { return self.unexplained(of) };
+        let text = |field: &str| open[field].as_str().unwrap_or_default();
+        let cause = Cause::Condition { reason: text("reason").to_owned(), message: text("message").to_owned() };
+        let waits = match text("type") {
+            ACCEPTED => text("status") != "False",
+            RESOLVED => text("reason") != reason::NOT_PERMITTED,
+            APPLIED => [reason::GATED, reason::REFUSED].contains(&text("reason")),
+            // While the pods start, the cause is below the object.
+            _ => {
+                self.children(of, steps, found);
+                return cause;
+            }
+        };
+        if waits {
+            self.uses(of, steps, found);
+        }
+        cause
+    }
+
+    /// Follows the objects that an object uses and that are missing or not ready.
+    fn uses(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+        for used in self.graph.uses(of) {
+            match &used.sight {
+                Sight::There(other) if self.graph.is_open(other) => {
+                    self.follow(other, Relation::Used, steps, found);
+                }
+                Sight::Absent if !used.optional => {
+                    let cause = Cause::NotThere { object: used.reference.to_string() };
+                    found.push(Chain { steps: steps.clone(), cause });
+                }
+                Sight::There(_) | Sight::Absent | Sight::NotRead => {}
+            }
+        }
+    }
+
+    /// Follows the children that are not ready.
+    fn children(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+        for child in self.graph.children(of) {
+            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
+            let is_workload = matches!(&*child.identity.kind, "Deployment" | "StatefulSet");
+            if is_workload && child.object["spec"]["replicas"] == 0 {
+                let Identity { kind, namespace, name, .. } = &child.identity;
+                let (kind, place) = (kind.to_lowercase(), namespace.as_deref().unwrap_or_default());
+                let scale = format!("kubectl -n {place} scale {kind}/{name} --replicas=1");
+                let (object, health) = (child.identity.clone(), self.graph.health(&child.identity));
+                let step = Step { object, relation: Relation::Child, health };
+                let steps = steps.iter().cloned().chain([step]).collect();
+                found.push(Chain { steps, cause: Cause::ScaledToZero { scale } });
+            } else if !is_old_set && self.graph.is_open(&child.identity) {
+                self.follow(&child.identity, Relation::Child, steps, found);
+            }
+        }
+    }
+
+    /// Follows a child. Returns the cause to report if no object below has one.
+    fn of_child(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) -> Cause {
+        match &*of.kind {
+            "Pod" => self.of_pod(of, steps),
+            "PersistentVolumeClaim" => self.unbound(of),
+            "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" => {
+                self.children(of, steps, found);
+                let message = |event: &Value| event["message"].as_str().map(str::to_owned);
+                let failed = self.graph.newest_event(of, &["FailedCreate"]).and_then(message);
+                let has_pods = self.graph.children(of).next().is_some();
+                match failed.filter(|_| !has_pods) {
+                    Some(message) => Cause::NotCreated { message },
+                    None => self.unexplained(of),
+                }
+            }
+            _ => self.unexplained(of),
+        }
+    }
+
+    fn of_pod(&self, of: &Identity, steps: &[Step]) -> Cause {
+        if let Some(claim) = self.graph.claims(of).find(|claim| self.graph.is_open(&claim.identity)) {
+            return self.unbound(&claim.identity);
+        }
+        let event = |reasons: &[&str]| {
+            let event = self.graph.newest_event(of, reasons)?;
+            event["message"].as_str().map(str::to_owned)
+        };
+        pod::cause(self.graph.object(of), &self.logs_command(steps), event)
+    }
+
+    fn unbound(&self, claim: &Identity) -> Cause {
+        let event = self.graph.newest_event(claim, &["ProvisioningFailed", "FailedBinding", "WaitForFirstConsumer"]);
+        let message = event.and_then(|event| event["message"].as_str()).map(str::to_owned);
+        Cause::Unbound { claim: claim.name.clone(), message }
+    }
+
+    /// Returns the cause for an object whose status has no explanation but its own line.
+    fn unexplained(&self, of: &Identity) -> Cause {
+        let health = self.graph.health(of);
+        let message = health.line;
+        match health.state {
+            State::Stalled => Cause::Ended { message },
+            _ if self.is_partial => Cause::NotVisible,
+            _ => match message.split_once("; ") {
+                Some((_, why)) if why.contains("FailedCreate") => Cause::NotCreated { message: why.to_owned() },
+                _ => Cause::Starting { message },
+            },
+        }
+    }
+
+    /// Returns the command that prints the logs of the last object with a policy in a chain.
+    fn logs_command(&self, steps: &[Step]) -> String {
+        let owner = steps.iter().rev().find(|step| self.graph.is_claimed(&step.object));
+        let Some(Step { object: Identity { kind, namespace, name, .. }, .. }) = owner else { return String::new() };
+        let place = namespace.as_deref().unwrap_or_default();
+        format!("kaos-operator logs {}/{name} -n {place}", kind.to_lowercase())
+    }
+}
+
+/// Keeps one of several chains that differ only in their last object, such as the pods of one ReplicaSet.
+fn without_repetitions(chains: Vec<Chain>) -> Vec<Chain> {
+    let mut kept: Vec<Chain> = Vec::new();
+    for chain in chains {
+        let way = |chain: &Chain| {
+            let steps = chain.steps.split_last().map_or(&[][..], |(_, before)| before).to_vec();
+            (steps, chain.steps.last().map(|last| last.object.kind.clone()), chain.cause.clone())
+        };
+        if !kept.iter().any(|known| way(known) == way(&chain)) {
+            kept.push(chain);
+        }
+    }
+    kept
+}

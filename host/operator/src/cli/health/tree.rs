@@ -1,0 +1,132 @@
+//! `tree`: prints an object with the objects that it uses, its children and its pods, each with its state in a line.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{
+    super::{
+        arguments::{ObjectWord, object_word},
+        connection::on_cluster,
+        format::{Format, FormatParser},
+        output::Output,
+        table::Table,
+    },
+    answer::{TreeAnswer, short},
+    graph::{Graph, Sight, Use},
+    health::{Health, State},
+    place::{Access, OneNamespace},
+    read::{Reader, Wanted},
+    trace::Relation,
+};
+use crate::input::Identity;
+
+/// Arguments of `tree`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Tree {
+    /// The object, such as agent/writer
+    #[arg(value_name = "KIND/NAME", value_parser = object_word)]
+    object: ObjectWord,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    namespace: OneNamespace,
+    /// Format of the output; wide also shows what used objects that are ready consist of, and ReplicaSets without pods
+    #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text")]
+    output: Format,
+}
+
+impl Tree {
+    /// Prints the tree.
+    pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { object: ObjectWord { kind, name }, access, namespace, output } = self;
+        let (connection, cluster) = access.split();
+        on_cluster(connection, async |client| {
+            let place = namespace.or_of_context(&client);
+            let mut reader = Reader::start(client, cluster).await?;
+            let object = reader.object(&kind, &place, &name).await?;
+            reader.uses(Wanted::All).await?;
+            reader.below(Wanted::All).await?;
+            let graph = reader.graph();
+            let is_whole = !matches!(output, Format::Text);
+            let drawing = Drawing { graph: &graph, is_whole };
+            let tree = drawing.entry(&object, Relation::Top, &mut Vec::new());
+            if output.is_table() {
+                let mut table = Table::new(&["OBJECT", "STATE", ""]);
+                draw(&tree, None, &mut Vec::new(), &mut table);
+                out.text(&table.to_string())?;
+                out.flush()?;
+                reader.tell_missing();
+            } else {
+                let all = graph.below(&object);
+                output.write(out, &tree, all.into_iter().map(|document| short(&document.identity)))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// Builds a tree from a graph.
+struct Drawing<'a> {
+    graph: &'a Graph,
+    /// Whether to show also what ready used objects consist of, and ReplicaSets without pods.
+    is_whole: bool,
+}
+
+impl Drawing<'_> {
+    fn entry(&self, object: &Identity, relation: Relation, above: &mut Vec<Identity>) -> TreeAnswer {
+        let mut entry = TreeAnswer::new(object, relation, self.graph.health(object));
+        let is_quiet = relation == Relation::Used && !self.is_whole && !entry.state.is_open();
+        // Show an object that waits for an object above it only once.
+        if above.contains(object) || is_quiet {
+            return entry;
+        }
+        above.push(object.clone());
+        entry.below.extend(self.graph.uses(object).iter().map(|used| self.used(used, above)));
+        for child in self.graph.children(object) {
+            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
+            if self.is_whole || !is_old_set {
+                entry.below.push(self.entry(&child.identity, Relation::Child, above));
+            }
+        }
+        let claims = self.graph.claims(object).map(|claim| self.entry(&claim.identity, Relation::Used, above));
+        let claims: Vec<TreeAnswer> = claims.collect();
+        entry.below.extend(claims);
+        above.pop();
+        entry
+    }
+
+    fn used(&self, Use { reference, optional, sight }: &Use, above: &mut Vec<Identity>) -> TreeAnswer {
+        let absent = |state, line: &str| {
+            let object = Identity {
+                group: reference.of().group().to_owned(),
+                kind: reference.kind.clone(),
+                namespace: reference.namespace.clone(),
+                name: reference.name.clone(),
+            };
+            TreeAnswer::new(&object, Relation::Used, Health::new(state, line))
+        };
+        match sight {
+            Sight::There(other) => self.entry(other, Relation::Used, above),
+            Sight::Absent if *optional => absent(State::Exists, "does not exist, and is optional"),
+            Sight::Absent => absent(State::Missing, "does not exist"),
+            Sight::NotRead => absent(State::Unknown, "was not read"),
+        }
+    }
+}
+
+/// Adds an entry and everything below it to the table. `rails` tells for each level above whether more entries follow.
+fn draw(entry: &TreeAnswer, above: Option<&TreeAnswer>, rails: &mut Vec<bool>, table: &mut Table) {
+    let mut prefix = String::new();
+    if let Some((last, before)) = rails.split_last() {
+        prefix.extend(before.iter().map(|more| if *more { "│  " } else { "   " }));
+        prefix.push_str(if *last { "├─ " } else { "└─ " });
+    }
+    let name = format!("{prefix}{}", entry.named(above));
+    table.row([name, entry.state.word().to_owned(), entry.message.replace('\n', " ")]);
+    for (position, below) in entry.below.iter().enumerate() {
+        rails.push(position + 1 < entry.below.len());
+        draw(below, Some(entry), rails, table);
+        rails.pop();
+    }
+}

@@ -1,0 +1,107 @@
+//! `why`: prints the reasons why an object is not ready, followed to the root causes, each with its remedy.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{
+    super::{
+        HELD_BACK,
+        arguments::{ObjectWord, object_word},
+        connection::on_cluster,
+        format::{Format, FormatParser},
+        output::Output,
+    },
+    answer::{WhyAnswer, short},
+    health::{Health, State},
+    place::{Access, OneNamespace},
+    read::{Reader, Wanted},
+    trace::{Chain, Tracer},
+};
+use crate::input::Identity;
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 the object is ready; 1 the object is not ready; 2 the verb could not answer.")]
+pub(in crate::cli) struct Why {
+    /// The object, such as agent/writer
+    #[arg(value_name = "KIND/NAME", value_parser = object_word)]
+    object: ObjectWord,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    namespace: OneNamespace,
+    /// Format of the output
+    #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::without(&["wide"]), default_value = "text")]
+    output: Format,
+}
+
+/// An object with the causes for which it is not ready.
+struct Found {
+    object: Identity,
+    health: Health,
+    causes: Vec<Chain>,
+}
+
+impl Why {
+    /// Prints the causes.
+    pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { object: ObjectWord { kind, name }, access, namespace, output } = self;
+        let (connection, cluster) = access.split();
+        let home = cluster.operator_namespace.clone();
+        on_cluster(connection, async |client| {
+            let place = namespace.or_of_context(&client);
+            let mut reader = Reader::start(client, cluster).await?;
+            let object = reader.object(&kind, &place, &name).await?;
+            // A ready object may use objects that are not ready.
+            reader.uses(Wanted::All).await?;
+            reader.explain().await?;
+            let (graph, missing) = (reader.graph(), reader.missing());
+            let tracer = Tracer { graph: &graph, home: &home, is_partial: !missing.is_empty() };
+            let health = graph.health(&object);
+            let causes = match health.state {
+                State::Ready => tracer.causes_in_uses(&object),
+                _ => tracer.causes(&object),
+            };
+            let found = Found { object, health, causes };
+            if output == Format::Text {
+                out.text(&found.text())?;
+                out.flush()?;
+                reader.tell_missing();
+            } else {
+                let answer = WhyAnswer {
+                    object: (&found.object).into(),
+                    state: found.health.state,
+                    message: found.health.line.clone(),
+                    causes: found.causes.iter().map(Into::into).collect(),
+                    missing_rights: missing,
+                };
+                let last = found.causes.iter().filter_map(|chain| chain.steps.last());
+                output.write(out, &answer, last.map(|step| short(&step.object)))?;
+            }
+            Ok(if found.health.state == State::Ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
+        })
+    }
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let Self { object, health, causes } = self;
+        let mut text = match (health.state, causes.is_empty()) {
+            (State::Ready, true) => format!("{object} is ready.\n"),
+            (State::Ready, false) => format!("{object} is ready, but uses objects that are not ready.\n"),
+            _ => format!("{object} is not ready.\n"),
+        };
+        for Chain { steps, cause } in causes {
+            text.push('\n');
+            for (depth, step) in steps.iter().enumerate() {
+                let (indent, uses) = ("  ".repeat(depth), step.relation.word());
+                let line = step.health.line.replace('\n', " ");
+                let line = if line.is_empty() { step.health.state.word() } else { &line };
+                text += &format!("{indent}{uses}{}: {line}\n", step.object);
+            }
+            text += &format!("cause: {cause}\nremedy: {}\n", cause.remedy());
+        }
+        text
+    }
+}

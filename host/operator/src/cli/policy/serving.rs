@@ -1,0 +1,38 @@
+//! Reads which policies serve, for verbs that show objects. Without the rights to read them, such a verb uses the
+//! default policies.
+
+use std::sync::Arc;
+
+use kaos_policy::contract::Cluster;
+use kube::Client;
+
+use super::{
+    answering::{Installed, PolicySet},
+    connection::is_answered,
+    in_force::standing,
+    output::complain,
+};
+use crate::{
+    catalogue::{Catalogue, Snapshot},
+    error_text::told,
+    policies::Loader,
+};
+
+/// Returns the policies that serve. If the user may not read them, prints a note, and returns the default policies.
+pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
+    let loader = Loader::cached(cluster.clone())?;
+    let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);
+    let policies = match standing(client, &loader, &own, home).await {
+        Ok(policies) => policies,
+        // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.
+        Err(error) if is_answered(&error, 404) => PolicySet::new(&own, Vec::new(), home)?,
+        Err(error) if is_answered(&error, 403) => {
+            let so = "only the default policies are known, so objects of other kinds and their uses are not shown";
+            complain("note", format_args!("{}: {so}", told(error.as_ref())));
+            PolicySet::new(&own, Vec::new(), home)?
+        }
+        Err(error) => return Err(error),
+    };
+    let Installed { snapshot, .. } = policies.install(&Catalogue::default())?;
+    Ok(snapshot)
+}
