@@ -155,7 +155,9 @@ fn evaluated<'js>(ctx: &Ctx<'js>, file: &str, source: &str) -> Result<Object<'js
     let (module, promise) = module.eval().catch(ctx).map_err(told)?;
     match promise.result::<Script<'js>>() {
         Some(result) => result.catch(ctx).map_err(told)?,
-        None => return Err(format!("{file}:1:1: the script awaits a Promise, and a policy does not wait: remove `await`")),
+        None => {
+            return Err(format!("{file}:1:1: the script awaits a Promise, and a policy does not wait: remove `await`"));
+        }
     };
     module.namespace().catch(ctx).map_err(told)
 }
@@ -168,7 +170,11 @@ fn functions<'js>(file: &str, exports: &Object<'js>, defaults: &Object<'js>) -> 
         let exported: Script<'js> = exports.get(name).map_err(broken)?;
         let function = match (exported.is_undefined(), exported.is_function()) {
             (_, true) => exported,
-            (false, false) => return Err(format!("{file}:1:1: the export `{name}` is not a function: write `export function {name}`")),
+            (false, false) => {
+                return Err(format!(
+                    "{file}:1:1: the export `{name}` is not a function: write `export function {name}`"
+                ));
+            }
             (true, _) => defaults.get(name).map_err(broken)?,
         };
         if function.is_undefined() {

@@ -3,8 +3,7 @@
 
 use kaos_policy_sdk::{
     env::{self, Env},
-    json, names,
-    types as sdk,
+    json, names, types as sdk,
 };
 use rquickjs::{Ctx, Exception, Object, Result, Value as Script, prelude::Func};
 use serde::Deserialize;

@@ -1,8 +1,6 @@
 //! Writes records of the contract as JSON text for the script. A JSON field becomes a value, not a text.
 
-use serde::ser::{
-    Error as _, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeTuple, Serializer,
-};
+use serde::ser::{Error as _, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeTuple, Serializer};
 
 use crate::{
     fields::JSON,

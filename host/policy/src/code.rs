@@ -5,6 +5,7 @@
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
+    digest::Digest,
     failure::Failure,
     limits::Limits,
 };
@@ -40,6 +41,11 @@ pub trait Code: Send + Sync {
     /// Returns the bytes of compiled code that this code keeps in memory. Returns 0 for functions of this process.
     fn bytes(&self) -> usize {
         0
+    }
+    /// Returns the digest of the script engine that runs the code. `None` for components and for functions of this
+    /// process.
+    fn script_engine(&self) -> Option<Digest> {
+        None
     }
     /// Opens a fresh sandbox that shares nothing with any other sandbox.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;

@@ -13,6 +13,7 @@ mod guard_references;
 mod hostile_answers;
 mod hostile_bytes;
 mod kubernetes;
+mod script;
 mod settings;
 mod support;
 #[path = "support/widget.rs"]

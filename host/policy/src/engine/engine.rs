@@ -1,5 +1,7 @@
 //! Compiles, loads and instantiates components.
 
+use std::sync::{Arc, OnceLock};
+
 use wasmtime::component::{Component, Linker};
 
 use super::{EngineError, WasmCode, compiled::Compiled, config, state::State, ticks};
@@ -9,6 +11,8 @@ use crate::code::World;
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: wasmtime::Engine,
+    /// The code of the script engine, which all scripts share. Empty until the first script is loaded.
+    pub(crate) scripts: Arc<OnceLock<Arc<WasmCode>>>,
 }
 
 impl Engine {
@@ -47,7 +51,7 @@ impl Engine {
 
     fn with(config: &wasmtime::Config) -> Result<Self, EngineError> {
         let inner = wasmtime::Engine::new(config).map_err(|error| EngineError::Start(format!("{error:#}")))?;
-        Ok(Self { inner })
+        Ok(Self { inner, scripts: Arc::default() })
     }
 
     /// Compiles a component to code that every [`Engine`] of the same version and machine can load.
