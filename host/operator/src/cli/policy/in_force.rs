@@ -20,6 +20,7 @@ use super::{
 use crate::{
     catalogue::operator_config,
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+    package::PolicyCode,
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
     presets::{COMPATIBILITY, Preset},
     server::is_newer,
