@@ -137,7 +137,7 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ),
         ("return (async () => 1)();", "the answer is a Promise, and a policy does not wait"),
         ("throw {tag: 'invalid', val: [{path: 'spec'}]};", "val[0].message is missing: write a text"),
-        ("return null.x;", "policy.js:3:8: TypeError in translate: cannot read property 'x' of null: check the value"),
+        ("return subject.no.x;", "policy.js:3:8: TypeError in translate: cannot read property 'x' of undefined: check the value"),
         (
             "throw new RangeError('too far');",
             "RangeError in translate: too far: catch the error, or refuse the object with",
@@ -160,7 +160,7 @@ fn endless_work_and_too_much_memory_end_at_the_limits() {
         Err(LoadError::Instantiate(Failure::OutOfFuel { verb: Verb::Load, .. })) => {}
         other => panic!("{other:?}"),
     }
-    let reason = told("let a = []; for (;;) a.push('x'.repeat(1 << 20) + a.length);");
+    let reason = told("return 'x'.repeat(1e9);");
     assert!(reason.contains("InternalError in translate: out of memory: build smaller values"), "{reason}");
 }
 
@@ -179,7 +179,7 @@ fn deep_recursion_of_any_kind_is_an_error_of_the_script() {
         "JSON.parse('{\"a\":'.repeat(100000));",
         "class A { constructor() { new A(); } } new A();",
         "function* g() { yield* g(); } [...g()];",
-        "let b = () => 1; for (let i = 0; i < 5000; i++) b = b.bind(null); b();",
+        "let b = () => 1; for (let i = 0; i < 1000; i++) b = b.bind(null); b();",
         "let a = []; for (let i = 0; i < 10000; i++) a = [a]; a.flat(Infinity);",
     ] {
         let reason = told(body);
