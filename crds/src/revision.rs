@@ -43,9 +43,9 @@ use crate::Condition;
 pub struct PolicyRevisionSpec {
     /// The source of the package.
     pub source: PolicySource,
-    /// The digest of the whole package: policy.yaml and the component.
+    /// The digest of the whole package: policy.yaml and the component or script.
     pub package_digest: String,
-    /// The digest of the component. Absent if the package has only settings.
+    /// The digest of the component or script. Absent if the package has only settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The scope of the package.
@@ -97,6 +97,9 @@ pub struct PolicyRevisionStatus {
     /// The policy's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The digest of the script engine that runs the policy, if the policy is a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script_engine: Option<String>,
     /// The kinds that the policy claims, as group/version Kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,

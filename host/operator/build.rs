@@ -70,6 +70,7 @@ fn run() -> Result<()> {
         None => build(&workspace, &policies, &environment::target_directory(&out)?.join("policies"))?,
     };
     let code = code::Folder::named()?;
+    embed::write_script_engine(&out, &workspace, code.as_ref())?;
     embed::write_table(&out, &components, code.as_ref())
 }
 

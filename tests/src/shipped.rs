@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context, Result, ensure};
 use flate2::{Compression, write::GzEncoder};
 use kaos_operator::embedded::DEFAULTS;
-use kaos_operator::package::pack;
+use kaos_operator::package::{PolicyCode, pack};
 use kaos_policy::contract::HOME;
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
@@ -39,7 +39,8 @@ pub fn gzipped(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
 
 /// Builds a package in the operator's namespace, like `policy pack`. `file` is the content of `policy.yaml`.
 pub fn package(name: &str, component: Option<&[u8]>, file: &str) -> Result<Value> {
-    let packed = pack(name, HOME, &PolicyFile::parse(file)?, component)?;
+    let code = component.map(|bytes| PolicyCode::component(bytes.to_vec()));
+    let packed = pack(name, HOME, &PolicyFile::parse(file)?, code.as_ref())?;
     ensure!(packed.chunks.is_empty(), "{name} does not fit into one ConfigMap");
     let mut index = serde_json::to_value(&packed.index)?;
     index["apiVersion"] = json!("v1");

@@ -7,6 +7,7 @@ mod corpus;
 mod gitops;
 mod hostile;
 mod parity;
+mod script;
 mod settings;
 mod size;
 mod warnings;

@@ -18,6 +18,29 @@ pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> 
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }
 
+/// The packed script engine, which `kaos_policy` includes.
+const SCRIPT_ENGINE: &str = "javascript/engine.wasm.gz";
+
+/// Writes the file that includes the compiled code of the script engine, if a folder with compiled code is given.
+pub(crate) fn write_script_engine(out: &Path, workspace: &Path, code: Option<&Folder>) -> Result<()> {
+    let packed = workspace.join(SCRIPT_ENGINE);
+    println!("cargo::rerun-if-changed={}", packed.display());
+    let mut included = "None".to_owned();
+    if let Some(code) = code {
+        let packed = fs::read(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
+        write_if_changed(&out.join("script-engine.code"), &code.of("the script engine", &hex(&packed))?)?;
+        included = "Some(include_bytes!(concat!(env!(\"OUT_DIR\"), \"/script-engine.code\")))".to_owned();
+    }
+    write_if_changed(&out.join("script_engine.rs"), included.as_bytes())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// Writes the components and the table that includes them. If a folder with compiled code is given, the table also
 /// includes this code.
 pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Folder>) -> Result<()> {
@@ -25,10 +48,7 @@ pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Fo
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let mut table = String::from("&[\n");
     for Component { name, bytes, manifest } in components {
-        let digest = Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        let digest = hex(bytes);
         for (extension, content) in [("wasm", bytes.as_slice()), ("yaml", manifest.as_bytes())] {
             write_if_changed(&directory.join(format!("{name}.{extension}")), content)?;
         }

@@ -1,6 +1,9 @@
 //! The default policies that are embedded in the binary. `build.rs` fills the table.
 
-use kaos_policy::{digest::Digest, engine::BuiltIn};
+use kaos_policy::{
+    digest::Digest,
+    engine::{BuiltIn, ScriptEngine},
+};
 
 /// An embedded policy. The type is not `Clone`: a copy with one changed field could pair the code with another
 /// component.
@@ -19,6 +22,18 @@ pub struct EmbeddedPolicy {
 
 /// The default policies, ordered by package name.
 pub static DEFAULTS: &[EmbeddedPolicy] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Returns the compiled script engine for the gate; `None` if this build has no such code.
+#[must_use]
+pub fn script_engine() -> Option<BuiltIn> {
+    let digest = ScriptEngine::shipped().ok()?.digest;
+    // SAFETY: `build.rs` took the file with the name of this component from a directory that `compile-embedded` wrote.
+    #[allow(unsafe_code)]
+    SCRIPT_ENGINE.map(|code| unsafe { BuiltIn::new(digest, code) })
+}
+
+/// The compiled code of the script engine. Another build of the same sources wrote this code with `compile-embedded`.
+static SCRIPT_ENGINE: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/script_engine.rs"));
 
 impl EmbeddedPolicy {
     /// Returns the compiled code for the gate; `None` if this build has no such code.

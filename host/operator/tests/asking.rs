@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::stage::{HOME, Stage, edition, package, team};
-use kaos_operator::package::{Package, pack};
+use kaos_operator::package::{Package, PolicyCode, pack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     }
     let mut next = edition(3, "{}");
     next.file.settings = json!({"image": "x:9"});
-    let packed = pack(&next.name, HOME, &next.file, next.component.as_deref()).unwrap().index;
+    let packed = pack(&next.name, HOME, &next.file, next.component.as_ref()).unwrap().index;
     let packed = stage.folder.write("packed.json", serde_json::to_string(&packed).unwrap());
     let ran = stage.policy(&["plan", &packed, "-o", "json"]).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
@@ -123,7 +123,7 @@ async fn plan_refuses_a_version_that_active_settings_break() {
     long.file.scope.namespaces = vec!["canary".to_owned()];
     stage.revision("long-1", &long, 2, &json!({"state": "Active", "policy": "agent"}));
     let terse = edition(2, "{answerBytes: 200000}");
-    let component = stage.folder.write("agents.wasm", terse.component.unwrap());
+    let component = stage.folder.write("agents.wasm", terse.component.unwrap().bytes);
     stage.folder.write("policy.yaml", serde_json::to_string(&terse.file).unwrap());
     let plan = ["plan", component.as_str(), "--name", "agents"];
     let ran = stage.policy(&plan).await;
@@ -267,7 +267,7 @@ async fn explain_names_the_policy_and_the_layer_of_each_setting() {
     let overlay = Package {
         name: "levels".into(),
         file: PolicyFile::parse("settings: {level: DEBUG}").unwrap(),
-        component: Some(std::fs::read(crate::overlay::component(&stage.folder)).unwrap()),
+        component: Some(PolicyCode::component(std::fs::read(crate::overlay::component(&stage.folder)).unwrap())),
         ..package("")
     };
     stage.revision("levels-1", &overlay, 3, &json!({"state": "Active", "policy": "log-level"}));

@@ -33,6 +33,43 @@ fn new_project_is_in_the_given_folder_and_finds_its_sdk() {
 }
 
 #[test]
+fn a_new_script_project_passes_its_tests_and_its_check_with_this_program_alone() {
+    let folder = Folder::new("new-script");
+    let dir = format!("{}/kite", folder.path());
+    let ran = new(&["--dir", &dir, "--language", "javascript"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("run `sh test.sh` there"), "{}", ran.stderr);
+    let tests = || {
+        let program = env!("CARGO_BIN_EXE_kaos-operator");
+        std::process::Command::new("sh")
+            .arg("test.sh")
+            .current_dir(&dir)
+            .env("KAOS_OPERATOR", program)
+            .output()
+            .unwrap()
+    };
+    let passed = tests();
+    assert!(passed.status.success(), "{passed:?}");
+    let script = fs::read_to_string(format!("{dir}/policy.js")).unwrap();
+    fs::write(format!("{dir}/policy.js"), script.replace("protocol: 'TCP'", "protocol: 'UDP'")).unwrap();
+    let failed = tests();
+    assert!(!failed.status.success() && String::from_utf8_lossy(&failed.stdout).contains("UDP"), "{failed:?}");
+    let ran = run(["policy", "pack", &format!("{dir}/policy.js")], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("policy.js: |") && !ran.stdout.contains("sha256"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_script_needs_no_sdk_and_a_default_policy_is_no_script() {
+    let ran = new(&["--language", "javascript", "--sdk", SDK]);
+    assert!(ran.code == 2 && ran.stderr.contains("--sdk is for a policy in Rust"), "{}", ran.stderr);
+    let ran = run(["policy", "new", "own", "--from", "agent", "--language", "javascript"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("the default policies are written in Rust"), "{}", ran.stderr);
+    let ran = new(&["--language", "rust"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--sdk is missing"), "{}", ran.stderr);
+}
+
+#[test]
 fn new_refuses_a_folder_that_is_not_empty() {
     let folder = Folder::new("new-twice");
     folder.write("precious", "mine");

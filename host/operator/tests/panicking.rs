@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kaos_operator::package::Package;
+use kaos_operator::package::{Package, PolicyCode};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ async fn explain_reports_a_panic_with_message_and_place() {
     fuse(&stage).await;
     let component = std::fs::read(example(&stage.folder, "panics")).unwrap();
     let (name, namespace, file) = ("fuses".into(), HOME.into(), PolicyFile::default());
-    let package = Package { name, namespace, file, component: Some(component) };
+    let package = Package { name, namespace, file, component: Some(PolicyCode::component(component)) };
     stage.revision("fuses-1", &package, 1, &json!({"state": "Active", "policy": "panics"}));
     let ran = stage.policy(&["explain", "fuse/f", "-n", "team"]).await;
     assert_told(&format!("{}{}", ran.stdout, ran.stderr));

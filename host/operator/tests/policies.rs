@@ -5,6 +5,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
 use crate::support::{Folder, run, run_into, unread};
 use kaos_operator::embedded;
+use kaos_policy::engine::ScriptEngine;
 
 #[test]
 fn crds_prints_all_definitions_ready_to_apply() {
@@ -63,17 +64,19 @@ fn check_names_the_setting_that_makes_a_pod_invalid() {
 }
 
 #[test]
-fn compile_embedded_writes_code_for_each_default_policy() {
+fn compile_embedded_writes_code_for_each_default_policy_and_the_script_engine() {
     let folder = Folder::new("compiled");
     let ran = run(["compile-embedded", &folder.path()], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
     for policy in embedded::DEFAULTS {
         assert!(std::fs::exists(format!("{}/{}.code", folder.path(), policy.digest)).unwrap());
     }
+    let engine = ScriptEngine::shipped().unwrap();
+    assert!(std::fs::exists(format!("{}/{}.code", folder.path(), engine.packed_digest.hex())).unwrap());
     // The tested binary was built without compiled code.
     let ran = run(["compile-embedded"], "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert_eq!(ran.stdout.matches("compiled at each start").count(), embedded::DEFAULTS.len(), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("compiled at each start").count(), embedded::DEFAULTS.len() + 1, "{}", ran.stdout);
 }
 
 #[test]

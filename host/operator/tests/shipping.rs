@@ -332,7 +332,7 @@ async fn operator_compiles_policies_after_its_program_file_was_deleted() {
     let Package { component, .. } = edition(1, "{}");
     let agent = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
     stage.folder.write("policy.yaml", agent.manifest);
-    let component = stage.folder.write("agent.wasm", component.unwrap());
+    let component = stage.folder.write("agent.wasm", component.unwrap().bytes);
     let ran = stage.policy(&["push", &component]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("is Active: agent"), "{}", ran.stdout);

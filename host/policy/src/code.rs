@@ -5,6 +5,7 @@
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
+    digest::Digest,
     failure::{Failure, Verb},
     limits::Limits,
 };
@@ -40,6 +41,11 @@ pub trait Code: Send + Sync {
     /// Returns the number of bytes of compiled code in memory. Returns 0 for functions of this process.
     fn bytes(&self) -> usize {
         0
+    }
+    /// Returns the digest of the script engine that runs the code. `None` for components and for functions of this
+    /// process.
+    fn script_engine(&self) -> Option<Digest> {
+        None
     }
     /// Asks the policy to check settings beyond their schema. Returns `None` if the policy lacks this optional
     /// interface.

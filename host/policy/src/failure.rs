@@ -12,6 +12,8 @@ use crate::{
 pub enum Verb {
     /// The instantiation of the component, before the host calls a function.
     Open,
+    /// `script.load`
+    Load,
     /// `meta.describe`
     Describe,
     /// The constructor of `pass`.
@@ -32,6 +34,7 @@ impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Open => "instantiation",
+            Self::Load => "load",
             Self::Describe => "describe",
             Self::Begin => "pass",
             Self::Needs => "needs",
@@ -48,6 +51,7 @@ impl Verb {
     fn purpose(self) -> &'static str {
         match self {
             Self::Open => "to start",
+            Self::Load => "to load the script",
             Self::Describe => "to describe itself",
             Self::Begin => "to read the object",
             Self::Needs => "to name its needs",
@@ -68,6 +72,14 @@ pub enum Failure {
         /// The function that was running.
         verb: Verb,
         /// The cause of the trap.
+        reason: String,
+    },
+    /// A script threw an error or returned a wrong value. The text has the form `policy.js:LINE:COLUMN: problem: remedy`.
+    #[error("{reason}")]
+    Script {
+        /// The function that was running.
+        verb: Verb,
+        /// The place, the problem and the remedy.
         reason: String,
     },
     /// The pass ran out of fuel.
@@ -155,8 +167,9 @@ impl Failure {
     }
 
     /// All values that [`category`](Self::category) returns.
-    pub const CATEGORIES: [&'static str; 12] = [
+    pub const CATEGORIES: [&'static str; 13] = [
         "Trap",
+        "ScriptError",
         "OutOfFuel",
         "OutOfMemory",
         "AnswerTooLarge",
@@ -185,6 +198,7 @@ impl Failure {
     pub fn category(&self) -> &'static str {
         match self {
             Self::Trap { .. } => "Trap",
+            Self::Script { .. } => "ScriptError",
             Self::OutOfFuel { .. } => "OutOfFuel",
             Self::OutOfMemory { .. } => "OutOfMemory",
             Self::AnswerTooLarge { .. } => "AnswerTooLarge",
@@ -228,6 +242,7 @@ mod tests {
         let (what, reason) = (String::new(), String::new());
         let all = [
             Failure::Trap { verb, reason: reason.clone() },
+            Failure::Script { verb, reason: reason.clone() },
             Failure::OutOfFuel { verb, limit: 1 },
             Failure::OutOfMemory { verb, wanted: 2, limit: 1 },
             Failure::AnswerTooLarge { verb, limit: 1 },

@@ -21,6 +21,8 @@ use self::{
 };
 use crate::{code::World, digest::Digest};
 
+/// The version of the contract that scripts use.
+const CONTRACT: &str = "0.1.0";
 /// The interface that every policy exports.
 const SHARED: &str = "meta";
 /// The interface that only complete policies export.
@@ -45,6 +47,25 @@ pub struct Inspection {
     pub functions: u64,
     /// The size of the largest function in bytes.
     pub largest_function: u64,
+    /// The digest of the script engine that runs the code, if the code is a script.
+    #[serde(default)]
+    pub script_engine: Option<Digest>,
+}
+
+impl Inspection {
+    /// Returns the facts of a script. A script imports nothing and has no compiled functions.
+    pub(crate) fn of_script(digest: Digest, size: usize, engine: Digest) -> Self {
+        Self {
+            digest,
+            size,
+            world: World::Policy,
+            contract: CONTRACT.to_owned(),
+            imports: Vec::new(),
+            functions: 0,
+            largest_function: 0,
+            script_engine: Some(engine),
+        }
+    }
 }
 
 /// Parses and validates a whole component without running it. Comparing large equal types can keep the validator busy
@@ -77,6 +98,7 @@ pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectE
         imports: seen.imports,
         functions: seen.functions,
         largest_function: seen.largest_function,
+        script_engine: None,
     })
 }
 

@@ -134,6 +134,11 @@ impl Policy {
         &*self.code
     }
 
+    /// The digest of the script engine that runs the policy; `None` if the policy is a component.
+    pub fn script_engine(&self) -> Option<Digest> {
+        self.code.script_engine()
+    }
+
     /// Returns the policy's claim on a kind; `None` if the policy does not claim the kind.
     pub fn claim(&self, primary: &ResourceType) -> Option<&Claim> {
         self.descriptor.claim(primary)

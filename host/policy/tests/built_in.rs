@@ -34,6 +34,7 @@ fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
         engine: crate::support::engine(),
         compiler: &NoCompiler,
         built_in: &[built_in],
+        script_engine: None,
         cache: None,
         bounds: Bounds::default(),
         limits: crate::support::limits(),

@@ -79,6 +79,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
         engine: support::engine(),
         compiler,
         built_in: &[],
+        script_engine: None,
         cache,
         bounds: Bounds::default(),
         limits: support::limits(),

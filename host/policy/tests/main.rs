@@ -16,6 +16,7 @@ mod hostile_bytes;
 mod kubernetes;
 #[path = "support/overlay.rs"]
 mod overlay;
+mod script;
 mod settings;
 mod support;
 #[path = "support/widget.rs"]

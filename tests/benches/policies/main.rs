@@ -55,6 +55,7 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
             engine: &engine,
             compiler: &compiler,
             built_in: &[],
+            script_engine: None,
             cache: Some(&cache),
             bounds: Bounds::default(),
             limits: Limits::default(),

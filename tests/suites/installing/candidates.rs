@@ -138,8 +138,11 @@ fn every_broken_candidate_fails_in_the_declared_way() {
     for (number, candidate) in BROKEN.iter().map(|broken| broken(7)).chain([good(7)]).enumerate() {
         let index = serde_json::from_value(candidate.config_map).unwrap();
         let package = unpack(&index, |_| None::<&ConfigMap>).unwrap();
-        let inner =
-            gate::Candidate { bytes: package.component.unwrap(), file: package.file, ..gate::Candidate::default() };
+        let inner = gate::Candidate {
+            bytes: package.component.unwrap().bytes,
+            file: package.file,
+            ..gate::Candidate::default()
+        };
         let checked = loader.check(&policies::Candidate { origin: ComponentOrigin::Embedded, inner }).result;
         let reason = checked.as_ref().map_or_else(LoadError::reason, |_| "none");
         let expected = if let Fate::Refused(reason) = candidate.fate { reason } else { "none" };

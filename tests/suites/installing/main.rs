@@ -21,6 +21,7 @@
 //! | `progress` | the conditions that other tools understand |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
+//! | `scripted` | packages with a script instead of a component |
 //! | `starting` | an operator starts while policies take long to load |
 //! | `erased` | the deletion of the record or the stored bytes of an active revision |
 //! | `under_load` | a policy that changes every second while users edit many Agents |
@@ -45,6 +46,7 @@ mod put_aside;
 mod refusals;
 mod refusing;
 mod rehearsed;
+mod scripted;
 mod starting;
 mod support;
 mod swapping;

@@ -1,4 +1,4 @@
-//! `compile-embedded`: compiles the default policies between the two steps of the image build. In the built image, the
+//! `compile-embedded`: compiles the default policies and the script engine between the two steps of the image build. In the built image, the
 //! verb verifies the result.
 
 use std::{
@@ -9,10 +9,10 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Args;
-use kaos_policy::engine::{BuiltIn, Engine};
+use kaos_policy::engine::{BuiltIn, Engine, ScriptEngine};
 
 use super::{HELD_BACK, output::Output};
-use crate::embedded::DEFAULTS;
+use crate::embedded::{DEFAULTS, script_engine};
 
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
@@ -31,26 +31,32 @@ impl CompileEmbedded {
     }
 }
 
-/// Writes one file for each default policy. The name of the file is the digest of the policy's component.
+/// Writes one file for each default policy, and one for the script engine. The name of the file is the digest of the
+/// policy's component, or of the packed script engine.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {
         let file = folder.join(policy.digest).with_extension("code");
         fs::write(&file, BuiltIn::make(policy.component)?).with_context(|| file.display().to_string())?;
     }
+    let engine = ScriptEngine::shipped()?;
+    let file = folder.join(engine.packed_digest.hex()).with_extension("code");
+    fs::write(&file, BuiltIn::make(&engine.component)?).with_context(|| file.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn tell(out: &mut Output) -> anyhow::Result<ExitCode> {
     let engine = Engine::compiling()?;
     let mut told = ExitCode::SUCCESS;
-    for policy in DEFAULTS {
-        let compiled = policy.built_in().context("compiled at each start").and_then(|code| Ok(code.fits(&engine)?));
+    let scripts = (ScriptEngine::shipped()?.digest.hex(), script_engine());
+    let policies = DEFAULTS.iter().map(|policy| (policy.digest.to_owned(), policy.built_in()));
+    for (digest, code) in policies.chain([scripts]) {
+        let compiled = code.context("compiled at each start").and_then(|code| Ok(code.fits(&engine)?));
         match compiled {
-            Ok(()) => out.text(&format!("{}  compiled\n", policy.digest))?,
+            Ok(()) => out.text(&format!("{digest}  compiled\n"))?,
             Err(why) => {
                 told = ExitCode::from(HELD_BACK);
-                out.text(&format!("{}  {why}\n", policy.digest))?;
+                out.text(&format!("{digest}  {why}\n"))?;
             }
         }
     }

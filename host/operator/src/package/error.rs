@@ -57,6 +57,12 @@ pub enum Problem {
         /// The right field.
         field: &'static str,
     },
+    /// A script is not UTF-8. `kubectl create configmap` puts such files under `binaryData`.
+    #[error("`{key}` is under binaryData, where kubectl puts files that are not text: save the script as UTF-8")]
+    NotText {
+        /// The key.
+        key: &'static str,
+    },
     /// A key resembles a key of a package.
     #[error("`{key}` is not a key of a policy \
              package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
@@ -77,8 +83,8 @@ pub enum Problem {
     Nothing,
     /// The policy file has a field that requires a component, and the package has no component.
     #[error(
-        "policy.yaml has `{0}`, which needs a component, but the package has none: add policy.wasm.gz, or remove the \
-         field"
+        "policy.yaml has `{0}`, which needs a component, but the package has none: add policy.wasm.gz or \
+         policy.js, or remove the field"
     )]
     WithoutComponent(&'static str),
     /// The component is in chunks, and the policy file has no digest of the whole component.

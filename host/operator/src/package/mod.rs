@@ -2,9 +2,10 @@
 //!
 //! The index of a package is a ConfigMap with the label [`LABEL`] and a `policy.yaml`. The component is in the same
 //! ConfigMap, optionally gzipped. If the component is too large for one ConfigMap, it is split into chunks, each in a
-//! separate ConfigMap. A package without a component changes the settings of the policy that the package names. All
-//! functions here are pure functions of ConfigMaps. The catalogue and the command line read and write the ConfigMaps,
-//! and [`kaos_policy::gate`] checks the component.
+//! separate ConfigMap. Instead of a component, the ConfigMap can have a script, and then needs no `policy.yaml`. A
+//! package without code changes the settings of the policy that the package names. All functions here are pure functions
+//! of ConfigMaps. The catalogue and the command line read and write the ConfigMaps, and [`kaos_policy::gate`] checks the
+//! code.
 
 mod error;
 mod read;
@@ -17,7 +18,8 @@ mod tests;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     digest::Digest,
-    gate::{Bounds, unpacked},
+    engine::SCRIPT,
+    gate::{Bounds, CodeForm, unpacked},
     manifest::PolicyFile,
 };
 use serde_json::json;
@@ -56,22 +58,55 @@ pub struct Package {
     pub namespace: String,
     /// The `policy.yaml` of the package.
     pub file: PolicyFile,
-    /// The component, possibly gzipped. `None` in a package of settings.
-    pub component: Option<Vec<u8>>,
+    /// The component or the script. `None` in a package of settings.
+    pub component: Option<PolicyCode>,
+}
+
+/// The code of a policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyCode {
+    /// The form of the bytes.
+    pub form: CodeForm,
+    /// The component, possibly gzipped, or the script.
+    pub bytes: Vec<u8>,
+}
+
+impl PolicyCode {
+    /// Returns the code of a component.
+    pub fn component(bytes: Vec<u8>) -> Self {
+        Self { form: CodeForm::Component, bytes }
+    }
+
+    /// Returns the digest of the unpacked code. If a component cannot be unpacked within the gate's bounds, the digest
+    /// uses its raw bytes.
+    pub fn digest(&self) -> Digest {
+        let Self { form, bytes } = self;
+        match form {
+            CodeForm::Script => Digest::of(bytes),
+            CodeForm::Component => {
+                unpacked(bytes, &Bounds::default()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes))
+            }
+        }
+    }
 }
 
 impl Package {
-    /// Returns the digest of the package. The digest depends only on the policy file and the component, not on chunks,
-    /// compression or formatting. If a component cannot be unpacked within the gate's bounds, the digest uses its raw
-    /// bytes.
+    /// Returns the digest of the package. The digest depends only on the policy file and the code, not on chunks,
+    /// compression or formatting.
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // Leave out a correct `sha256`, because the component's digest already covers it. A wrong `sha256` changes the
-        // digest of the package.
-        let packed = self.component.as_deref().map(Digest::of);
+        // Leave out a correct pin: it adds nothing to the component's digest. A package with a wrong pin has another
+        // digest.
+        let packed = self.component.as_ref().map(|code| Digest::of(&code.bytes));
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
-        Digest::of_json(&json!({"file": file, "component": component}))
+        match &self.component {
+            // Equal bytes in another form are another package.
+            Some(PolicyCode { form: CodeForm::Script, .. }) => {
+                Digest::of_json(&json!({"file": file, "script": component}))
+            }
+            _ => Digest::of_json(&json!({"file": file, "component": component})),
+        }
     }
 
     /// Returns whether the package contains only settings, and the settings are for this policy.
@@ -79,10 +114,9 @@ impl Package {
         self.component.is_none() && self.file.name.as_deref() == Some(policy)
     }
 
-    /// Returns the digest of the unpacked component, or `None` if the package has no component.
+    /// Returns the digest of the unpacked component or of the script.
     pub fn component_digest(&self) -> Option<Digest> {
-        let bytes = self.component.as_deref()?;
-        Some(unpacked(bytes, &Bounds::default()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes)))
+        self.component.as_ref().map(PolicyCode::digest)
     }
 }
 

@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kaos_policy::{
+    gate::CodeForm,
     manifest::{Grants, PolicyFile},
     names::is_subdomain,
     near::nearest,
 };
 
-use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
+use super::{
+    CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, PolicyCode, Problem, SCRIPT,
+    shown,
+};
 
 /// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
 /// ConfigMap, and a ConfigMap has at most one mebibyte.
@@ -18,7 +22,7 @@ const WORDS: usize = 256 << 10;
 /// component needs a tenth of this number.
 pub(super) const MOST_CHUNKS: usize = 100;
 
-const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key to ship only settings";
+const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";
 
 /// Returns whether the metadata is from the index of a package.
 pub fn is_index(metadata: &ObjectMeta) -> bool {
@@ -41,11 +45,14 @@ pub fn policy_file(index: &ConfigMap) -> Result<PolicyFile, PackageError> {
     file(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
-/// Checks that every key belongs to a package and is in the right field, and that at most one key is for a component.
+/// Checks that every key belongs to a package and is in the right field, and that at most one key is for code.
 pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());
     if texts.is_empty() && bytes.is_empty() {
         return Err(Problem::Empty);
+    }
+    if bytes.contains(SCRIPT) && !texts.contains(SCRIPT) {
+        return Err(Problem::NotText { key: SCRIPT });
     }
     for (key, here, there, field) in [
         (FILE, &texts, &bytes, "data"),
@@ -57,7 +64,7 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
             return Err(Problem::WrongField { key, field });
         }
     }
-    let known = [FILE, COMPONENT, GZIPPED, CHUNKS];
+    let known = [FILE, COMPONENT, GZIPPED, CHUNKS, SCRIPT];
     // Report a misspelled key: otherwise the package would be read as if the key were missing.
     if let Some(key) = texts.union(&bytes).find(|key| key.starts_with("policy") && !known.contains(key)) {
         return Err(Problem::UnknownKey { key: (*key).to_owned(), hint: nearest(key, known) });
@@ -70,9 +77,12 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Parses `policy.yaml`.
+/// Parses `policy.yaml`. A script needs none: without the file, the policy applies in the whole cluster and has no grants.
 pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     let remedy = "write the name and the scope of the policy, or at least `{}`";
+    if text(index, SCRIPT).is_some() && text(index, FILE).is_none() {
+        return Ok(PolicyFile::default());
+    }
     let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
     if text.trim().is_empty() {
         return Err(Problem::EmptyKey { key: FILE, remedy });
@@ -84,12 +94,18 @@ pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     Ok(PolicyFile::parse(text)?)
 }
 
-/// Returns the component that is in the index itself, or `None` if the index contains no component.
-pub(super) fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
+/// Returns the component or the script that is in the index itself.
+pub(super) fn whole(index: &ConfigMap) -> Result<Option<PolicyCode>, Problem> {
+    if let Some(script) = text(index, SCRIPT) {
+        if script.trim().is_empty() {
+            return Err(Problem::EmptyKey { key: SCRIPT, remedy: "write the policy's functions, or remove the key" });
+        }
+        return Ok(Some(PolicyCode { form: CodeForm::Script, bytes: script.into() }));
+    }
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {
             Some([]) => return Err(Problem::EmptyKey { key, remedy: ANY_COMPONENT }),
-            Some(bytes) => return Ok(Some(bytes)),
+            Some(bytes) => return Ok(Some(PolicyCode::component(bytes.to_vec()))),
             None => {}
         }
     }

@@ -37,8 +37,16 @@ fn file() -> PolicyFile {
     }
 }
 
+fn code(component: &[u8]) -> PolicyCode {
+    PolicyCode::component(component.to_vec())
+}
+
+fn script(text: &str) -> PolicyCode {
+    PolicyCode { form: CodeForm::Script, bytes: text.into() }
+}
+
 fn packed(file: &PolicyFile, component: Option<&[u8]>) -> Packed {
-    pack("kite", "home", file, component).unwrap()
+    pack("kite", "home", file, component.map(code).as_ref()).unwrap()
 }
 
 fn read(packed: &Packed) -> Result<Package, PackageError> {
@@ -72,8 +80,9 @@ fn a_packed_package_unpacks_to_the_same_package() {
         let package = read(&packed).unwrap();
         assert_eq!((package.name.as_str(), package.namespace.as_str()), ("kite", "home"));
         assert_eq!(package.file, PolicyFile { sha256: Some(Digest::of(&component)), ..file() });
-        let bytes = package.component.as_deref().unwrap();
-        assert_eq!(unpacked(bytes, &Bounds::default()).unwrap(), component);
+        let PolicyCode { form, bytes } = package.component.unwrap();
+        assert_eq!(form, CodeForm::Component);
+        assert_eq!(unpacked(&bytes, &Bounds::default()).unwrap(), component);
         assert!(is_index(&packed.index.metadata) && !is_chunk(&packed.index.metadata));
         for chunk in &packed.chunks {
             assert!(is_chunk(&chunk.metadata) && !is_index(&chunk.metadata));
@@ -98,9 +107,9 @@ fn the_same_package_has_the_same_digest_however_it_is_cut_packed_and_written() {
     let component = noise(2 * ROOM);
     let packed = packed(&file(), Some(&component));
     let Package { name, namespace, .. } = read(&packed).unwrap();
-    let plain = Package { name, namespace, file: file(), component: Some(component.clone()) };
+    let plain = Package { name, namespace, file: file(), component: Some(code(&component)) };
     assert_eq!(read(&packed).unwrap().digest(), plain.digest());
-    assert_eq!(pack("kite", "home", &file(), read(&packed).unwrap().component.as_deref()).unwrap(), packed);
+    assert_eq!(pack("kite", "home", &file(), read(&packed).unwrap().component.as_ref()).unwrap(), packed);
     let elsewhere = Package { name: "other".into(), namespace: "other".into(), ..plain.clone() };
     assert_eq!(elsewhere.digest(), plain.digest());
     assert_eq!(plain.component_digest(), Some(Digest::of(&component)));
@@ -115,14 +124,15 @@ fn another_file_component_or_pin_changes_the_digest() {
         change(&mut package);
         digests.push(package.digest());
     };
-    changed(&|package| package.component = Some(b"Component".to_vec()));
+    changed(&|package| package.component = Some(code(b"Component")));
+    changed(&|package| package.component = Some(script("component")));
     changed(&|package| package.component = None);
     changed(&|package| package.file.settings = json!({}));
     changed(&|package| package.file.scope = Scope::default());
     changed(&|package| package.file.sha256 = Some(Digest::of(b"something else")));
     digests.sort_unstable();
     digests.dedup();
-    assert_eq!(digests.len(), 6);
+    assert_eq!(digests.len(), 7);
 }
 
 #[test]
@@ -276,7 +286,7 @@ fn chunks_are_read_in_order_up_to_the_limit() {
 #[test]
 fn an_invalid_package_is_refused_when_it_is_packed() {
     let refused = |name: &str, file: &PolicyFile, component: Option<&[u8]>| {
-        *pack(name, "home", file, component).unwrap_err().problem
+        *pack(name, "home", file, component.map(code).as_ref()).unwrap_err().problem
     };
     assert_eq!(refused("Kite", &file(), Some(b"x")), Problem::BadName);
     assert_eq!(refused(&"a".repeat(201), &file(), Some(b"x")), Problem::BadName);
@@ -298,4 +308,35 @@ fn a_policy_file_too_large_to_be_kept_is_refused() {
     .unwrap();
     let error = unpack(&index, |_| None::<&ConfigMap>).unwrap_err();
     assert!(matches!(*error.problem, Problem::TooLarge { key: FILE, .. }), "{error}");
+}
+
+#[test]
+fn a_script_needs_no_policy_file_and_is_packed_as_text_without_a_pin() {
+    let bare = index(&[(SCRIPT, "export function describe() {}")], &[]);
+    let package = read(&bare).unwrap();
+    assert_eq!(
+        (&package.file, package.component.clone()),
+        (&PolicyFile::default(), Some(script("export function describe() {}")))
+    );
+    assert_eq!(package.component_digest(), Some(Digest::of(b"export function describe() {}")));
+    let packed = pack("kite", "home", &package.file, package.component.as_ref()).unwrap();
+    let data = packed.index.data.clone().unwrap();
+    assert_eq!((data[SCRIPT].as_str(), data[FILE].trim()), ("export function describe() {}", "{}"));
+    assert_eq!(read(&packed).unwrap().digest(), package.digest());
+}
+
+#[test]
+fn a_script_beside_a_component_an_empty_script_and_one_that_is_no_text_are_refused() {
+    let both = index(&[(FILE, "{}"), (SCRIPT, "1")], &[(COMPONENT, b"x")]);
+    assert_eq!(problem(&both), Problem::SeveralComponents(vec![COMPONENT, SCRIPT]));
+    let empty = index(&[(SCRIPT, " \n")], &[]);
+    assert!(matches!(problem(&empty), Problem::EmptyKey { key: SCRIPT, .. }));
+    let binary = index(&[], &[(SCRIPT, b"\xff")]);
+    let told = read(&binary).unwrap_err().to_string();
+    assert!(told.contains("`policy.js` is under binaryData") && told.ends_with("save the script as UTF-8"), "{told}");
+    let misspelled = index(&[("policy.jss", "1")], &[]);
+    assert_eq!(problem(&misspelled), Problem::UnknownKey { key: "policy.jss".into(), hint: Some(SCRIPT) });
+    let pinned = PolicyFile { sha256: Some(Digest::of(b"y")), ..PolicyFile::default() };
+    let refused = pack("kite", "home", &pinned, Some(&script("x"))).unwrap_err();
+    assert!(matches!(*refused.problem, Problem::Component(_)), "{refused}");
 }

@@ -10,7 +10,7 @@ use kaos_policy::{
 };
 
 use super::{
-    CHUNKS, Package, PackageError, Problem,
+    CHUNKS, Package, PackageError, PolicyCode, Problem,
     read::{chunk_names, file, keys, part, settings_alone, whole},
     shown,
 };
@@ -108,8 +108,8 @@ impl<'a> Unpacking<'a> {
         let Self { index, file, chunks } = self;
         let wrong = |problem| PackageError::new(shown(index), problem);
         let component = match chunks {
-            Some(chunks) => Some(chunks.joined().map_err(wrong)?),
-            None => whole(index).map_err(wrong)?.map(<[u8]>::to_vec),
+            Some(chunks) => Some(PolicyCode::component(chunks.joined().map_err(wrong)?)),
+            None => whole(index).map_err(wrong)?,
         };
         if component.is_none() {
             settings_alone(&file).map_err(wrong)?;

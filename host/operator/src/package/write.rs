@@ -10,13 +10,15 @@ use flate2::{Compression, write::GzEncoder};
 use k8s_openapi::{ByteString, api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kaos_policy::{
     digest::Digest,
-    gate::{Bounds, LoadError, unpacked},
+    gate::{Bounds, CodeForm, LoadError, unpacked},
     manifest::PolicyFile,
     names::is_subdomain,
 };
 use serde_json::Value;
 
-use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
+use super::{
+    CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, PolicyCode, Problem, SCRIPT, read,
+};
 use crate::yaml;
 
 /// The maximum number of bytes of a component in one ConfigMap. A ConfigMap has at most one mebibyte, so this number
@@ -43,22 +45,34 @@ impl Packed {
 }
 
 /// Packs a policy into ConfigMaps: gzips the component, splits it into chunks if necessary, and pins its digest in the
-/// policy file.
-pub fn pack(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, PackageError> {
-    package(name, namespace, file, component)
-        .map_err(|problem| PackageError::new(format!("{namespace}/{name}"), problem))
+/// policy file. A script stays text without a pin, so that a user can edit it in place.
+pub fn pack(name: &str, namespace: &str, file: &PolicyFile, code: Option<&PolicyCode>) -> Result<Packed, PackageError> {
+    package(name, namespace, file, code).map_err(|problem| PackageError::new(format!("{namespace}/{name}"), problem))
 }
 
-fn package(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, Problem> {
+fn package(name: &str, namespace: &str, file: &PolicyFile, code: Option<&PolicyCode>) -> Result<Packed, Problem> {
     if name.len() > LONGEST_NAME || !is_subdomain(name) {
         return Err(Problem::BadName);
     }
     let place = PackageName { name, namespace };
-    let Some(component) = component else {
+    let Some(PolicyCode { form, bytes: component }) = code else {
         read::settings_alone(file)?;
         return Ok(Packed { index: place.index([(FILE, written(file)?)], None), chunks: Vec::new() });
     };
     let bounds = Bounds::default();
+    if *form == CodeForm::Script {
+        let (found, limit) = (Digest::of(component), bounds.script_bytes);
+        if let Some(wanted) = file.sha256.filter(|pin| *pin != found) {
+            return Err(LoadError::WrongDigest { found, wanted }.into());
+        }
+        if component.len() > limit {
+            let remedy = "remove code that the policy does not use";
+            return Err(Problem::TooLarge { key: SCRIPT, bytes: component.len(), limit, remedy });
+        }
+        let script = String::from_utf8(component.clone()).map_err(|_| Problem::NotText { key: SCRIPT })?;
+        let index = place.index([(FILE, written(file)?), (SCRIPT, script)], None);
+        return Ok(Packed { index, chunks: Vec::new() });
+    }
     let whole = unpacked(component, &bounds)?;
     if whole.len() > bounds.bytes {
         return Err(LoadError::TooLarge { bytes: whole.len(), limit: bounds.bytes }.into());

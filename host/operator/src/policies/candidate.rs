@@ -1,8 +1,12 @@
-//! Reads components with their `policy.yaml`, for the gate.
+//! Reads components and scripts with their `policy.yaml`, for the gate.
 
 use std::{io, path::Path};
 
-use kaos_policy::{gate, manifest::PolicyFile, settings};
+use kaos_policy::{
+    gate::{self, CodeForm},
+    manifest::PolicyFile,
+    settings,
+};
 
 use super::{ComponentOrigin, PolicyError};
 use crate::{
@@ -33,8 +37,10 @@ impl Candidate {
             .collect()
     }
 
-    /// Reads a component from a file, and its scope and grants from `policy.yaml` in the same directory.
+    /// Reads a component or a script from a file, and its scope and grants from `policy.yaml` in the same directory. A
+    /// file whose name ends in `.js` or `.mjs` is a script.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
+        let form = if is_script(path) { CodeForm::Script } else { CodeForm::Component };
         let bytes = reading::bytes(path, COMPONENT)?;
         let misnamed = path.with_extension("policy.yaml");
         if is_there(&misnamed) {
@@ -45,9 +51,14 @@ impl Candidate {
         let settings_from = Some(settings::Origin::File(beside.display().to_string()));
         Ok(Self {
             origin: ComponentOrigin::File(path.to_owned()),
-            inner: gate::Candidate { bytes, file, settings_from },
+            inner: gate::Candidate { form, bytes, file, settings_from },
         })
     }
+}
+
+/// Returns whether the name of a file is the name of a script.
+pub(crate) fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "js" || it == "mjs")
 }
 
 /// Returns whether a file with this name exists. Does not follow links, so a link without a target exists too.

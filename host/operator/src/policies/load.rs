@@ -27,7 +27,7 @@ use serde_json::Value;
 use super::{COMPILE_CHILD, Candidate, ComponentOrigin, PolicyError};
 use crate::{
     catalogue::Gatekeeper,
-    embedded::{DEFAULTS, EmbeddedPolicy},
+    embedded::{self, DEFAULTS, EmbeddedPolicy},
     kinds,
 };
 
@@ -148,6 +148,7 @@ impl Loader {
             engine: &self.engine,
             compiler: &*compiler,
             built_in: if candidate.origin == ComponentOrigin::Embedded { &self.built_in } else { &[] },
+            script_engine: embedded::script_engine(),
             cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),

@@ -9,6 +9,7 @@ mod origin;
 mod select;
 
 pub use candidate::Candidate;
+pub(crate) use candidate::is_script;
 pub(crate) use compile_child::COMPILE_CHILD;
 pub use error::PolicyError;
 pub use load::{Loaded, Loader, sample_cluster};

@@ -1,7 +1,7 @@
 //! Draws a test case from a seed: the options of an operator, and the objects of its cluster.
 
 use fastrand::Rng;
-use kaos_operator::package::pack;
+use kaos_operator::package::{PolicyCode, pack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
@@ -242,10 +242,10 @@ fn policy(scope: &str) -> Value {
     if !scope.is_empty() {
         edition.file.scope = PolicyFile::parse(&format!("{{{scope}}}")).unwrap().scope;
     }
-    package(HOME, "edition", &edition.file, edition.component.as_deref())
+    package(HOME, "edition", &edition.file, edition.component.as_ref())
 }
 
-fn package(namespace: &str, name: &str, file: &PolicyFile, component: Option<&[u8]>) -> Value {
+fn package(namespace: &str, name: &str, file: &PolicyFile, component: Option<&PolicyCode>) -> Value {
     let packed = pack(name, namespace, file, component).unwrap();
     assert!(packed.chunks.is_empty(), "one ConfigMap is enough");
     let mut index = serde_json::to_value(packed.index).unwrap();

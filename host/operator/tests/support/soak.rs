@@ -114,7 +114,7 @@ fn agent(number: usize, value: u32) -> Value {
 
 fn shipped(package: &Package) -> Value {
     let name = format!("soak-{}", package.name);
-    let packed = pack(&name, HOME, &package.file, package.component.as_deref()).unwrap();
+    let packed = pack(&name, HOME, &package.file, package.component.as_ref()).unwrap();
     let mut index = serde_json::to_value(packed.index).unwrap();
     (index["apiVersion"], index["kind"]) = (json!("v1"), json!("ConfigMap"));
     index

@@ -4,7 +4,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_cluster::{Cluster, Server};
-use kaos_operator::package::{Package, pack, unpack};
+use kaos_operator::package::{Package, PolicyCode, pack, unpack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Stage {
     /// Writes the record of a package and its stored bytes, as an operator would.
     pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.record(name, package, age, status);
-        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
+        let mut kept = pack(name, HOME, &package.file, package.component.as_ref()).unwrap().index;
         kept.metadata.labels = None;
         self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
     }
@@ -187,5 +187,5 @@ pub(crate) fn edition(number: u8, limits: &str) -> Package {
     let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
     // An empty custom section with a name of one letter.
     let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
-    Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(component) }
+    Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(PolicyCode::component(component)) }
 }

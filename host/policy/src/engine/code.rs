@@ -2,7 +2,7 @@
 
 use wasmtime::{
     Store,
-    component::{InstancePre, ResourceAny},
+    component::{Instance as WasmInstance, InstancePre, ResourceAny},
 };
 
 use super::{state::State, trap};
@@ -49,6 +49,25 @@ impl WasmCode {
             World::Overlay => Linked::Overlay(overlay::OverlayPre::new(linked)?),
         };
         Ok(Self { engine, linked, bytes })
+    }
+}
+
+impl WasmCode {
+    /// Opens a sandbox of a whole policy, after `prepare` prepared its instance.
+    pub(super) fn open_prepared(
+        &self,
+        limits: &Limits,
+        prepare: impl FnOnce(&mut Store<State>, &WasmInstance) -> Result<(), Failure>,
+    ) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        let Linked::Policy(linked) = &self.linked else {
+            return Err(Failure::Sandbox("an overlay is not a script engine".to_owned()));
+        };
+        let mut store = State::store(&self.engine, limits).map_err(|error| Failure::Sandbox(format!("{error:#}")))?;
+        let whole = linked.instance_pre().instantiate(&mut store);
+        let opened = whole.and_then(|whole| Ok((whole, policy::Policy::new(&mut store, &whole)?)));
+        let (whole, instance) = opened.map_err(|error| trap::failure(&store, limits, Verb::Open, &error))?;
+        prepare(&mut store, &whole)?;
+        Ok(Box::new(WasmSandbox { store, instance: Instance::Policy(instance), pass: None, limits: *limits }))
     }
 }
 

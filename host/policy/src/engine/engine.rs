@@ -1,16 +1,21 @@
 //! Compiles, loads and instantiates components.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 
 use super::{EngineError, code::WasmCode, compiled::Compiled, config, state::State, ticks};
-use crate::{code::Code, inspect::Inspection};
+use crate::{
+    code::{Code, World},
+    inspect::Inspection,
+};
 
 /// Compiles, loads and instantiates components. All clones share one wasmtime engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) inner: wasmtime::Engine,
+    /// The code of the script engine, which all scripts share. Empty until the first script is loaded.
+    pub(crate) scripts: Arc<OnceLock<Arc<WasmCode>>>,
 }
 
 impl Engine {
@@ -50,7 +55,7 @@ impl Engine {
 
     fn with(config: &wasmtime::Config) -> Result<Self, EngineError> {
         let inner = wasmtime::Engine::new(config).map_err(|error| EngineError::Start(format!("{error:#}")))?;
-        Ok(Self { inner })
+        Ok(Self { inner, scripts: Arc::default() })
     }
 
     /// Compiles a component to code that every [`Engine`] of the same version and machine can load.
@@ -69,17 +74,32 @@ impl Engine {
         self.link(&component, inspection)
     }
 
+    /// Loads code of a released contract.
+    pub(crate) fn load_component(&self, compiled: &Compiled, world: World) -> Result<WasmCode, EngineError> {
+        let component = compiled.load(&self.inner)?;
+        let instance = self.linked(&component, world)?;
+        WasmCode::new(self.inner.clone(), instance, world).map_err(unfit(world))
+    }
+
     fn link(&self, component: &Component, inspection: &Inspection) -> Result<Arc<dyn Code>, EngineError> {
         let world = inspection.world;
-        let fits = |error: wasmtime::Error| EngineError::World { world: world.name(), reason: format!("{error:#}") };
-        let linker: Linker<State> = Linker::new(&self.inner);
-        let instance = linker.instantiate_pre(component).map_err(fits)?;
+        let instance = self.linked(component, world)?;
         #[cfg(test)]
         if inspection.contract == crate::adapter::v0_2::VERSION {
-            return Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(fits)?));
+            return Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(unfit(world))?));
         }
-        Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(fits)?))
+        Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(unfit(world))?))
     }
+
+    fn linked(&self, component: &Component, world: World) -> Result<InstancePre<State>, EngineError> {
+        let linker: Linker<State> = Linker::new(&self.inner);
+        linker.instantiate_pre(component).map_err(unfit(world))
+    }
+}
+
+/// Returns the error for a component that does not export its world.
+fn unfit(world: World) -> impl Fn(wasmtime::Error) -> EngineError {
+    move |error| EngineError::World { world: world.name(), reason: format!("{error:#}") }
 }
 
 impl std::fmt::Debug for Engine {

@@ -5,7 +5,7 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 
 use super::{Bounds, LoadError};
-use crate::digest::Digest;
+use crate::{digest::Digest, engine::SCRIPT};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -14,6 +14,20 @@ pub(super) fn size(bytes: &[u8], bounds: &Bounds) -> Result<(), LoadError> {
         return Err(LoadError::TooLarge { bytes: bytes.len(), limit: bounds.bytes });
     }
     Ok(())
+}
+
+/// Returns the text of a script.
+pub(super) fn script<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<&'a str, LoadError> {
+    let (size, limit) = (bytes.len(), bounds.script_bytes);
+    if size > limit {
+        return Err(LoadError::Script(format!(
+            "{SCRIPT}:1:1: the script has {size} bytes, at most {limit}: remove code that the policy does not use"
+        )));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+        LoadError::Script(format!("{SCRIPT}:{line}:1: the script is not UTF-8 text: save it as UTF-8"))
+    })
 }
 
 /// Returns the component, unpacked if it is gzipped. Reads no more bytes than the limit allows.

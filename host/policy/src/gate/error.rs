@@ -54,6 +54,9 @@ pub enum LoadError {
     /// The component cannot be instantiated.
     #[error("trial instantiation: {0}")]
     Instantiate(Failure),
+    /// The script is not valid JavaScript, or fails while it loads. The text has the place and the remedy.
+    #[error("{0}")]
+    Script(String),
     /// The policy fails when the host asks for its description.
     #[error("describe: {0}")]
     Silent(Failure),
@@ -151,6 +154,7 @@ impl LoadError {
             Self::Compile(_) => "DoesNotCompile",
             Self::Engine(_) => "NotLoaded",
             Self::Instantiate(_) => "DoesNotStart",
+            Self::Script(_) => "BadScript",
             Self::Silent(_) => "DoesNotDescribeItself",
             Self::Describe(_) => "BadDescription",
             Self::Settings(_) => "BadSettings",
@@ -186,7 +190,7 @@ impl LoadError {
             Self::WrongDigest { .. } => Step::Digest,
             Self::Inspect(_) => Step::Inspect,
             Self::Compile(_) => Step::Compile,
-            Self::Engine(_) | Self::Instantiate(_) => Step::Instantiate,
+            Self::Engine(_) | Self::Instantiate(_) | Self::Script(_) => Step::Instantiate,
             Self::Silent(_) | Self::Describe(_) => Step::Describe,
             Self::Settings(_) => Step::Settings,
             Self::BadSample { .. }

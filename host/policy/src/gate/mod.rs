@@ -6,6 +6,7 @@ mod beneath;
 mod bytes;
 mod conformance;
 mod error;
+mod form;
 mod server;
 mod step;
 mod turns;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
+pub use form::CodeForm;
 pub use server::{Known, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
@@ -30,17 +32,20 @@ use crate::{
     contract::{Cluster, ResourceType},
     describe::check_capitals,
     digest::Digest,
-    engine::{BuiltIn, Compiled, Engine},
+    engine::{BuiltIn, Compiled, Engine, EngineError, ScriptCode, ScriptEngine},
+    failure::Failure,
     limits::Limits,
     manifest::PolicyFile,
     policy::Policy,
     settings::{Layer, Origin},
 };
 
-/// A component with its `policy.yaml`, before the gate checks them.
+/// A component or a script with its `policy.yaml`, before the gate checks them.
 #[derive(Debug, Clone, Default)]
 pub struct Candidate {
-    /// The component, gzipped or not.
+    /// The form of `bytes`.
+    pub form: CodeForm,
+    /// The component, gzipped or not, or the script.
     pub bytes: Vec<u8>,
     /// The `policy.yaml`.
     pub file: PolicyFile,
@@ -83,6 +88,8 @@ pub struct Gate<'a> {
     pub compiler: &'a dyn Compile,
     /// The compiled code of the policies that ship with this program.
     pub built_in: &'a [BuiltIn],
+    /// The compiled script engine that ships with this program. Without it, the gate compiles the script engine.
+    pub script_engine: Option<BuiltIn>,
     /// The cache of compiled code, if there is one.
     pub cache: Option<&'a Cache>,
     /// The bounds of a component.
@@ -131,6 +138,16 @@ impl Gate<'_> {
     }
 }
 
+/// The loaded code of a component.
+struct Coded<C> {
+    code: C,
+    inspection: Inspection,
+    /// The duration of the inspection, if the compile child measured it.
+    inspecting: Option<Duration>,
+    /// The source of the code, for people.
+    outcome: String,
+}
+
 /// A check that is in progress.
 struct Run<'a> {
     gate: &'a Gate<'a>,
@@ -144,16 +161,16 @@ impl Run<'_> {
     fn all(&mut self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
         let Gate { bounds, limits, .. } = *self.gate;
         let file = &candidate.file;
-        bytes::size(&candidate.bytes, &bounds)?;
-        self.passed(Step::Size, format!("{} bytes", candidate.bytes.len()));
-        let component = bytes::decompress(&candidate.bytes, &bounds)?;
-        self.passed(Step::Decompress, format!("{} bytes", component.len()));
-        let digest = bytes::digest(&component, &candidate.bytes, file.sha256)?;
-        self.passed(Step::Digest, digest.to_string());
-        let code = self.code(digest, &component)?;
+        let (digest, code) = match candidate.form {
+            CodeForm::Component => self.component(candidate, &bounds)?,
+            CodeForm::Script => self.script(candidate, &bounds)?,
+        };
         let limits = file.limits.unwrap_or(limits).at_most(limits);
         let turn = turns::next(self.gate.turns)?;
-        drop(code.open(&limits).map_err(LoadError::Instantiate)?);
+        drop(code.open(&limits).map_err(|failure| match failure {
+            Failure::Script { reason, .. } => LoadError::Script(reason),
+            failure => LoadError::Instantiate(failure),
+        })?);
         self.passed(Step::Instantiate, format!("world {}", code.world().name()));
         let policy = self.describe(code, digest, file)?;
         self.described = Some(Arc::clone(&policy));
@@ -173,36 +190,82 @@ impl Run<'_> {
         Ok(policy)
     }
 
+    /// Checks the bytes of a component, and returns their digest and the code.
+    fn component(&mut self, candidate: &Candidate, bounds: &Bounds) -> Result<(Digest, Arc<dyn Code>), LoadError> {
+        let Candidate { bytes, file, .. } = candidate;
+        bytes::size(bytes, bounds)?;
+        self.passed(Step::Size, format!("{} bytes", bytes.len()));
+        let component = bytes::decompress(bytes, bounds)?;
+        self.passed(Step::Decompress, format!("{} bytes", component.len()));
+        let digest = bytes::digest(&component, bytes, file.sha256)?;
+        self.passed(Step::Digest, digest.to_string());
+        let engine = self.gate.engine;
+        let load = |compiled: &Compiled, inspection: &Inspection| engine.load(compiled, inspection);
+        let Coded { code, inspection, inspecting, outcome } =
+            self.code(digest, &component, self.gate.built_in, load)?;
+        self.inspected(inspection, inspecting);
+        self.passed(Step::Compile, outcome);
+        Ok((digest, code))
+    }
+
+    /// Checks the bytes of a script, and returns their digest and the code. The first script of a process also loads the
+    /// script engine.
+    fn script(&mut self, candidate: &Candidate, bounds: &Bounds) -> Result<(Digest, Arc<dyn Code>), LoadError> {
+        let Candidate { bytes, file, .. } = candidate;
+        let text = bytes::script(bytes, bounds)?;
+        self.passed(Step::Size, format!("{} bytes", bytes.len()));
+        let digest = bytes::digest(bytes, bytes, file.sha256)?;
+        self.passed(Step::Digest, digest.to_string());
+        let ScriptEngine { component, digest: engine, .. } = ScriptEngine::shipped()?;
+        let shared = Arc::clone(&self.gate.engine.scripts);
+        let (code, outcome) = if let Some(code) = shared.get() {
+            (Arc::clone(code), "the script engine is loaded".to_owned())
+        } else {
+            let built_in = self.gate.script_engine;
+            let load = |compiled: &Compiled, inspection: &Inspection| {
+                self.gate.engine.load_component(compiled, inspection.world)
+            };
+            let Coded { code, outcome, .. } = self.code(*engine, component, built_in.as_slice(), load)?;
+            (Arc::clone(shared.get_or_init(|| Arc::new(code))), format!("script engine: {outcome}"))
+        };
+        self.inspection = Some(Inspection::of_script(digest, bytes.len(), *engine));
+        self.passed(Step::Compile, outcome);
+        Ok((digest, Arc::new(ScriptCode::new(code, *engine, text.to_owned()))))
+    }
+
     /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
     /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
     /// passed an inspection before. This process may inspect those bytes: it takes no longer than the first inspection.
-    fn code(&mut self, digest: Digest, component: &[u8]) -> Result<Arc<dyn Code>, LoadError> {
-        let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
+    fn code<C>(
+        &self,
+        digest: Digest,
+        component: &[u8],
+        built_in: &[BuiltIn],
+        load: impl Fn(&Compiled, &Inspection) -> Result<C, EngineError>,
+    ) -> Result<Coded<C>, LoadError> {
+        let Gate { engine, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();
         let built_in = built_in.iter().find_map(|it| it.of(&digest)).map(|code| (code, "compiled with this program"));
         let cached = || Some((cache?.load(&digest, &fingerprint)?, "from the cache"));
         for (compiled, outcome) in built_in.into_iter().chain(std::iter::once_with(cached).flatten()) {
             let inspection = inspect(component, &bounds)?;
-            if let Ok(code) = engine.load(&compiled, &inspection) {
-                self.inspected(inspection, None);
-                self.passed(Step::Compile, outcome.to_owned());
-                return Ok(code);
+            if let Ok(code) = load(&compiled, &inspection) {
+                return Ok(Coded { code, inspection, inspecting: None, outcome: outcome.to_owned() });
             }
         }
         let is_wanted = || !turns.is_over();
         let order = Order { component, bounds, is_wanted: &is_wanted };
         let Compilation { inspection, inspecting, code } = compiler.compile(&order)?;
         let mut outcome = format!("{} bytes of code", code.len());
-        self.inspected(inspection.clone(), Some(inspecting));
         if let Some(cache) = cache {
             // Continue without a cache entry: the only effect is that the next start takes longer.
             if let Err(error) = cache.store(&digest, &fingerprint, &code) {
                 outcome = format!("{outcome}, not cached: {error}");
             }
         }
-        self.passed(Step::Compile, outcome);
-        Ok(engine.load(&Compiled::from_compile_step(code), &inspection)?)
+        let code = load(&Compiled::from_compile_step(code), &inspection)?;
+        Ok(Coded { code, inspection, inspecting: Some(inspecting), outcome })
     }
 
     /// Records a passed inspection with its duration. If the duration is unknown, records the time since the last step.

@@ -9,7 +9,9 @@ use crate::engine::{MEMORIES, TABLES};
 pub struct Bounds {
     /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
     pub bytes: usize,
-    /// Bytes of one function. If a function is twice as large, its compilation takes more than twice as long.
+    /// Bytes of a script.
+    pub script_bytes: usize,
+    /// Bytes of one function. The compile time grows faster than the size of a function.
     pub function_bytes: u64,
     /// Functions in all modules.
     pub functions: u64,
@@ -39,6 +41,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             bytes: 8 << 20,
+            script_bytes: 256 << 10,
             function_bytes: 128 << 10,
             functions: 50_000,
             parts: 64,

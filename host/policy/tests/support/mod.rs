@@ -120,6 +120,7 @@ pub(crate) fn check_by(
         engine,
         compiler: &compiler,
         built_in: &[],
+        script_engine: None,
         cache: None,
         bounds: Bounds::default(),
         limits,

@@ -162,7 +162,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{locking::lock, processors::Compute};
+    use crate::{locking::lock, package::PolicyCode, processors::Compute};
 
     /// A fake compiler. This compiler records each start and end, and compiles `slow` until the caller no longer wants
     /// the result.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn package(name: &str) -> Arc<Package> {
-        let (name, component) = (name.to_owned(), Some(name.into()));
+        let (name, component) = (name.to_owned(), Some(PolicyCode::component(name.into())));
         Arc::new(Package { name, namespace: String::new(), file: PolicyFile::default(), component })
     }
 

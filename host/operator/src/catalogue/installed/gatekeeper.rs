@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    kinds,
+    embedded, kinds,
     package::Package,
     processors::{Permit, Processors},
     server::TargetServer,
@@ -67,10 +67,12 @@ impl Gatekeeper {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
     }
 
-    /// Checks a package with a component, and returns its policy.
+    /// Checks a package with code, and returns its policy.
     pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
+        let (form, bytes) = package.component.clone().map(|code| (code.form, code.bytes)).unwrap_or_default();
         let candidate = Candidate {
-            bytes: package.component.clone().unwrap_or_default(),
+            form,
+            bytes,
             file: package.file.clone(),
             settings_from: Some(Origin::ClusterPolicy(package.name.clone())),
         };
@@ -82,6 +84,7 @@ impl Gatekeeper {
                 engine,
                 compiler: &**compiler,
                 built_in: &[],
+                script_engine: embedded::script_engine(),
                 cache: None,
                 bounds: Bounds::default(),
                 limits: Limits::default(),

@@ -33,7 +33,7 @@ impl Store {
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("store the bytes of PolicyRevision {name}");
-        let packed = package::pack(name, &self.namespace, &package.file, package.component.as_deref())
+        let packed = package::pack(name, &self.namespace, &package.file, package.component.as_ref())
             .map_err(|error| StepError::new(what(), &error))?;
         let owner = OwnerReference {
             api_version: API_VERSION.to_owned(),

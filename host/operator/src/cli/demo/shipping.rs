@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     embedded::DEFAULTS,
-    package::{Packed, pack},
+    package::{Packed, PolicyCode, pack},
 };
 
 /// The `policy.yaml` in the package of the other component.
@@ -43,7 +43,7 @@ pub(super) fn component() -> anyhow::Result<Packed> {
     let embedded = DEFAULTS.iter().find(|policy| named(policy.manifest));
     let component = embedded.with_context(|| format!("{name}: no default policy has this name"))?.component;
     let policy = file.name.clone().unwrap_or_default();
-    Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&[component, BUILD].concat()))?)
+    Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&PolicyCode::component([component, BUILD].concat())))?)
 }
 
 /// A custom section of a Wasm file: id, length, length of the name, name, content. The demo appends this section to a
@@ -64,8 +64,11 @@ mod tests {
     fn the_shipped_component_passes_the_gate_and_has_its_own_digest() {
         let loader = Loader::new(sample_cluster()).unwrap();
         let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
-        let inner =
-            gate::Candidate { bytes: package.component.unwrap(), file: package.file, ..gate::Candidate::default() };
+        let inner = gate::Candidate {
+            bytes: package.component.unwrap().bytes,
+            file: package.file,
+            ..gate::Candidate::default()
+        };
         let policy = loader.check(&Candidate { origin: ComponentOrigin::Embedded, inner }).result.unwrap();
         let own = loader.load(&[]).unwrap();
         let same = own.iter().find(|own| own.policy.id().name == policy.id().name).unwrap();

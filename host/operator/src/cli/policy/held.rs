@@ -18,7 +18,7 @@ use super::{
 use crate::{
     catalogue::{Age, Grantable, reach},
     input::Document,
-    package::{Package, is_chunk, is_index, unpack},
+    package::{Package, PolicyCode, is_chunk, is_index, unpack},
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
 };
 
@@ -91,9 +91,9 @@ impl Beside<'_> {
         reach(&file, &namespace, self.home)?;
         let policy = match component {
             None => None,
-            Some(bytes) => {
+            Some(PolicyCode { form, bytes }) => {
                 let settings_from = Some(Origin::ClusterPolicy(name.clone()));
-                let inner = gate::Candidate { bytes, file: file.clone(), settings_from };
+                let inner = gate::Candidate { form, bytes, file: file.clone(), settings_from };
                 let origin = ComponentOrigin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
                 let claims = &policy.descriptor().claims;

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     catalogue::operator_config,
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+    package::PolicyCode,
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
     presets::{COMPATIBILITY, Preset},
     server::is_newer,
@@ -137,9 +138,9 @@ async fn shipped(
     };
     let policy = match package.component {
         None => None,
-        Some(bytes) => {
+        Some(PolicyCode { form, bytes }) => {
             let settings_from = Some(Origin::ClusterPolicy(revision.spec.source.config_map.clone()));
-            let inner = gate::Candidate { bytes, file: package.file.clone(), settings_from };
+            let inner = gate::Candidate { form, bytes, file: package.file.clone(), settings_from };
             let candidate = Candidate { origin: ComponentOrigin::File(PathBuf::from(named())), inner };
             match loader.check(&candidate).result {
                 Ok(policy) => Some(policy),

@@ -53,11 +53,14 @@ impl Inspect {
 }
 
 fn shown(inspection: &Inspection, policy: Option<&Policy>) -> Value {
-    let Inspection { digest, size, world, contract, imports, functions, largest_function } = inspection;
+    let Inspection { digest, size, world, contract, imports, functions, largest_function, script_engine } = inspection;
     let mut shown = json!({
         "digest": digest, "size": size, "world": world.name(), "contract": contract, "imports": imports,
         "functions": functions, "largestFunction": largest_function,
     });
+    if let Some(engine) = script_engine {
+        shown["scriptEngine"] = json!(engine);
+    }
     let Some(policy) = policy else { return shown };
     let claims: Vec<Value> = policy
         .descriptor()
@@ -84,11 +87,20 @@ fn shown(inspection: &Inspection, policy: Option<&Policy>) -> Value {
 }
 
 fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
-    let Inspection { digest, size, world, contract, imports, functions, largest_function } = inspection;
+    let Inspection { digest, size, world, contract, imports, functions, largest_function, script_engine } = inspection;
     let name = policy.map_or_else(|| "(unknown)".to_owned(), |policy| policy.id().to_string());
     let mut table = Table::new(&["POLICY", &name]);
     table.row(["digest", &digest.to_string()]);
-    table.row(["size", &format!("{size} bytes, {functions} functions, the largest of {largest_function} bytes")]);
+    match script_engine {
+        Some(engine) => {
+            table.row(["size", &format!("{size} bytes")]);
+            table.row(["script engine", &engine.to_string()]);
+        }
+        None => {
+            let functions = format!("{functions} functions, the largest of {largest_function} bytes");
+            table.row(["size", &format!("{size} bytes, {functions}")]);
+        }
+    }
     table.row(["world", &format!("{} of contract {contract}", world.name())]);
     table.row([
         "imports",

@@ -68,7 +68,7 @@ impl Rollback {
             let kept = revisions.kept(target).await?.map_err(choose)?;
             let source = &target.spec.source;
             let package = Package { name: source.config_map.clone(), namespace: source.namespace.clone(), ..kept };
-            let packed = pack(&package.name, &package.namespace, &package.file, package.component.as_deref())?;
+            let packed = pack(&package.name, &package.namespace, &package.file, package.component.as_ref())?;
             let installer = Installer::new(client.clone(), &package.namespace, true);
             let follower = match timeout {
                 0 => None,

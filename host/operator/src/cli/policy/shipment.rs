@@ -26,8 +26,8 @@ use super::{
 use crate::{
     catalogue::{Age, Grantable, reach},
     input::{self, InputError},
-    package::{Package, Packed, is_chunk, is_index, pack, unpack},
-    policies::{Candidate, ComponentOrigin, Loaded, Loader, sample_cluster},
+    package::{Package, Packed, PolicyCode, is_chunk, is_index, pack, unpack},
+    policies::{Candidate, ComponentOrigin, Loaded, Loader, is_script, sample_cluster},
     reading::{self, OBJECTS},
 };
 
@@ -38,9 +38,9 @@ const LONGEST: usize = 160;
 /// Arguments that name the package and its contents.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Shipment {
-    /// A component, with its policy.yaml in the same directory; ConfigMaps that `policy pack` printed; or a policy.yaml
-    /// with settings only
-    #[arg(value_name = "X.wasm|FILE.yaml", required_unless_present = "policy")]
+    /// A component or a script, with its policy.yaml in the same directory; ConfigMaps that `policy pack` printed; or a
+    /// policy.yaml with settings only
+    #[arg(value_name = "X.wasm|X.js|FILE.yaml", required_unless_present = "policy")]
     file: Option<PathBuf>,
     /// File with settings as YAML, instead of the settings in policy.yaml
     #[arg(long, value_name = "FILE")]
@@ -108,7 +108,7 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 /// A package before its checks.
 struct Raw {
     file: PolicyFile,
-    component: Option<Vec<u8>>,
+    component: Option<PolicyCode>,
     /// The file from which the user gave the settings.
     settings_from: Option<Origin>,
     /// Name and namespace in the metadata of packed ConfigMaps.
@@ -174,12 +174,13 @@ impl Shipment {
         }
         let told = path.or(settings).unwrap_or_default();
         let mut only_settings_in = None;
-        let policy = if let Some(bytes) = component {
-            let inner = gate::Candidate { bytes: bytes.clone(), file: file.clone(), settings_from };
+        let policy = if let Some(code) = component {
+            let PolicyCode { form, bytes } = code.clone();
+            let inner = gate::Candidate { form, bytes, file: file.clone(), settings_from };
             let policy = admitted(loader, &told, inner)?;
             let id = policy.policy.id();
             (file.name, file.version) = (Some(id.name.clone()), Some(id.version.clone()));
-            Some((policy, bytes))
+            Some((policy, code))
         } else {
             let Some(name) = file.name.as_deref() else {
                 let what = "has no `name`: a package without a component must name the policy of its settings";
@@ -193,8 +194,8 @@ impl Shipment {
         let of = file.name.clone().unwrap_or_default();
         let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
         let usual = name_for(&usual, &scoped);
-        let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
-        let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
+        let code = policy.as_ref().map(|(_, code)| code);
+        let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, code)?;
         let policy = policy.map(|(policy, _)| policy);
         Ok(Ready { file, policy, written_in: only_settings_in, packed, is_placed })
     }
@@ -214,18 +215,19 @@ fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
 
 impl Raw {
     /// Returns a package without the metadata of a ConfigMap.
-    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Origin>) -> Self {
+    fn unpacked(file: PolicyFile, component: Option<PolicyCode>, settings_from: Option<Origin>) -> Self {
         Self { file, component, settings_from, name: None, namespace: None }
     }
 }
 
-/// Reads a file that contains a component, packed ConfigMaps, or a `policy.yaml`.
+/// Reads a file that contains a component, a script, packed ConfigMaps, or a `policy.yaml`.
 fn read(path: &Path) -> anyhow::Result<Raw> {
     let named = || path.display().to_string();
     let bytes = reading::bytes(path, OBJECTS)?;
-    let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0')) else {
-        let Candidate { inner: gate::Candidate { bytes, file, settings_from }, .. } = Candidate::read(path)?;
-        return Ok(Raw::unpacked(file, Some(bytes), settings_from));
+    let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0') && !is_script(path));
+    let Some(text) = text else {
+        let Candidate { inner: gate::Candidate { form, bytes, file, settings_from }, .. } = Candidate::read(path)?;
+        return Ok(Raw::unpacked(file, Some(PolicyCode { form, bytes }), settings_from));
     };
     if let Some(raw) = packed(&named(), text)? {
         return Ok(raw);

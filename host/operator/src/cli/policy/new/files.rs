@@ -110,7 +110,7 @@ fn surroundings(names: &Names<'_>, readme: &str) -> Files {
 
 /// Returns the CRD of the kind. Returns `None` for kinds of the default policies, because their CRDs come with the
 /// operator.
-fn definition(names: &Names<'_>) -> Option<String> {
+pub(super) fn definition(names: &Names<'_>) -> Option<String> {
     let (group, version) = names.api_version.split_once('/')?;
     if group == kaos_crds::GROUP {
         return None;
@@ -128,15 +128,17 @@ fn definition(names: &Names<'_>) -> Option<String> {
     Some(replace(template!("crd.yaml"), &replaced))
 }
 
-/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because Rust may
-/// already have a type with the name of the kind.
-fn named(text: &str, names: &Names<'_>) -> String {
+/// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because the name
+/// of the kind may already be a Rust name.
+pub(super) fn named(text: &str, names: &Names<'_>) -> String {
     let Names { name, kind, api_version } = names;
     let word = name.replace('-', "_");
     let policy = format!("{kind}Policy");
     let replaced = [
         ("DEFAULT_WEBSITE_", format!("DEFAULT_{}_", word.to_uppercase())),
         ("\"Website\"", format!("\"{kind}\"")),
+        ("'Website'", format!("'{kind}'")),
+        ("kind: Website", format!("kind: {kind}")),
         ("`Website`", format!("`{kind}`")),
         ("each Website ", format!("each {kind} ")),
         ("of a Website", format!("of a {kind}")),

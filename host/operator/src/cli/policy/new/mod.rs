@@ -1,6 +1,7 @@
 //! `policy new`: writes a project for a new policy or overlay. The project builds and passes its tests without changes.
 
 mod files;
+mod script;
 mod sdk;
 mod shipped;
 
@@ -11,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kaos_policy::{describe::is_policy_name, names::is_label};
 
 use super::output::complain;
@@ -47,24 +48,50 @@ pub(super) struct New {
     /// Directory for the project; default: the policy's name
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Source of kaos-policy-sdk: a directory, the URL of a git repository, or a published version
-    #[arg(long, value_name = "PATH|URL|VERSION")]
-    sdk: String,
+    /// Language of the policy. A policy in JavaScript is a script, and needs no compiler
+    #[arg(long, value_enum, default_value_t)]
+    language: Language,
+    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version
+    #[arg(long, value_name = "PATH|URL|VERSION", required_unless_present = "language")]
+    sdk: Option<String>,
+}
+
+/// The language of a new policy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// A component, built with cargo
+    #[default]
+    Rust,
+    /// A script, which the operator runs as it is
+    Javascript,
 }
 
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, from, overlay, kind, api_version, dir, sdk } = self;
+        let Self { name, from, overlay, kind, api_version, dir, language, sdk } = self;
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{}: exists and is not empty: name another directory with --dir", place.display());
         }
-        let sdk = Sdk::located(&sdk)?;
-        let files = match (from, kind.as_deref(), api_version.as_deref()) {
-            (Some(from), ..) => files::from_shipped(&ShippedSources::named(&from)?, &name, &sdk)?,
-            (None, kind, api_version) if overlay => files::overlay(&name, api_version.zip(kind), &sdk)?,
-            (None, kind, api_version) => {
+        let sdk = match (language, sdk) {
+            (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
+            (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
+            (Language::Javascript, None) => None,
+            (Language::Javascript, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
+        };
+        let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
+            (Some(from), _, _, Some(sdk)) => files::from_shipped(&ShippedSources::named(&from)?, &name, sdk)?,
+            (Some(_), _, _, None) => {
+                bail!(
+                    "the default policies are written in Rust: leave out --language, or name a --kind instead of --from"
+                )
+            }
+            (None, kind, api_version, Some(sdk)) if overlay => files::overlay(&name, api_version.zip(kind), sdk)?,
+            (None, _, _, None) if overlay => {
+                bail!("a script cannot be an overlay: leave out --language, or leave out --overlay")
+            }
+            (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
                 if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
                     let start = format!("policy new {name} --from {shipped}");
@@ -76,17 +103,19 @@ impl New {
                         ),
                     );
                 }
-                files::from_template(&Names { name: &name, kind, api_version }, &sdk)?
+                let names = Names { name: &name, kind, api_version };
+                match sdk {
+                    Some(sdk) => files::from_template(&names, sdk)?,
+                    None => script::from_template(&names),
+                }
             }
         };
         for (path, content) in files {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
-        complain(
-            "made",
-            format_args!("{}: run `cargo test` there; README.md describes the next steps", place.display()),
-        );
+        let tests = if language == Language::Rust { "cargo test" } else { "sh test.sh" };
+        complain("made", format_args!("{}: run `{tests}` there; README.md describes the next steps", place.display()));
         Ok(ExitCode::SUCCESS)
     }
 }

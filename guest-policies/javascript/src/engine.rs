@@ -1,0 +1,197 @@
+//! Starts QuickJS, loads the script, and calls its functions.
+
+use std::cell::OnceCell;
+
+use rquickjs::{
+    CatchResultExt as _, CaughtError, Context, Ctx, Function, Module, Object, Persistent, Runtime, Value as Script,
+    context::{EvalOptions, intrinsic},
+    function::Args,
+};
+use serde_json::Value;
+
+use crate::{
+    error_text::{ErrorText, exported_at},
+    failure::fail,
+    helpers,
+    plain::{Wrong, plain},
+};
+
+/// The functions of a script. `describe` and `translate` have no default.
+const FUNCTIONS: [&str; 5] = ["describe", "needs", "mapEnv", "translate", "assess"];
+const PRELUDE: &str = include_str!("prelude.js");
+/// The stack while the script loads. The host ends a sandbox without a message when its own stack is full, so QuickJS must
+/// notice first. The parser uses much of the
+/// host's stack for each level of a nested expression.
+const PARSER_STACK: usize = 20 << 10;
+/// The stack while a function of the script runs: about a hundred nested calls.
+const STACK: usize = 32 << 10;
+/// The garbage that a script may leave before the collector runs. Most scripts end earlier.
+const GARBAGE: usize = 4 << 20;
+
+/// The language's objects. Proxies, typed arrays and weak references are left out, since no policy needs them.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::Promise,
+);
+
+thread_local! {
+    static LOADED: OnceCell<Loaded> = const { OnceCell::new() };
+}
+
+struct Loaded {
+    functions: Persistent<Object<'static>>,
+    context: Context,
+    runtime: Runtime,
+    file: String,
+}
+
+/// A call's result. Only some functions may refuse.
+pub(crate) enum Answer {
+    /// The returned value; `None` for `undefined`.
+    Returned(Option<Value>),
+    /// The thrown refusal.
+    Refused(Value),
+}
+
+/// Loads a script.
+pub(crate) fn load(file: &str, source: &str, memory: u64) -> Result<(), String> {
+    let loaded = Loaded::new(file, source, memory)?;
+    LOADED.with(|cell| cell.set(loaded)).map_err(|_| format!("{file}: another script is loaded already"))
+}
+
+/// Calls a function of the script with values as JSON text. Ends the sandbox if the function fails.
+pub(crate) fn call(name: &str, arguments: &[String]) -> Answer {
+    LOADED.with(|cell| match cell.get() {
+        None => fail("no script is loaded"),
+        Some(loaded) => loaded.call(name, arguments).unwrap_or_else(|message| fail(&message)),
+    })
+}
+
+/// Ends the sandbox, since a function returned a wrong value.
+pub(crate) fn wrong_answer(name: &str, wrong: &Wrong) -> ! {
+    let told = LOADED.with(|cell| cell.get().map(|loaded| loaded.wrong(name, wrong)));
+    fail(&told.unwrap_or_else(|| wrong.problem.clone()))
+}
+
+impl Loaded {
+    fn new(file: &str, source: &str, memory: u64) -> Result<Self, String> {
+        let broken = |error: rquickjs::Error| format!("{file}:1:1: the script engine does not start: {error}");
+        let runtime = Runtime::new().map_err(broken)?;
+        // The other part of the memory is for the engine itself and for the texts that the host exchanges.
+        runtime.set_memory_limit(usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX));
+        runtime.set_gc_threshold(GARBAGE);
+        runtime.set_max_stack_size(PARSER_STACK);
+        let context = Context::custom::<Intrinsics>(&runtime).map_err(broken)?;
+        let functions = context.with(|ctx| -> Result<_, String> {
+            let defaults = prelude(&ctx).map_err(broken)?;
+            let exports = evaluated(&ctx, file, source)?;
+            let functions = functions(file, &exports, &defaults)?;
+            Ok(Persistent::save(&ctx, functions))
+        })?;
+        Ok(Self { functions, context, runtime, file: file.to_owned() })
+    }
+
+    fn call(&self, name: &str, arguments: &[String]) -> Result<Answer, String> {
+        self.runtime.set_max_stack_size(STACK);
+        self.context.with(|ctx| {
+            let broken = |error: rquickjs::Error| format!("{}:1:1: {name} cannot be called: {error}", self.file);
+            let function = self.function(&ctx, name).map_err(broken)?;
+            let mut list = Args::new(ctx.clone(), arguments.len());
+            for text in arguments {
+                let argument = ctx.json_parse(text.as_str()).and_then(|argument| list.push_arg(argument));
+                argument.catch(&ctx).map_err(|caught| self.told(name, &function, &caught))?;
+            }
+            match function.call_arg::<Script<'_>>(list).catch(&ctx) {
+                Ok(value) => {
+                    plain(&ctx, &value).map(Answer::Returned).map_err(|wrong| self.wrong_at(name, &function, &wrong))
+                }
+                Err(caught) => match refusal(&ctx, name, &caught) {
+                    Some(Ok(refusal)) => Ok(Answer::Refused(refusal)),
+                    Some(Err(wrong)) => Err(self.wrong_at(name, &function, &wrong)),
+                    None => Err(self.told(name, &function, &caught)),
+                },
+            }
+        })
+    }
+
+    fn function<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Function<'js>> {
+        self.functions.clone().restore(ctx)?.get(name)
+    }
+
+    fn told(&self, name: &str, function: &Function<'_>, caught: &CaughtError<'_>) -> String {
+        ErrorText::of(caught).told(&self.file, Some((name, &exported_at(function))))
+    }
+
+    fn wrong(&self, name: &str, wrong: &Wrong) -> String {
+        self.context.with(|ctx| match self.function(&ctx, name) {
+            Ok(function) => self.wrong_at(name, &function, wrong),
+            Err(_) => wrong.problem.clone(),
+        })
+    }
+
+    fn wrong_at(&self, name: &str, function: &Function<'_>, Wrong { path, problem }: &Wrong) -> String {
+        let at = if path.as_str().is_empty() { "the answer" } else { path.as_str() };
+        format!("{}:{}: {name} returns a wrong value: {at} {problem}", self.file, exported_at(function))
+    }
+}
+
+/// Runs the prelude, and returns the default functions.
+fn prelude<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let mut options = EvalOptions::default();
+    options.filename = Some("kaos".to_owned());
+    let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options)?;
+    prelude.call((helpers::native(ctx)?,))
+}
+
+/// Evaluates the script as a module, and returns its exports.
+fn evaluated<'js>(ctx: &Ctx<'js>, file: &str, source: &str) -> Result<Object<'js>, String> {
+    let told = |caught: CaughtError<'_>| ErrorText::of(&caught).told(file, None);
+    let module = Module::declare(ctx.clone(), file, source).catch(ctx).map_err(told)?;
+    let (module, promise) = module.eval().catch(ctx).map_err(told)?;
+    match promise.result::<Script<'js>>() {
+        Some(result) => result.catch(ctx).map_err(told)?,
+        None => {
+            return Err(format!("{file}:1:1: the script awaits a Promise, and a policy does not wait: remove `await`"));
+        }
+    };
+    module.namespace().catch(ctx).map_err(told)
+}
+
+/// Returns the script's functions, with the defaults for those that it does not export.
+fn functions<'js>(file: &str, exports: &Object<'js>, defaults: &Object<'js>) -> Result<Object<'js>, String> {
+    let broken = |error: rquickjs::Error| format!("{file}:1:1: the exports cannot be read: {error}");
+    let functions = Object::new(exports.ctx().clone()).map_err(broken)?;
+    for name in FUNCTIONS {
+        let exported: Script<'js> = exports.get(name).map_err(broken)?;
+        let function = match (exported.is_undefined(), exported.is_function()) {
+            (_, true) => exported,
+            (false, false) => {
+                return Err(format!(
+                    "{file}:1:1: the export `{name}` is not a function: write `export function {name}`"
+                ));
+            }
+            (true, _) => defaults.get(name).map_err(broken)?,
+        };
+        if function.is_undefined() {
+            return Err(format!("{file}:1:1: the script does not export `{name}`: write `export function {name}`"));
+        }
+        functions.set(name, function).map_err(broken)?;
+    }
+    Ok(functions)
+}
+
+/// Returns the refusal that a function threw. `None` if it threw something else, or may not refuse.
+fn refusal<'js>(ctx: &Ctx<'js>, name: &str, caught: &CaughtError<'js>) -> Option<Result<Value, Wrong>> {
+    const TAGS: [&str; 3] = ["invalid", "waiting", "unsupported"];
+    let CaughtError::Value(thrown) = caught else { return None };
+    let tag: String = thrown.as_object()?.get("tag").ok()?;
+    if !["mapEnv", "translate"].contains(&name) || !TAGS.contains(&tag.as_str()) {
+        return None;
+    }
+    Some(plain(ctx, thrown).map(Option::unwrap_or_default))
+}

@@ -1,0 +1,33 @@
+//! Fields that the conversions treat differently. The names are those of the Rust types in `bindings`. A test of the
+//! operator (`tests/script.rs`) compares this table with the WIT.
+
+/// The fields and cases with the type `json`: text in the contract, a value in the script.
+pub(crate) const JSON: [&str; 16] = [
+    "Answer.Objects",
+    "Child.live",
+    "Claim.extra",
+    "Descriptor.extra",
+    "Descriptor.settings_schema",
+    "EnvSource.Other",
+    "Observation.extra",
+    "Plan.extra",
+    "Plan.manifests",
+    "Report.extra",
+    "Report.fields",
+    "Sample.beside",
+    "Sample.object",
+    "Subject.extra",
+    "Subject.object",
+    "Subject.settings",
+];
+
+/// The JSON fields that a script may omit. The value is `{}`.
+pub(crate) const EMPTY: [&str; 6] =
+    ["Claim.extra", "Descriptor.extra", "Descriptor.settings_schema", "Plan.extra", "Report.extra", "Report.fields"];
+
+/// The lists and Booleans that a script must write. It may omit all other lists (`[]`), Booleans (`false`) and options.
+/// A plan without manifests would delete all children.
+pub(crate) const REQUIRED: [&str; 4] = ["Claim.emits", "Descriptor.claims", "Plan.manifests", "Report.ready"];
+
+/// The enums: their values are texts in the script. The cases of all other variants are objects with a `tag`.
+pub(crate) const ENUMS: [&str; 2] = ["Severity", "Truth"];

@@ -1,0 +1,129 @@
+//! The native part of the global `kaos`: the mapping of environment variables and the check of names, as in the SDK for
+//! Rust. Each function takes one value of the script and returns one.
+
+use kaos_policy_sdk::{
+    env::{self, Env},
+    json, names, types as sdk,
+};
+use rquickjs::{Ctx, Exception, Object, Result, Value as Script, prelude::Func};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    bindings::types::{EnvSource, EnvVar, KeySelector},
+    from_script::record,
+    plain::{Wrong, plain},
+    to_script::text,
+};
+
+/// Returns an object with the native functions.
+pub(crate) fn native<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let native = Object::new(ctx.clone())?;
+    native.set("env", Func::from(|ctx, value| answer(&ctx, &value, mapping)))?;
+    native.set("containerEnv", Func::from(|ctx, value| answer(&ctx, &value, container_env)))?;
+    native.set("dnsLabel", Func::from(|ctx, value| answer(&ctx, &value, dns_label)))?;
+    Ok(native)
+}
+
+/// Calls `function` with the value as JSON, and returns its answer as a value of the script. A wrong argument is a
+/// `TypeError`.
+fn answer<'js>(
+    ctx: &Ctx<'js>,
+    value: &Script<'js>,
+    function: fn(&Value) -> std::result::Result<String, Wrong>,
+) -> Result<Script<'js>> {
+    let called = plain(ctx, value).and_then(|value| function(&value.unwrap_or_default()));
+    match called {
+        Ok(text) => ctx.json_parse(text),
+        Err(Wrong { path, problem }) => Err(Exception::throw_type(ctx, &format!("{} {problem}", path.as_str()))),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "op", rename_all = "camelCase")]
+enum Step {
+    Set { container: String, name: String, value: String, origin: String },
+    Bind { container: String, name: String, source: Value, origin: String },
+    User { container: String, list: Vec<Value>, path: String },
+    Remove { container: String, name: String },
+}
+
+fn mapping(value: &Value) -> std::result::Result<String, Wrong> {
+    let base: Vec<EnvVar> = record(value.get("base")).map_err(|wrong| wrong.below("env"))?;
+    let mut env = Env::over(base.into_iter().map(to_sdk).collect());
+    for step in value.get("steps").and_then(Value::as_array).into_iter().flatten() {
+        let step = Step::deserialize(step).map_err(|error| Wrong::new(format!("env: {error}")))?;
+        match step {
+            Step::Set { container, name, value, origin } => {
+                env.container(&container).set(&name, value, &origin);
+            }
+            Step::Bind { container, name, source, origin } => {
+                let source = record(Some(&source)).map_err(|wrong| wrong.below("source"))?;
+                env.container(&container).bind(&name, source_to_sdk(source), &origin);
+            }
+            Step::User { container, list, path } => {
+                if let Err(refusal) = env.container(&container).user(&list, &path) {
+                    return Ok(json!({"refused": refused(&refusal)}).to_string());
+                }
+            }
+            Step::Remove { container, name } => {
+                env.container(&container).remove(&name);
+            }
+        }
+    }
+    let vars: Vec<EnvVar> = env.into_vars().into_iter().map(of_sdk).collect();
+    let vars = text(&vars).map_err(|error| Wrong::new(error.0))?;
+    Ok(format!("{{\"vars\":{vars}}}"))
+}
+
+/// Returns a refusal of the SDK as the script's value. The mapping only refuses with violations.
+fn refused(refusal: &sdk::Refusal) -> Value {
+    match refusal {
+        sdk::Refusal::Invalid(list) => {
+            let list: Vec<_> = list.iter().map(|it| json!({"path": it.path, "message": it.message})).collect();
+            json!({"tag": "invalid", "val": list})
+        }
+        sdk::Refusal::Waiting(_) => json!({"tag": "unsupported", "val": "the variables wait for another object"}),
+        sdk::Refusal::Unsupported(message) => json!({"tag": "unsupported", "val": message}),
+    }
+}
+
+fn container_env(value: &Value) -> std::result::Result<String, Wrong> {
+    let vars: Vec<EnvVar> = record(value.get("env")).map_err(|wrong| wrong.below("env"))?;
+    let container: String = record(value.get("container")).map_err(|wrong| wrong.below("container"))?;
+    let vars: Vec<_> = vars.into_iter().map(to_sdk).collect();
+    Ok(json::text(&Value::Array(env::to_json(&vars, &container))))
+}
+
+fn dns_label(value: &Value) -> std::result::Result<String, Wrong> {
+    let name: String = record(Some(value))?;
+    let problem = names::dns1035_label(&name).map(|why| why.to_string());
+    Ok(json!(problem).to_string())
+}
+
+fn to_sdk(EnvVar { container, name, source, origin }: EnvVar) -> sdk::EnvVar {
+    sdk::EnvVar { container, name, source: source_to_sdk(source), origin }
+}
+
+fn of_sdk(sdk::EnvVar { container, name, source, origin }: sdk::EnvVar) -> EnvVar {
+    let key = |sdk::KeySelector { name, key, optional }| KeySelector { name, key, optional };
+    let source = match source {
+        sdk::EnvSource::Literal(text) => EnvSource::Literal(text),
+        sdk::EnvSource::SecretKey(selector) => EnvSource::SecretKey(key(selector)),
+        sdk::EnvSource::ConfigMapKey(selector) => EnvSource::ConfigMapKey(key(selector)),
+        sdk::EnvSource::FieldPath(path) => EnvSource::FieldPath(path),
+        sdk::EnvSource::Other(json) => EnvSource::Other(json),
+    };
+    EnvVar { container, name, source, origin }
+}
+
+fn source_to_sdk(source: EnvSource) -> sdk::EnvSource {
+    let key = |KeySelector { name, key, optional }| sdk::KeySelector { name, key, optional };
+    match source {
+        EnvSource::Literal(text) => sdk::EnvSource::Literal(text),
+        EnvSource::SecretKey(selector) => sdk::EnvSource::SecretKey(key(selector)),
+        EnvSource::ConfigMapKey(selector) => sdk::EnvSource::ConfigMapKey(key(selector)),
+        EnvSource::FieldPath(path) => sdk::EnvSource::FieldPath(path),
+        EnvSource::Other(json) => sdk::EnvSource::Other(json),
+    }
+}

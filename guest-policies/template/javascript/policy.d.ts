@@ -1,0 +1,342 @@
+// The types of a policy. Generated from wit/policy.wit of the KAOS policy operator. Do not edit.
+
+/** A value that JSON can express: a Kubernetes object or a part of one. */
+export type Json = any;
+
+export interface ResourceType {
+  apiVersion: string;
+  kind: string;
+}
+
+/**
+ * A reference to one object. Without a namespace, the object is in the namespace of the primary object, or
+ * cluster-scoped.
+ */
+export interface Reference {
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+/**
+ * A sample that the gate and `policy check` evaluate: an object as a user would write it, and the other objects in
+ * the cluster. At least one sample of each claim must end in a plan.
+ */
+export interface Sample {
+  name: string;
+  object: Json;
+  beside?: Json[];
+}
+
+export interface Claim {
+  primary: ResourceType;
+  /** Types that plans may contain. */
+  emits: ResourceType[];
+  /** Types that `needs` may name. */
+  reads?: ResourceType[];
+  /** Types that the policy uses only if the cluster serves them; a subset of `emits` and `reads`. */
+  wishes?: ResourceType[];
+  /**
+   * The finalizer that stays on the object while the operator deletes the children in order. Omit it if
+   * possible.
+   */
+  finalizer?: string;
+  samples?: Sample[];
+  extra?: Json;
+}
+
+export interface Descriptor {
+  /** The policy's name: short, in lower case. Settings and pins use it. */
+  name: string;
+  /** The policy's own version (semantic versioning). */
+  version: string;
+  claims: Claim[];
+  /**
+   * The JSON Schema of the settings. A property may have `x-env`, the environment variable that feeds it, and
+   * `x-annotation: true` if an object's annotation may override it.
+   */
+  settingsSchema?: Json;
+  extra?: Json;
+}
+
+/**
+ * Everything that a policy may know, as data; a policy cannot call the host. The object lacks status,
+ * managedFields and resourceVersion. Found objects lack managedFields and resourceVersion. So equal inputs are
+ * equal bytes.
+ */
+export interface Subject {
+  object: Json;
+  /** The answers to `needs`, sorted by id. */
+  found: Found[];
+  /** The effective settings: all layers merged, defaults filled in, valid by the policy's schema. */
+  settings: Json;
+  cluster: Cluster;
+  /**
+   * Whether a plan of the object was applied in full once. From then on, `gates` hold nothing back, except with
+   * `gates-hold`. So a policy need not read fields that only decide about gates. Always false for a kind whose
+   * definition does not declare `status.appliedGeneration`.
+   */
+  applied: boolean;
+  extra: Json;
+}
+
+export interface Cluster {
+  /** The DNS domain of Services, for example `cluster.local`. */
+  domain: string;
+  operatorNamespace: string;
+  /** The types among the claim's wishes that the cluster serves. */
+  served: ResourceType[];
+}
+
+/**
+ * One read that the host makes for the policy. The host watches the target from then on, and begins a new pass when
+ * the answer changes. The policy chooses the id, which must be unique within one answer. An optional need may name
+ * an object that does not exist: the policy answers in full without it, and no condition reports the object as
+ * missing.
+ *
+ * `fields` are the paths that the policy reads of each object. The answer has only these fields, so a change of any
+ * other field begins no pass. An empty list means all fields. `apiVersion`, `kind`, `metadata.name`,
+ * `metadata.namespace`, `metadata.uid` and `metadata.deletionTimestamp` are always in the answer. A need of a Secret
+ * has no fields, because the answer has only facts. At most 32 paths, each of at most 512 bytes:
+ *
+ * ```text
+ * path  = name *step [ equal ] [ "?" ]
+ * step  = "." name | "[" text "]" | "[" name "=" text "]"
+ * equal = "[=" text "]"
+ * name  = letters, digits, "_" and "-"
+ * text  = a JSON string, in double quotes
+ * ```
+ *
+ * | path | selects |
+ * |---|---|
+ * | `status.endpoint` | a member, with all below it |
+ * | `data["runtimes.yaml"]` | a member with another name |
+ * | `status.conditions[type="Ready"].status` | in a list, the maps with this member; of them the member and the rest of the path |
+ * | `spec.models[="gpt-4o"]` | in a list, the items that are this text, sorted and each once; of a text, the text if it is this one |
+ * | `spec.volume?` | `true` if there is a value |
+ *
+ * The answer has the form of the object: maps and lists on the path stay. A value of a form that no path expects
+ * stays whole.
+ */
+export interface Need {
+  id: string;
+  target: Target;
+  fields?: string[];
+  optional?: boolean;
+}
+
+export interface Selector {
+  of: ResourceType;
+  namespace?: string;
+  labels?: [string, string][];
+}
+
+export type Target =
+  | { tag: 'named'; val: Reference }
+  | { tag: 'labelled'; val: Selector };
+
+export interface Found {
+  id: string;
+  answer: Answer;
+}
+
+export type Answer =
+  /** The objects that exist; an empty list if there are none yet. */
+  | { tag: 'objects'; val: Json[] }
+  /** Facts of a Secret: whether it exists, its keys, and a keyed digest. Never its content. */
+  | { tag: 'secret'; val: SecretFacts }
+  /** The cluster does not serve this type now. */
+  | { tag: 'unserved' }
+  /** The operator or the policy may not read the target. The text gives the reason. */
+  | { tag: 'forbidden'; val: string };
+
+export interface SecretFacts {
+  present: boolean;
+  keys: string[];
+  digest: string;
+}
+
+export interface KeySelector {
+  name: string;
+  key: string;
+  optional: boolean;
+}
+
+export type EnvSource =
+  | { tag: 'literal'; val: string }
+  | { tag: 'secret-key'; val: KeySelector }
+  | { tag: 'config-map-key'; val: KeySelector }
+  | { tag: 'field-path'; val: string }
+  /** Any other `valueFrom`, in the form of Kubernetes. */
+  | { tag: 'other'; val: Json };
+
+/**
+ * One environment variable. `origin` names the origin of the value, for example `spec.config.description`,
+ * `settings.logLevel` or `ModelAPI/llm status.endpoint`.
+ */
+export interface EnvVar {
+  container: string;
+  name: string;
+  source: EnvSource;
+  origin: string;
+}
+
+export type Severity = 'info' | 'warning';
+
+/** A message for the user that stops nothing, valid until the object changes. `path` is a path of the object. */
+export interface Note {
+  severity: Severity;
+  reason: string;
+  message: string;
+  path?: string;
+}
+
+export interface Blocker {
+  on: Reference;
+  reason: string;
+  message: string;
+}
+
+/** The children that the cluster should have for the object. */
+export interface Plan {
+  manifests: Json[];
+  /**
+   * The plan gates. They hold back the first apply until the plan was applied once in full. After that the host
+   * only reports them, so a flapping dependency neither stops nor freezes a running workload.
+   * `gates-hold` changes that.
+   */
+  gates?: Blocker[];
+  /** The final mapping, after all merges. The host checks it against the manifests. */
+  env?: EnvVar[];
+  notes?: Note[];
+  /**
+   * The finalizer that the host adds to the object, instead of the claim's. The host removes it when the
+   * children are gone.
+   */
+  finalizer?: string;
+  /**
+   * The names of PersistentVolumeClaims in the plan that the object does not own. They stay when the object is
+   * deleted.
+   */
+  kept?: string[];
+  /**
+   * Whether the gates also hold back changes to running workloads, because the plan lacks what a missing object
+   * provides.
+   */
+  gatesHold?: boolean;
+  extra?: Json;
+}
+
+/** A problem with the object. `path` is a path of the object; `message` names the problem and the remedy. */
+export interface Violation {
+  path: string;
+  message: string;
+}
+
+/** No plan can be made. The children stay as they are. */
+export type Refusal =
+  /** The object is invalid, until it changes. */
+  | { tag: 'invalid'; val: Violation[] }
+  /** The policy waits until one of these objects appears or changes. */
+  | { tag: 'waiting'; val: Blocker[] }
+  /** The cluster or the policy does not support the object, until one of them changes. */
+  | { tag: 'unsupported'; val: string };
+
+/** The result of this pass, as the policy assesses it. */
+export type Outcome =
+  | { tag: 'applied' }
+  /** The plan's gates still hold back the first apply. */
+  | { tag: 'gated' }
+  | { tag: 'refused'; val: Refusal }
+  /** The message of the API server or the guard. */
+  | { tag: 'failed'; val: string };
+
+/**
+ * A child in the cluster, whatever the outcome was; without `live`, the cluster does not have it. A Secret has its
+ * keys, with empty values.
+ */
+export interface Child {
+  identity: Reference;
+  live?: Json;
+}
+
+export interface Observation {
+  outcome: Outcome;
+  children: Child[];
+  /** The gates of this pass's plan; empty if the policy refused. */
+  gates: Blocker[];
+  env: EnvVar[];
+  notes: Note[];
+  extra: Json;
+}
+
+export type Truth = 'yes' | 'no' | 'unknown';
+
+export interface Condition {
+  type: string;
+  status: Truth;
+  reason: string;
+  message: string;
+}
+
+/**
+ * The policy's report for the object's `status`. `fields` is a JSON object with every other field of the status,
+ * except the fields that only the host writes (`observedGeneration`, `policy`, the common conditions).
+ */
+export interface Report {
+  ready: boolean;
+  phase: string;
+  message: string;
+  fields?: Json;
+  conditions?: Condition[];
+  extra?: Json;
+}
+
+/** The functions that a script exports. `describe` and `translate` have no default. */
+export interface Policy {
+  /** The policy's name, version, claims and settings. */
+  describe(): Descriptor;
+  /** The objects that the policy must see. Default: none. */
+  needs?(subject: Subject): Need[];
+  /** The environment variables. `base` is the mapping of the layer below. Throws a Refusal. Default: `base`. */
+  mapEnv?(subject: Subject, base: EnvVar[]): EnvVar[];
+  /** The children. Throws a Refusal. */
+  translate(subject: Subject, env: EnvVar[]): Plan;
+  /** The status. Default: ready as soon as all children exist and each workload has an available pod. */
+  assess?(subject: Subject, seen: Observation): Report;
+}
+
+/** Builds the mapping of environment variables. The user's variables win over the policy's. */
+export interface Env {
+  /** Sets a text. Kubernetes does not expand `$(NAME)` in it. */
+  set(container: string, name: string, value: string, origin: string): Env;
+  /** Sets any source. */
+  bind(container: string, name: string, source: EnvSource, origin: string): Env;
+  /** Adds the `env` list at `path` of the object. */
+  user(container: string, list: Json[] | undefined, path: string): Env;
+  /** Removes a variable. */
+  remove(container: string, name: string): Env;
+  /** Returns the mapping. Throws a Refusal if the user's list is wrong. */
+  vars(): EnvVar[];
+}
+
+declare global {
+  const kaos: {
+    /** The object is invalid: `throw kaos.invalid('spec.title', 'must not be blank: give the site a title')`. */
+    invalid(path: string, message: string): Refusal;
+    invalid(violations: Violation[]): Refusal;
+    /** The policy waits for other objects: `throw kaos.waiting([{on, reason, message}])`. */
+    waiting(blockers: Blocker | Blocker[]): Refusal;
+    /** The cluster or the policy does not support the object. */
+    unsupported(message: string): Refusal;
+    /** Begins a mapping with the variables of the layer below. */
+    env(base: EnvVar[]): Env;
+    /** The `env` list of a container in a pod. */
+    containerEnv(env: EnvVar[], container: string): Json[];
+    /** Why the text cannot be the name of a Service; null if it can. */
+    dnsLabel(name: string): string | null;
+    /** The available pods of a Deployment or StatefulSet, without pods of an older generation. */
+    available(workload: Json | undefined): number;
+  };
+}

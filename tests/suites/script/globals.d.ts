@@ -1,0 +1,47 @@
+/** The functions that a script exports. `describe` and `translate` have no default. */
+export interface Policy {
+  /** The policy's name, version, claims and settings. */
+  describe(): Descriptor;
+  /** The objects that the policy must see. Default: none. */
+  needs?(subject: Subject): Need[];
+  /** The environment variables. `base` is the mapping of the layer below. Throws a Refusal. Default: `base`. */
+  mapEnv?(subject: Subject, base: EnvVar[]): EnvVar[];
+  /** The children. Throws a Refusal. */
+  translate(subject: Subject, env: EnvVar[]): Plan;
+  /** The status. Default: ready as soon as all children exist and each workload has an available pod. */
+  assess?(subject: Subject, seen: Observation): Report;
+}
+
+/** Builds the mapping of environment variables. The user's variables win over the policy's. */
+export interface Env {
+  /** Sets a text. Kubernetes does not expand `$(NAME)` in it. */
+  set(container: string, name: string, value: string, origin: string): Env;
+  /** Sets any source. */
+  bind(container: string, name: string, source: EnvSource, origin: string): Env;
+  /** Adds the `env` list at `path` of the object. */
+  user(container: string, list: Json[] | undefined, path: string): Env;
+  /** Removes a variable. */
+  remove(container: string, name: string): Env;
+  /** Returns the mapping. Throws a Refusal if the user's list is wrong. */
+  vars(): EnvVar[];
+}
+
+declare global {
+  const kaos: {
+    /** The object is invalid: `throw kaos.invalid('spec.title', 'must not be blank: give the site a title')`. */
+    invalid(path: string, message: string): Refusal;
+    invalid(violations: Violation[]): Refusal;
+    /** The policy waits for other objects: `throw kaos.waiting([{on, reason, message}])`. */
+    waiting(blockers: Blocker | Blocker[]): Refusal;
+    /** The cluster or the policy does not support the object. */
+    unsupported(message: string): Refusal;
+    /** Begins a mapping with the variables of the layer below. */
+    env(base: EnvVar[]): Env;
+    /** The `env` list of a container in a pod. */
+    containerEnv(env: EnvVar[], container: string): Json[];
+    /** Why the text cannot be the name of a Service; null if it can. */
+    dnsLabel(name: string): string | null;
+    /** The available pods of a Deployment or StatefulSet, without pods of an older generation. */
+    available(workload: Json | undefined): number;
+  };
+}
