@@ -5,7 +5,10 @@ use std::sync::Arc;
 use wasmtime::component::{Component, Linker};
 
 use super::{EngineError, code::WasmCode, compiled::Compiled, config, state::State, ticks};
-use crate::{code::Code, inspect::Inspection};
+use crate::{
+    adapter::Version,
+    code::{Code, World},
+};
 
 /// Compiles, loads and instantiates components. A clone shares the same wasmtime engine.
 #[derive(Clone)]
@@ -62,22 +65,26 @@ impl Engine {
         config::fingerprint(&self.inner)
     }
 
-    /// Loads code that [`Engine::compile`] made. The inspection of the component chooses the contract and the world.
-    pub(crate) fn load(&self, compiled: &Compiled, inspection: &Inspection) -> Result<Arc<dyn Code>, EngineError> {
+    /// Loads code that [`Engine::compile`] made from a component of this world and this version of the contract.
+    pub(crate) fn load(
+        &self,
+        compiled: &Compiled,
+        world: World,
+        version: Version,
+    ) -> Result<Arc<dyn Code>, EngineError> {
         let component = compiled.load(&self.inner)?;
-        self.link(&component, inspection)
+        self.link(&component, world, version)
     }
 
-    fn link(&self, component: &Component, inspection: &Inspection) -> Result<Arc<dyn Code>, EngineError> {
-        let world = inspection.world;
+    fn link(&self, component: &Component, world: World, version: Version) -> Result<Arc<dyn Code>, EngineError> {
         let fits = |error: wasmtime::Error| EngineError::World { world: world.name(), reason: format!("{error:#}") };
         let linker: Linker<State> = Linker::new(&self.inner);
         let instance = linker.instantiate_pre(component).map_err(fits)?;
-        #[cfg(test)]
-        if inspection.contract == crate::adapter::v0_2::VERSION {
-            return Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(fits)?));
+        match version {
+            Version::V0_1 => Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(fits)?)),
+            #[cfg(test)]
+            Version::V0_2 => Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(fits)?)),
         }
-        Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(fits)?))
     }
 }
 

@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     code::{Code, Sandbox, World},
-    contract::{
-        Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Subject,
-    },
+    contract::{Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Subject},
     describe::DescribeError,
     digest::{Digest, canonical},
     failure::Failure,

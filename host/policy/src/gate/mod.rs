@@ -23,6 +23,7 @@ pub use turns::{AtOnce, Turn, Turns};
 pub use crate::inspect::{Bounds, InspectError, Inspection, Part, inspect};
 
 use crate::{
+    adapter::Version,
     cache::Cache,
     clock::Clock,
     code::Code,
@@ -183,7 +184,8 @@ impl Run<'_> {
         let cached = || Some((cache?.load(&digest, &fingerprint)?, "from the cache"));
         for (compiled, outcome) in built_in.into_iter().chain(std::iter::once_with(cached).flatten()) {
             let inspection = inspect(component, &bounds)?;
-            if let Ok(code) = engine.load(&compiled, &inspection) {
+            let version = Version::of(&inspection.contract);
+            if let Ok(code) = engine.load(&compiled, inspection.world, version) {
                 self.inspected(inspection, None);
                 self.passed(Step::Compile, outcome.to_owned());
                 return Ok(code);
@@ -192,8 +194,9 @@ impl Run<'_> {
         let is_wanted = || !turns.is_over();
         let order = Order { component, bounds, is_wanted: &is_wanted };
         let Compilation { inspection, inspecting, code } = compiler.compile(&order)?;
+        let (world, version) = (inspection.world, Version::of(&inspection.contract));
         let mut outcome = format!("{} bytes of code", code.len());
-        self.inspected(inspection.clone(), Some(inspecting));
+        self.inspected(inspection, Some(inspecting));
         if let Some(cache) = cache {
             // Continue without a cache entry: the only effect is that the next start takes longer.
             if let Err(error) = cache.store(&digest, &fingerprint, &code) {
@@ -201,7 +204,7 @@ impl Run<'_> {
             }
         }
         self.passed(Step::Compile, outcome);
-        Ok(engine.load(&Compiled::from_compile_step(code), &inspection)?)
+        Ok(engine.load(&Compiled::from_compile_step(code), world, version)?)
     }
 
     /// Records a passed inspection with its duration. If the duration is unknown, records the time since the last step.
