@@ -80,12 +80,12 @@ fn an_overlay_adds_tolerations_and_labels_and_follows_its_settings() {
             packed("placement", Some(&placement), &file)
         };
         let team = |live: &Value| live["spec"]["template"]["metadata"]["labels"]["team"].clone();
-        world.apply(&with("x")).await;
-        let placed = world.until("it has the label", AGENT, |live| team(live) == "x").await;
+        world.apply(&with("red")).await;
+        let placed = world.until("it has the label", AGENT, |live| team(live) == "red").await;
         assert_eq!(pod(&placed)["tolerations"], json!([{"key": "gpu", "operator": "Exists"}]));
         assert_eq!(images(&placed), images(&before), "the rest is the policy's below");
-        world.apply(&with("y")).await;
-        world.until("it has the new label", AGENT, |live| team(live) == "y").await;
+        world.apply(&with("blue")).await;
+        world.until("it has the new label", AGENT, |live| team(live) == "blue").await;
         world.quiet().await;
         assert_eq!(changes(&world.look(AGENT).await), changes(&before) + 2, "a rollout for each change");
         removal_restores(world, "placement", &before).await;

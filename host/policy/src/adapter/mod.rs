@@ -8,6 +8,29 @@ pub(crate) mod v0_1;
 #[cfg(test)]
 pub(crate) mod v0_2;
 
+/// A version of the contract that this host serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    V0_1,
+    #[cfg(test)]
+    V0_2,
+}
+
+/// The drafts of the contract that this host serves. A released host serves none.
+#[cfg(not(test))]
+pub(crate) const DRAFTS: [(&str, Version); 0] = [];
+/// The drafts of the contract that this host serves. Tests use a draft to show that the contract can grow.
+#[cfg(test)]
+pub(crate) const DRAFTS: [(&str, Version); 1] = [(v0_2::VERSION, Version::V0_2)];
+
+impl Version {
+    /// Returns the version of a component that passed the inspection.
+    pub(crate) fn of(contract: &str) -> Self {
+        let draft = DRAFTS.iter().find(|(draft, _)| *draft == contract);
+        draft.map_or(Self::V0_1, |(_, version)| *version)
+    }
+}
+
 /// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
 /// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
 /// `to_env`, `to_plan` and `to_observation` convert from them.

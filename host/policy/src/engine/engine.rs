@@ -6,8 +6,8 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use super::{EngineError, code::WasmCode, compiled::Compiled, config, state::State, ticks};
 use crate::{
+    adapter::Version,
     code::{Code, World},
-    inspect::Inspection,
 };
 
 /// Compiles, loads and instantiates components. All clones share one wasmtime engine.
@@ -68,10 +68,15 @@ impl Engine {
         config::fingerprint(&self.inner)
     }
 
-    /// Loads code that [`Engine::compile`] made. The inspection of the component chooses the contract and the world.
-    pub(crate) fn load(&self, compiled: &Compiled, inspection: &Inspection) -> Result<Arc<dyn Code>, EngineError> {
+    /// Loads code that [`Engine::compile`] made from a component of this world and this version of the contract.
+    pub(crate) fn load(
+        &self,
+        compiled: &Compiled,
+        world: World,
+        version: Version,
+    ) -> Result<Arc<dyn Code>, EngineError> {
         let component = compiled.load(&self.inner)?;
-        self.link(&component, inspection)
+        self.link(&component, world, version)
     }
 
     /// Loads code of a released contract.
@@ -81,14 +86,15 @@ impl Engine {
         WasmCode::new(self.inner.clone(), instance, world).map_err(unfit(world))
     }
 
-    fn link(&self, component: &Component, inspection: &Inspection) -> Result<Arc<dyn Code>, EngineError> {
-        let world = inspection.world;
+    fn link(&self, component: &Component, world: World, version: Version) -> Result<Arc<dyn Code>, EngineError> {
         let instance = self.linked(component, world)?;
-        #[cfg(test)]
-        if inspection.contract == crate::adapter::v0_2::VERSION {
-            return Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(unfit(world))?));
+        match version {
+            Version::V0_1 => Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(unfit(world))?)),
+            #[cfg(test)]
+            Version::V0_2 => {
+                Ok(Arc::new(super::draft::DraftCode::new(self.inner.clone(), instance).map_err(unfit(world))?))
+            }
         }
-        Ok(Arc::new(WasmCode::new(self.inner.clone(), instance, world).map_err(unfit(world))?))
     }
 
     fn linked(&self, component: &Component, world: World) -> Result<InstancePre<State>, EngineError> {

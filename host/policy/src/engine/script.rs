@@ -10,7 +10,7 @@ use std::{
 use flate2::read::GzDecoder;
 use wasmtime::component::{ComponentType, Lower};
 
-use super::{EngineError, WasmCode, trap};
+use super::{EngineError, code::WasmCode, trap};
 use crate::{
     code::{Code, Sandbox, World},
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},

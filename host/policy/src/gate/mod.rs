@@ -25,6 +25,7 @@ pub use turns::{AtOnce, Turn, Turns};
 pub use crate::inspect::{Bounds, InspectError, Inspection, Part, inspect};
 
 use crate::{
+    adapter::Version,
     cache::Cache,
     clock::Clock,
     code::Code,
@@ -200,7 +201,9 @@ impl Run<'_> {
         let digest = bytes::digest(&component, bytes, file.sha256)?;
         self.passed(Step::Digest, digest.to_string());
         let engine = self.gate.engine;
-        let load = |compiled: &Compiled, inspection: &Inspection| engine.load(compiled, inspection);
+        let load = |compiled: &Compiled, inspection: &Inspection| {
+            engine.load(compiled, inspection.world, Version::of(&inspection.contract))
+        };
         let Coded { code, inspection, inspecting, outcome } =
             self.code(digest, &component, self.gate.built_in, load)?;
         self.inspected(inspection, inspecting);

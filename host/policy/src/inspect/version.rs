@@ -5,12 +5,6 @@
 
 /// The released version that this host serves. The version of a policy may differ in the last number only.
 pub(super) const HOST: &str = "0.1";
-/// The drafts that this host serves.
-#[cfg(not(test))]
-pub(super) const DRAFTS: [&str; 0] = [];
-/// The drafts that this host serves. Tests use a draft to show that the contract can grow.
-#[cfg(test)]
-pub(super) const DRAFTS: [&str; 1] = [crate::adapter::v0_2::VERSION];
 /// The custom section in which a policy stores the contract's version.
 pub(super) const SECTION: &str = "kaos:policy";
 

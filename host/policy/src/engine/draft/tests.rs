@@ -18,12 +18,10 @@ use crate::{
     render::{Assessed, Rendered, Renderer},
 };
 
-/// Builds a guest of the tests into a component. Each set of features has its own target folder, because cargo gives
-/// all of them the same file.
+/// Builds a guest of the tests into a component.
 fn guest(name: &str, features: &str) -> Vec<u8> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(name);
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/grown");
-    let target = target.join(if features.is_empty() { "plain" } else { features });
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/guests");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--release", "--locked", "--target", "wasm32-unknown-unknown"])
         .args(["--features", features, "--target-dir"])
