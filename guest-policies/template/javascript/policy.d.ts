@@ -60,27 +60,6 @@ export interface Descriptor {
   extra?: Json;
 }
 
-/**
- * Everything that a policy may know, as data; a policy cannot call the host. The object lacks status,
- * managedFields and resourceVersion. Found objects lack managedFields and resourceVersion. So equal inputs are
- * equal bytes.
- */
-export interface Subject {
-  object: Json;
-  /** The answers to `needs`, sorted by id. */
-  found: Found[];
-  /** The effective settings: all layers merged, defaults filled in, valid by the policy's schema. */
-  settings: Json;
-  cluster: Cluster;
-  /**
-   * Whether a plan of the object was applied in full once. From then on, `gates` hold nothing back, except with
-   * `gates-hold`. So a policy need not read fields that only decide about gates. Always false for a kind whose
-   * definition does not declare `status.appliedGeneration`.
-   */
-  applied: boolean;
-  extra: Json;
-}
-
 export interface Cluster {
   /** The DNS domain of Services, for example `cluster.local`. */
   domain: string;
@@ -88,6 +67,16 @@ export interface Cluster {
   /** The types among the claim's wishes that the cluster serves. */
   served: ResourceType[];
 }
+
+export interface Selector {
+  of: ResourceType;
+  namespace?: string;
+  labels?: [string, string][];
+}
+
+export type Target =
+  | { tag: 'named'; val: Reference }
+  | { tag: 'labelled'; val: Selector };
 
 /**
  * One read that the host makes for the policy. The host watches the target from then on, and begins a new pass when
@@ -126,19 +115,10 @@ export interface Need {
   optional?: boolean;
 }
 
-export interface Selector {
-  of: ResourceType;
-  namespace?: string;
-  labels?: [string, string][];
-}
-
-export type Target =
-  | { tag: 'named'; val: Reference }
-  | { tag: 'labelled'; val: Selector };
-
-export interface Found {
-  id: string;
-  answer: Answer;
+export interface SecretFacts {
+  present: boolean;
+  keys: string[];
+  digest: string;
 }
 
 export type Answer =
@@ -151,10 +131,30 @@ export type Answer =
   /** The operator or the policy may not read the target. The text gives the reason. */
   | { tag: 'forbidden'; val: string };
 
-export interface SecretFacts {
-  present: boolean;
-  keys: string[];
-  digest: string;
+export interface Found {
+  id: string;
+  answer: Answer;
+}
+
+/**
+ * Everything that a policy may know, as data; a policy cannot call the host. The object lacks status,
+ * managedFields and resourceVersion. Found objects lack managedFields and resourceVersion. So equal inputs are
+ * equal bytes.
+ */
+export interface Subject {
+  object: Json;
+  /** The answers to `needs`, sorted by id. */
+  found: Found[];
+  /** The effective settings: all layers merged, defaults filled in, valid by the policy's schema. */
+  settings: Json;
+  cluster: Cluster;
+  /**
+   * Whether a plan of the object was applied in full once. From then on, `gates` hold nothing back, except with
+   * `gates-hold`. So a policy need not read fields that only decide about gates. Always false for a kind whose
+   * definition does not declare `status.appliedGeneration`.
+   */
+  applied: boolean;
+  extra: Json;
 }
 
 export interface KeySelector {
