@@ -42,6 +42,7 @@ fn check(engine: &Engine, bytes: Vec<u8>) -> Check {
         engine,
         compiler: &compiler,
         built_in: &[],
+        script_engine: None,
         cache: None,
         bounds: Bounds::default(),
         limits: Limits::default(),
