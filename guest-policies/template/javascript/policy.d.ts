@@ -9,7 +9,7 @@ export interface ResourceType {
 }
 
 /**
- * A reference to one object. Without a namespace, the object is in the namespace of the primary object, or
+ * A reference to one object. Without a namespace, the object is in the namespace of the pass's object, or
  * cluster-scoped.
  */
 export interface Reference {
@@ -20,8 +20,8 @@ export interface Reference {
 }
 
 /**
- * A sample that the gate and `policy check` evaluate: an object as a user would write it, and the other objects in
- * the cluster. At least one sample of each claim must end in a plan.
+ * A sample that the gate and `policy check` evaluate: `object` is the object as a user would write it, and
+ * `beside` lists the other objects in the cluster. At least one sample of each claim must end in a plan.
  */
 export interface Sample {
   name: string;
@@ -31,15 +31,15 @@ export interface Sample {
 
 export interface Claim {
   primary: ResourceType;
-  /** Types that plans may contain. */
+  /** Types that plans may contain. For an overlay: types of the children that the overlay adds or changes. */
   emits: ResourceType[];
-  /** Types that `needs` may name. */
+  /** Types that `needs` can name. */
   reads?: ResourceType[];
   /** Types that the policy uses only if the cluster serves them; a subset of `emits` and `reads`. */
   wishes?: ResourceType[];
   /**
    * The finalizer that stays on the object while the operator deletes the children in order. Omit it if
-   * possible.
+   * possible. An overlay has none.
    */
   finalizer?: string;
   samples?: Sample[];
@@ -53,8 +53,8 @@ export interface Descriptor {
   version: string;
   claims: Claim[];
   /**
-   * The JSON Schema of the settings. A property may have `x-env`, the environment variable that feeds it, and
-   * `x-annotation: true` if an object's annotation may override it.
+   * The JSON Schema of the settings. A property can have `x-env`, the environment variable with the property's
+   * value, and `x-annotation: true` if an object's annotation can override the property.
    */
   settingsSchema?: Json;
   extra?: Json;
@@ -79,15 +79,16 @@ export type Target =
   | { tag: 'labelled'; val: Selector };
 
 /**
- * One read that the host makes for the policy. The host watches the target from then on, and begins a new pass when
- * the answer changes. The policy chooses the id, which must be unique within one answer. An optional need may name
- * an object that does not exist: the policy answers in full without it, and no condition reports the object as
- * missing.
+ * One read that the host makes for the policy. The host also watches the target, and begins a new pass when the
+ * answer to the need changes. The policy chooses the id, which must be unique within one list of needs. `optional`
+ * says that the policy can make its plan without the target. If `optional` is true, no condition reports a missing
+ * target.
  *
- * `fields` are the paths that the policy reads of each object. The answer has only these fields, so a change of any
- * other field begins no pass. An empty list means all fields. `apiVersion`, `kind`, `metadata.name`,
- * `metadata.namespace`, `metadata.uid` and `metadata.deletionTimestamp` are always in the answer. A need of a Secret
- * has no fields, because the answer has only facts. At most 32 paths, each of at most 512 bytes:
+ * `fields` are the paths that the policy reads of each object. The answer to the need has only these fields, so a
+ * change of any other field begins no pass. An empty list means all fields. `apiVersion`, `kind`, `metadata.name`,
+ * `metadata.namespace`, `metadata.uid` and `metadata.deletionTimestamp` are always in the answer. A need of a
+ * Secret has an empty list, because the answer has only facts about the Secret. A need has at most 32 paths, each
+ * of at most 512 bytes, with this grammar:
  *
  * ```text
  * path  = name *step [ equal ] [ "?" ]
@@ -99,14 +100,14 @@ export type Target =
  *
  * | path | selects |
  * |---|---|
- * | `status.endpoint` | a member, with all below it |
- * | `data["runtimes.yaml"]` | a member with another name |
- * | `status.conditions[type="Ready"].status` | in a list, the maps with this member; of them the member and the rest of the path |
- * | `spec.models[="gpt-4o"]` | in a list, the items that are this text, sorted and each once; of a text, the text if it is this one |
- * | `spec.volume?` | `true` if there is a value |
+ * | `status.endpoint` | the member with its whole value |
+ * | `data["runtimes.yaml"]` | the member whose name has characters that the grammar's `name` does not allow |
+ * | `status.conditions[type="Ready"].status` | the maps of a list whose `type` is `Ready`, each with only `type` and the rest of the path |
+ * | `spec.models[="gpt-4o"]` | the items of a list that equal the text, sorted, without duplicates; or a string, if the string equals the text |
+ * | `spec.volume?` | `true` if the member has a value |
  *
- * The answer has the form of the object: maps and lists on the path stay. A value of a form that no path expects
- * stays whole.
+ * The answer keeps the maps and lists of the object along each path. If a value has another type than the paths
+ * expect, the answer has the whole value.
  */
 export interface Need {
   id: string;
@@ -128,7 +129,7 @@ export type Answer =
   | { tag: 'secret'; val: SecretFacts }
   /** The cluster does not serve this type now. */
   | { tag: 'unserved' }
-  /** The operator or the policy may not read the target. The text gives the reason. */
+  /** The operator or the policy is not allowed to read the target. The text gives the reason. */
   | { tag: 'forbidden'; val: string };
 
 export interface Found {
@@ -137,9 +138,9 @@ export interface Found {
 }
 
 /**
- * Everything that a policy may know, as data; a policy cannot call the host. The object lacks status,
- * managedFields and resourceVersion. Found objects lack managedFields and resourceVersion. So equal inputs are
- * equal bytes.
+ * Everything that a policy can know, as data; a policy cannot call the host. The object lacks status,
+ * managedFields and resourceVersion. Found objects lack managedFields and resourceVersion. So a change of only
+ * these fields does not change the subject.
  */
 export interface Subject {
   object: Json;
@@ -149,9 +150,9 @@ export interface Subject {
   settings: Json;
   cluster: Cluster;
   /**
-   * Whether a plan of the object was applied in full once. From then on, `gates` hold nothing back, except with
-   * `gates-hold`. So a policy need not read fields that only decide about gates. Always false for a kind whose
-   * definition does not declare `status.appliedGeneration`.
+   * Whether the host has ever applied a plan of the object in full. If true, the plan's `gates` hold nothing
+   * back unless the plan sets `gates-hold`. A policy can then skip the fields that only its gates depend on.
+   * Always false for a kind whose CustomResourceDefinition does not declare `status.appliedGeneration`.
    */
   applied: boolean;
   extra: Json;
@@ -168,11 +169,11 @@ export type EnvSource =
   | { tag: 'secret-key'; val: KeySelector }
   | { tag: 'config-map-key'; val: KeySelector }
   | { tag: 'field-path'; val: string }
-  /** Any other `valueFrom`, in the form of Kubernetes. */
+  /** Any other `valueFrom`, as in a Kubernetes manifest. */
   | { tag: 'other'; val: Json };
 
 /**
- * One environment variable. `origin` names the origin of the value, for example `spec.config.description`,
+ * One environment variable. `origin` says where the value comes from, for example `spec.config.description`,
  * `settings.logLevel` or `ModelAPI/llm status.endpoint`.
  */
 export interface EnvVar {
@@ -184,7 +185,7 @@ export interface EnvVar {
 
 export type Severity = 'info' | 'warning';
 
-/** A message for the user that stops nothing, valid until the object changes. `path` is a path of the object. */
+/** A message for the user, without any other effect. `path` is the field of the object that the message is about. */
 export interface Note {
   severity: Severity;
   reason: string;
@@ -202,59 +203,62 @@ export interface Blocker {
 export interface Plan {
   manifests: Json[];
   /**
-   * The plan gates. They hold back the first apply until the plan was applied once in full. After that the host
-   * only reports them, so a flapping dependency neither stops nor freezes a running workload.
-   * `gates-hold` changes that.
+   * The plan gates. Plan gates hold back the apply until the host has applied a plan of the object in full once.
+   * After this first full apply, the host only reports the gates, so a flapping dependency neither stops nor
+   * freezes a running workload. With `gates-hold`, gates also hold back later changes.
    */
   gates?: Blocker[];
-  /** The final mapping, after all merges. The host checks it against the manifests. */
+  /** The final mapping, after all merges. The host checks that the manifests have the same variables. */
   env?: EnvVar[];
   notes?: Note[];
   /**
-   * The finalizer that the host adds to the object, instead of the claim's. The host removes it when the
-   * children are gone.
+   * The finalizer that the host adds to the object, instead of the claim's. The host removes the finalizer when
+   * the children are gone.
    */
   finalizer?: string;
   /**
-   * The names of PersistentVolumeClaims in the plan that the object does not own. They stay when the object is
-   * deleted.
+   * The names of the plan's PersistentVolumeClaims that get no owner reference. The kept PersistentVolumeClaims
+   * stay when a user deletes the object.
    */
   kept?: string[];
   /**
-   * Whether the gates also hold back changes to running workloads, because the plan lacks what a missing object
-   * provides.
+   * Whether the gates also hold back changes to running workloads. A policy sets `gates-hold` if its plan lacks
+   * data that a missing object provides.
    */
   gatesHold?: boolean;
   extra?: Json;
 }
 
-/** A problem with the object. `path` is a path of the object; `message` names the problem and the remedy. */
+/** A problem with the object. `path` is the field with the problem. `message` names the problem and the remedy. */
 export interface Violation {
   path: string;
   message: string;
 }
 
-/** No plan can be made. The children stay as they are. */
+/** A policy's answer without a plan. The children stay as they are. */
 export type Refusal =
-  /** The object is invalid, until it changes. */
+  /** The object is invalid until a user changes it. */
   | { tag: 'invalid'; val: Violation[] }
   /** The policy waits until one of these objects appears or changes. */
   | { tag: 'waiting'; val: Blocker[] }
-  /** The cluster or the policy does not support the object, until one of them changes. */
+  /**
+   * The cluster or the policy does not support the object. The refusal stays until the object, the cluster or
+   * the policy changes.
+   */
   | { tag: 'unsupported'; val: string };
 
-/** The result of this pass, as the policy assesses it. */
+/** The result of this pass. The policy gets the outcome in `assess`. */
 export type Outcome =
   | { tag: 'applied' }
   /** The plan's gates still hold back the first apply. */
   | { tag: 'gated' }
   | { tag: 'refused'; val: Refusal }
-  /** The message of the API server or the guard. */
+  /** The apply or the guard's check failed. The text is the message of the API server or the guard. */
   | { tag: 'failed'; val: string };
 
 /**
- * A child in the cluster, whatever the outcome was; without `live`, the cluster does not have it. A Secret has its
- * keys, with empty values.
+ * A child of the object. An observation lists the children whatever the outcome is. `live` is the child as it is
+ * in the cluster, or `none` if the cluster does not have the child. A live Secret has its keys, with empty values.
  */
 export interface Child {
   identity: Reference;
