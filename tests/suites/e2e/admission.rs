@@ -162,7 +162,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         ),
         (
             agent("a", "llm", &json!({"agentNetwork": {"access": ["a"]}})),
-            "spec.agentNetwork.access: an Agent is no peer",
+            "spec.agentNetwork.access: the policy ignores the entry with the Agent's own name",
         ),
     ];
     // The API server begins to apply the admission policies of each kind separately, and with a delay.
