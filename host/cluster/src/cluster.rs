@@ -230,7 +230,7 @@ impl Cluster {
     }
 
     /// Decides access by the stored Roles and bindings, and denies all requests for which `allow` returns false, as a
-    /// webhook would. A SelfSubjectRulesReview lists the RBAC rules of the Roles and says that the list is incomplete,
+    /// webhook would. A `SelfSubjectRulesReview` lists the RBAC rules of the Roles and says that the list is incomplete,
     /// as on a real server.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));

@@ -29,7 +29,7 @@ pub(crate) fn write_script_engine(out: &Path, workspace: &Path, code: Option<&Fo
     if let Some(code) = code {
         let packed = fs::read(&packed).map_err(|error| format!("{}: {error}", packed.display()))?;
         write_if_changed(&out.join("script-engine.code"), &code.of("the script engine", &hex(&packed))?)?;
-        included = "Some(include_bytes!(concat!(env!(\"OUT_DIR\"), \"/script-engine.code\")))".to_owned();
+        "Some(include_bytes!(concat!(env!(\"OUT_DIR\"), \"/script-engine.code\")))".clone_into(&mut included);
     }
     write_if_changed(&out.join("script_engine.rs"), included.as_bytes())
 }

@@ -56,8 +56,8 @@ impl World {
     async fn pod(&self, deployment: &str) -> String {
         self.stage.cluster.settled().await;
         let pods = Api::<Pod>::namespaced(self.client(), "team").list(&kube::api::ListParams::default()).await.unwrap();
-        let names = pods.items.into_iter().filter_map(|pod| pod.metadata.name);
-        names.filter(|name| name.starts_with(&format!("{deployment}-"))).next().expect("a pod")
+        let mut names = pods.items.into_iter().filter_map(|pod| pod.metadata.name);
+        names.find(|name| name.starts_with(&format!("{deployment}-"))).expect("a pod")
     }
 
     async fn ask(&self, arguments: &[&str]) -> Ran {

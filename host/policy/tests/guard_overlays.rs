@@ -133,6 +133,7 @@ fn an_overlay_must_not_drop_or_rename_children_or_change_selectors() {
 fn gates_finalizer_kept_claims_and_notes_stay_with_the_policy_below() {
     let on = || Reference { api_version: "v1".into(), kind: "ConfigMap".into(), namespace: None, name: "c".into() };
     let gate = move || Blocker { on: on(), reason: "Missing".into(), message: "no c".into() };
+    #[expect(clippy::type_complexity, reason = "a table of this test")]
     let changes: [(&str, fn(&mut Plan)); 4] = [
         ("gates-hold", |plan| plan.gates_hold = true),
         ("finalizer", |plan| plan.finalizer = Some("example.com/mine".into())),
@@ -254,7 +255,7 @@ fn an_overlay_answers_for_the_variables_that_it_maps() {
         json!([{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "token", "key": "k"}}}]);
     let plan = json!([deployment(pod)]);
     let run = |below: &str, file: &str| {
-        rendered(base(below), vec![Overlay::mapping("over", map.clone()).policy(file)], &plan, json!({}))
+        rendered(base(below), vec![Overlay::mapping("over", map).policy(file)], &plan, json!({}))
     };
     let grants = "grants: {secrets: [token]}";
     assert_eq!(broken(&run("{}", "{}"), "over"), [Rule::NamedReferences]);

@@ -83,8 +83,8 @@ impl Load {
         objects
     }
 
-    /// Creates the objects in a namespace. MemoryStores wait until their ModelAPI is ready. The control plane runs no
-    /// pods, so with MemoryStores, the bench reports the ModelAPI's pod as ready.
+    /// Creates the objects in a namespace. `MemoryStores` wait until their ModelAPI is ready. The control plane runs no
+    /// pods, so with `MemoryStores`, the bench reports the ModelAPI's pod as ready.
     pub(crate) async fn put(&self, client: &Client, namespace: &str) -> Result<()> {
         let objects = Arc::new(self.objects());
         let serves = async {

@@ -26,7 +26,9 @@ const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
 /// Runs a test's story, either on an embedded cluster in simulated time, or on the real cluster.
 ///
-/// # Panics If the story or the setup fails, or if a planned fault hit no request.
+/// # Panics
+///
+/// If the story or the setup fails, or if a planned fault hit no request.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();

@@ -23,9 +23,10 @@ pub(super) struct DecisionPointFlags {
     /// Do not write the rules into the ConfigMap of --authorization-config-map; the user writes the rules
     #[arg(long, env = "SECURITY_AUTHORIZATION_POLICY_REGO_OVERRIDE", action = ArgAction::SetTrue, value_parser = FalseyValueParser::new())]
     authorization_rego_override: bool,
-    /// Create and update a ReferenceGrant for each namespace, so that the SecurityPolicies of the namespace can refer
-    /// to the Service kaos-pdp; needs --authorization-config-map
-    #[arg(long, env = "SECURITY_PDP_ENABLED", action = ArgAction::SetTrue, value_parser = FalseyValueParser::new())]
+    #[arg(
+        help = "Create and update a ReferenceGrant for each namespace, so that the SecurityPolicies of the namespace can refer to the Service kaos-pdp; needs --authorization-config-map",
+        long, env = "SECURITY_PDP_ENABLED", action = ArgAction::SetTrue, value_parser = FalseyValueParser::new()
+    )]
     decision_point: bool,
 }
 

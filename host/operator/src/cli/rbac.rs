@@ -15,6 +15,7 @@ use crate::{
 
 /// Arguments of `rbac`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Rbac {
     /// Namespace that the operator runs in
     #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]

@@ -118,8 +118,8 @@ impl Keeper {
         if self.options.is_served { self.allow_references(found, &uid.unwrap_or_default()).await } else { Ok(()) }
     }
 
-    /// Writes a ReferenceGrant for each namespace, except for the own one: SecurityPolicies there need none. Deletes
-    /// ReferenceGrants of other namespaces.
+    /// Writes a `ReferenceGrant` for each namespace, except for the own one: SecurityPolicies there need none. Deletes
+    /// `ReferenceGrants` of other namespaces.
     async fn allow_references(&self, namespaces: &BTreeSet<String>, uid: &str) -> kube::Result<()> {
         let grants = self.api("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
         let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));

@@ -2,7 +2,7 @@
 //!
 //! - The AuthorizationPolicy lists namespaces. The policy `authorization` writes the data of these namespaces for the
 //!   decision point.
-//! - Each ReferenceGrant lets the SecurityPolicies of one namespace refer to the Service of the decision point.
+//! - Each `ReferenceGrant` lets the SecurityPolicies of one namespace refer to the Service of the decision point.
 //!
 //! A release cannot contain the AuthorizationPolicy, because the same release installs its CRD. Only the operator knows
 //! in which namespaces objects are.

@@ -9,7 +9,7 @@ use kaos_crds::access::AuthorizationPolicySpec;
 pub struct DecisionPoint {
     /// The spec of the AuthorizationPolicy. If it lists no namespaces, the operator lists all namespaces with objects.
     pub spec: AuthorizationPolicySpec,
-    /// Whether the release has a decision point, with the Service `kaos-pdp`. Then SecurityPolicies need ReferenceGrants.
+    /// Whether the release has a decision point, with the Service `kaos-pdp`. Then SecurityPolicies need `ReferenceGrants`.
     pub is_served: bool,
 }
 

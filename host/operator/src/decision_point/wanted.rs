@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) const POLICY: &str = "kaos-authz";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
-/// The label of the ReferenceGrants.
+/// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 /// The most namespaces that fit into an AuthorizationPolicy.
 pub(super) const MOST: usize = 100;
@@ -51,12 +51,12 @@ pub(super) fn policy(spec: &AuthorizationPolicySpec, namespaces: &BTreeSet<Strin
     })
 }
 
-/// Returns the name of the ReferenceGrant for a namespace.
+/// Returns the name of the `ReferenceGrant` for a namespace.
 pub(super) fn grant_name(namespace: &str) -> String {
     format!("{SERVICE}-{namespace}")
 }
 
-/// Returns the ReferenceGrant for a namespace. The AuthorizationPolicy with this UID owns it.
+/// Returns the `ReferenceGrant` for a namespace. The AuthorizationPolicy with this UID owns it.
 pub(super) fn grant(namespace: &str, home: &str, uid: &str) -> Value {
     json!({
         "apiVersion": "gateway.networking.k8s.io/v1beta1",

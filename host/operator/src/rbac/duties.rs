@@ -7,6 +7,7 @@ use crate::left_out::LeftOut;
 
 /// The options of the operator that decide its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent option")]
 pub struct Duties {
     /// The namespaces in which the operator works.
     pub scope: Scope,

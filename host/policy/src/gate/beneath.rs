@@ -91,7 +91,7 @@ impl Sandbox for Beneath {
 
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
         let object: Value = serde_json::from_str(&subject.object).unwrap_or_default();
-        self.name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        object["metadata"]["name"].as_str().unwrap_or_default().clone_into(&mut self.name);
         Ok(())
     }
 

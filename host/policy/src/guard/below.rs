@@ -117,7 +117,9 @@ fn strip(value: &mut Value) {
                 metadata.remove("annotations");
             }
             if pods::CONTAINERS.iter().any(|list| fields.get(*list).is_some_and(Value::is_array)) {
-                SCHEDULING.iter().for_each(|field| drop(fields.remove(*field)));
+                for field in SCHEDULING {
+                    fields.remove(field);
+                }
             }
             fields.values_mut().for_each(strip);
         }

@@ -181,7 +181,7 @@ impl Pass<'_> {
             Ok(plan) => plan,
             Err(refusal) => return Ok(Verdict::Refused(refusal)),
         };
-        let mut planned = match self.admit(self.base, &plan, Under::Mapping(&overlaid)) {
+        let mut planned = match self.admit(self.base, &plan, &Under::Mapping(&overlaid)) {
             Ok(manifests) => Checked { plan, manifests },
             Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
             Err(Stop::Policy(failure)) => return Err(failed(failure)),
@@ -199,7 +199,7 @@ impl Pass<'_> {
                 amended.push(Vec::new());
                 continue;
             }
-            let manifests = match self.admit(overlay, &plan, Under::Plan(&planned)) {
+            let manifests = match self.admit(overlay, &plan, &Under::Plan(&planned)) {
                 Ok(manifests) => manifests,
                 Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
                 Err(Stop::Policy(failure) | Stop::Overlay(_, failure)) => return Err(failed(failure)),
@@ -268,7 +268,7 @@ impl Pass<'_> {
     }
 
     /// Checks the plan of one layer, and returns its parsed manifests.
-    fn admit(&self, layer: &PassLayer<'_>, plan: &Plan, under: Under<'_>) -> Result<Vec<Value>, Stop> {
+    fn admit(&self, layer: &PassLayer<'_>, plan: &Plan, under: &Under<'_>) -> Result<Vec<Value>, Stop> {
         let policy = &layer.bound.policy;
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
         let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();

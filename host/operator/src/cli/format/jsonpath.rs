@@ -1,6 +1,6 @@
 //! Templates in the form of kubectl's `-o jsonpath`: text, expressions in braces, and ranges.
 //!
-//! An expression is a JSONPath, such as `{.items[*].name}`, or a text in quotes, such as `{"\n"}`. `{range EXPRESSION}`
+//! An expression is a `JSONPath`, such as `{.items[*].name}`, or a text in quotes, such as `{"\n"}`. `{range EXPRESSION}`
 //! repeats the template up to `{end}` for each selected value.
 
 use jsonpath_rust::{
@@ -18,7 +18,7 @@ pub(crate) enum TemplateError {
     /// A range has no end, or an end has no range.
     #[error("the template must have one {{end}} for each {{range}}")]
     Unpaired,
-    /// An expression is no JSONPath.
+    /// An expression is no `JSONPath`.
     #[error("`{expression}` is no JSONPath: {why}")]
     Expression {
         /// The expression.
@@ -77,7 +77,7 @@ fn fill(parts: &[Part], value: &Value, text: &mut String) {
 }
 
 fn select<'a>(path: &JpQuery, value: &'a Value) -> Vec<&'a Value> {
-    js_path_process(path, value).unwrap_or_default().into_iter().map(|found| found.val()).collect()
+    js_path_process(path, value).unwrap_or_default().into_iter().map(jsonpath_rust::query::QueryRef::val).collect()
 }
 
 /// Formats a value as kubectl does: texts without quotes, and everything else as JSON.

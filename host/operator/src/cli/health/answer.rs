@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     graph::last_seen,
-    health::{Health, State},
+    object_health::{Health, State},
     rights::MissingRight,
     trace::{Chain, Relation, Step},
 };

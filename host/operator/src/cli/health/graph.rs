@@ -9,7 +9,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{
-    health::{Health, State},
+    object_health::{Health, State},
     state::{health, health_of_claimed},
 };
 use crate::input::{Document, Identity};
@@ -187,8 +187,8 @@ impl Graph {
 /// Returns the time when an Event was last seen.
 pub(super) fn last_seen(event: &Value) -> &str {
     let times = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &event["eventTime"]];
-    let times = times.into_iter().chain([&event["firstTimestamp"], &event["metadata"]["creationTimestamp"]]);
-    times.filter_map(Value::as_str).next().unwrap_or_default()
+    let mut times = times.into_iter().chain([&event["firstTimestamp"], &event["metadata"]["creationTimestamp"]]);
+    times.find_map(Value::as_str).unwrap_or_default()
 }
 
 fn identity(reference: &Reference) -> Identity {

@@ -95,7 +95,7 @@ impl Logs {
                         return Err(MissingRight { verb: "get", resource, namespace: Some(place.clone()) }.into());
                     }
                     Err(error) => {
-                        complain("note", format_args!("container {container} of pod {pod}: {}", told(&error)))
+                        complain("note", format_args!("container {container} of pod {pod}: {}", told(&error)));
                     }
                 }
             }

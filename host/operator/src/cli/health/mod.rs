@@ -6,7 +6,7 @@
 //! | `place` | their flags for the cluster and the namespaces |
 //! | `read`, `rights` | reads the objects, and names missing rights |
 //! | `graph` | the objects with their connections |
-//! | `health`, `state`, `pod` | the state of one object in a line |
+//! | `object_health`, `state`, `pod` | the state of one object in a line |
 //! | `trace`, `cause` | the way from an object to the root causes, each with its remedy |
 //! | `answer` | the answers for programs |
 
@@ -15,8 +15,8 @@ mod cause;
 mod changes;
 mod events;
 mod graph;
-mod health;
 mod logs;
+mod object_health;
 mod place;
 mod pod;
 mod read;

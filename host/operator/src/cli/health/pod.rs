@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     cause::Cause,
-    health::{Health, State, condition, told},
+    object_health::{Health, State, condition, told},
 };
 
 /// Reasons for which a container waits because its image is missing.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    health::{Health, State, condition, conditions, first_open, is_seen, told},
+    object_health::{Health, State, condition, conditions, first_open, is_seen, told},
     pod,
 };
 use crate::status::conditions::{READY, STALLED};

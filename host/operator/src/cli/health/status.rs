@@ -18,7 +18,7 @@ use super::{
     },
     answer::{StatusAnswer, StatusItem, short},
     changes::Changes,
-    health::{Health, State},
+    object_health::{Health, State},
     place::{Access, Namespaces},
     read::Reader,
     rights::MissingRight,
@@ -167,11 +167,12 @@ impl Seen {
             out.text(&table.to_string())?;
         }
         let (ready, total) = (self.ready(), self.objects.len());
-        Ok(match (total, is_everywhere) {
+        match (total, is_everywhere) {
             (0, true) => out.text("There are no objects.\n")?,
             (0, false) => out.text("There are no objects in this namespace; -A looks into all namespaces.\n")?,
             _ => out.text(&format!("{ready} of {total} objects are ready.\n"))?,
-        })
+        }
+        Ok(())
     }
 
     /// Prints the objects whose state or cause changed.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     cause::Cause,
     graph::{Graph, Sight},
-    health::{Health, State, first_open, is_seen},
+    object_health::{Health, State, first_open, is_seen},
     pod,
 };
 use crate::{
@@ -234,7 +234,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Keeps one of several chains that differ only in their last object, such as the pods of one ReplicaSet.
+/// Keeps one of several chains that differ only in their last object, such as the pods of one `ReplicaSet`.
 fn without_repetitions(chains: Vec<Chain>) -> Vec<Chain> {
     let mut kept: Vec<Chain> = Vec::new();
     for chain in chains {

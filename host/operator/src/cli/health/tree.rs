@@ -14,7 +14,7 @@ use super::{
     },
     answer::{TreeAnswer, short},
     graph::{Graph, Sight, Use},
-    health::{Health, State},
+    object_health::{Health, State},
     place::{Access, OneNamespace},
     read::{Reader, Wanted},
     trace::Relation,
@@ -31,8 +31,10 @@ pub(in crate::cli) struct Tree {
     access: Access,
     #[command(flatten)]
     namespace: OneNamespace,
-    /// Format of the output; wide also shows what used objects that are ready consist of, and ReplicaSets without pods
-    #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text")]
+    #[arg(
+        help = "Format of the output; wide also shows what used objects that are ready consist of, and ReplicaSets without pods",
+        short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text"
+    )]
     output: Format,
 }
 
@@ -69,7 +71,7 @@ impl Tree {
 /// Builds a tree from a graph.
 struct Drawing<'a> {
     graph: &'a Graph,
-    /// Whether to show also what ready used objects consist of, and ReplicaSets without pods.
+    /// Whether to show also what ready used objects consist of, and `ReplicaSets` without pods.
     is_whole: bool,
 }
 

@@ -13,7 +13,7 @@ use super::{
         output::Output,
     },
     answer::{WhyAnswer, short},
-    health::{Health, State},
+    object_health::{Health, State},
     place::{Access, OneNamespace},
     read::{Reader, Wanted},
     trace::{Chain, Tracer},

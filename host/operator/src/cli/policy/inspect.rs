@@ -91,15 +91,12 @@ fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
     let name = policy.map_or_else(|| "(unknown)".to_owned(), |policy| policy.id().to_string());
     let mut table = Table::new(&["POLICY", &name]);
     table.row(["digest", &digest.to_string()]);
-    match script_engine {
-        Some(engine) => {
-            table.row(["size", &format!("{size} bytes")]);
-            table.row(["script engine", &engine.to_string()]);
-        }
-        None => {
-            let functions = format!("{functions} functions, the largest of {largest_function} bytes");
-            table.row(["size", &format!("{size} bytes, {functions}")]);
-        }
+    if let Some(engine) = script_engine {
+        table.row(["size", &format!("{size} bytes")]);
+        table.row(["script engine", &engine.to_string()]);
+    } else {
+        let functions = format!("{functions} functions, the largest of {largest_function} bytes");
+        table.row(["size", &format!("{size} bytes, {functions}")]);
     }
     table.row(["world", &format!("{} of contract {contract}", world.name())]);
     table.row([

@@ -74,7 +74,7 @@ async fn missing_of(client: &Client, wanted: &[WantedRights]) -> Vec<String> {
     missing(client, wanted, &Semaphore::new(4)).await.unwrap()
 }
 
-/// Returns two numbers: the SelfSubjectRulesReviews and the SelfSubjectAccessReviews that the operator sent.
+/// Returns two numbers: the `SelfSubjectRulesReviews` and the `SelfSubjectAccessReviews` that the operator sent.
 fn asked(cluster: &Cluster) -> [usize; 2] {
     let entries = cluster.journal().entries();
     ["selfsubjectrulesreviews", "selfsubjectaccessreviews"]
