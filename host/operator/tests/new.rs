@@ -41,7 +41,12 @@ fn a_new_script_project_passes_its_tests_and_its_check_with_this_program_alone()
     assert!(ran.stderr.contains("run `sh test.sh` there"), "{}", ran.stderr);
     let tests = || {
         let program = env!("CARGO_BIN_EXE_kaos-operator");
-        std::process::Command::new("sh").arg("test.sh").current_dir(&dir).env("KAOS_OPERATOR", program).output().unwrap()
+        std::process::Command::new("sh")
+            .arg("test.sh")
+            .current_dir(&dir)
+            .env("KAOS_OPERATOR", program)
+            .output()
+            .unwrap()
     };
     let passed = tests();
     assert!(passed.status.success(), "{passed:?}");

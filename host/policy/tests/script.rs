@@ -137,7 +137,10 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ),
         ("return (async () => 1)();", "the answer is a Promise, and a policy does not wait"),
         ("throw {tag: 'invalid', val: [{path: 'spec'}]};", "val[0].message is missing: write a text"),
-        ("return subject.no.x;", "policy.js:3:8: TypeError in translate: cannot read property 'x' of undefined: check the value"),
+        (
+            "return subject.no.x;",
+            "policy.js:3:8: TypeError in translate: cannot read property 'x' of undefined: check the value",
+        ),
         (
             "throw new RangeError('too far');",
             "RangeError in translate: too far: catch the error, or refuse the object with",
