@@ -79,7 +79,7 @@ export function translate(subject, env) {
   if (why) wrong.push({ path: 'metadata.name', message: `${why}, since the Service has the same name` });
   if (wrong.length > 0) throw kaos.invalid(wrong);
 
-  const labels = { app: 'website', website: name };
+  const labels = { app: 'website', 'website': name };
   const metadata = { name, namespace, labels };
   const deployment = {
     apiVersion: 'apps/v1',

@@ -19,7 +19,6 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
             ("policy.yaml", template!("policy.yaml")),
             ("test.sh", template!("test.sh")),
             ("tests/minimal.yaml", template!("tests/minimal.yaml")),
-            ("tests/minimal.expected.yaml", template!("tests/minimal.expected.yaml")),
         ]
         .map(|(path, text)| (path.to_owned(), named(text, names))),
     );
