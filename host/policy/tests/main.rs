@@ -8,6 +8,7 @@ mod describe;
 mod fields;
 mod found;
 mod guard;
+mod guard_origins;
 mod guard_power;
 mod guard_references;
 mod hostile_answers;

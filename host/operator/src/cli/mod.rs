@@ -12,6 +12,7 @@ mod facts;
 mod grantable;
 mod left_out;
 mod objects;
+mod origins;
 mod output;
 mod policy;
 mod rbac;

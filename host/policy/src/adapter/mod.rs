@@ -109,9 +109,12 @@ macro_rules! adapt_v0_1 {
         }
 
         pub fn plan(it: theirs::Plan) -> ours::Plan {
-            let theirs::Plan { manifests, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } = it;
+            let theirs::Plan { manifests, origins, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } =
+                it;
+            let origin = |theirs::Origin { manifest, path, from }| ours::Origin { manifest, path, from };
             ours::Plan {
                 manifests,
+                origins: origins.into_iter().map(origin).collect(),
                 gates: blockers(gates),
                 env: env(mapping),
                 notes: notes(told),

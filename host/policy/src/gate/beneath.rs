@@ -73,6 +73,7 @@ impl Sandbox for Beneath {
             finalizer: None,
             kept: Vec::new(),
             gates_hold: false,
+            origins: Vec::new(),
             extra,
         }))
     }

@@ -8,14 +8,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Rule,
+    Rule, Stage,
     breaches::{Breaches, TOLD},
-    env, finalizer, manifest,
-    privilege::{self, Seen},
-    references,
+    env, finalizer, manifest, privilege, references,
     rules::{Rules, Stop},
-    shape::{misfits, written},
-    words,
+    shape::{Misfit, misfits},
 };
 use crate::{
     contract::{EnvSource, EnvVar, Plan, Report, ResourceType, Violation},
@@ -23,11 +20,13 @@ use crate::{
     failure::{Failure, Verb},
     json,
     limits::Limits,
+    origins::{Origins, Places, nearest, written},
     pods,
+    rule::Breach,
 };
 
-/// Checks a plan, and returns its parsed manifests.
-pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
+/// Checks a plan, and returns its parsed manifests with their origins.
+pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>, Origins<'a>), Stop> {
     let mut breaches = Breaches::default();
     if plan.manifests.len() > rules.limits.manifests {
         let message = format_args!("{} manifests, at most {}", plan.manifests.len(), rules.limits.manifests);
@@ -39,16 +38,17 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
     let manifests = parse(plan).map_err(Stop::Policy)?;
+    let within = Places::of_a_pass(rules.object, rules.layers);
+    let (origins, invalid) = Origins::read(&plan.origins, &plan.env, &manifests, rules.limits, within);
+    invalid.into_iter().for_each(|Breach { rule, path, message }| breaches.add(rule, path, message));
     // Check shapes first: if a value has a wrong type, the other rules report confusing breaches.
-    let violations = shapes(&manifests, rules.object, &mut breaches);
+    let violations = shapes(&manifests, &origins, &mut breaches);
     if !violations.is_empty() {
         return Err(Stop::User(violations));
     }
-    let looked =
-        |(i, manifest)| Seen { path: manifest::path(i, manifest), manifest, specs: pods::specs(manifest, true) };
-    let plan_seen: Vec<Seen<'_>> = manifests.iter().enumerate().map(looked).collect();
+    let stages: Vec<_> = manifests.iter().enumerate().map(|(i, manifest)| Stage::of(i, manifest, &origins)).collect();
     let mut names = BTreeSet::new();
-    for Seen { path, manifest, specs } in &plan_seen {
+    for Stage { path, manifest, specs, .. } in &stages {
         manifest::check(path, manifest, rules, &mut breaches);
         bounds(path, specs, rules.limits, &mut breaches);
         let (of, name) = (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
@@ -60,14 +60,21 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     // Skip the costly checks of every field if the plan is too large or the list of breaches is full.
     let mut violations = Vec::new();
     if !breaches.is_full() {
-        violations = privilege::check(&plan_seen, rules, &mut breaches);
+        violations = privilege::check(&stages, rules, &mut breaches);
         violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
-        references::check(&plan_seen, rules, &mut breaches);
+        references::check(&stages, rules, &mut breaches);
         env::check(&plan.env, &manifests, &mut breaches);
+    }
+    drop(stages);
+    if origins.is_exhausted() {
+        // The other breaches may be about values whose origins were not looked up.
+        let message = "take too many steps to look up: declare them for smaller parts of the manifests".to_owned();
+        let breach = Breach { rule: Rule::Bounded, path: "origins".to_owned(), message };
+        return Err(Stop::Policy(Failure::Guard(vec![breach])));
     }
     let breaches = breaches.into_vec();
     match (breaches.is_empty(), violations.is_empty()) {
-        (true, true) => Ok(manifests),
+        (true, true) => Ok((manifests, origins)),
         (true, false) => Err(Stop::User(violations)),
         (false, _) => Err(Stop::Policy(Failure::Guard(breaches))),
     }
@@ -86,15 +93,14 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
 }
 
 /// Reports values whose type does not match their field: as violations if the user wrote them, otherwise as breaches.
-fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
+fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
-        // Check only a few misfits, because `of_the_user` walks the whole object for each value.
         for misfit in misfits(manifest).into_iter().take(TOLD) {
-            if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
+            if let Some(path) = of_the_user(origins, (i, manifest), &misfit) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
                 let message = format!("{}: no {kind} can contain this value; correct or remove it", misfit.message);
-                violations.push(Violation { path: written(&path), message });
+                violations.push(Violation { path, message });
             } else {
                 let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
                 breaches.add(Rule::FitsKind, path, misfit.message);
@@ -104,6 +110,14 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
     violations.dedup();
     violations.truncate(TOLD);
     violations
+}
+
+/// Returns the path in the object's spec of a value with a wrong type. If the policy merged the value, the place has
+/// another value of the same type.
+fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
+    let places = origins.places(index, manifest, &misfit.path);
+    let place = nearest(places.iter().filter(|place| place.is_of_the_spec()), misfit.value)?;
+    Some(written(&place.path))
 }
 
 /// Limits the number of pod specs and containers.

@@ -4,6 +4,7 @@ mod annotations;
 mod binding;
 mod document;
 mod error;
+mod explained;
 mod found;
 mod key;
 mod layer;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use document::{Document, Message, Refused};
 pub use error::RenderError;
+pub use explained::Explained;
 pub(crate) use found::Asked;
 pub use load::TOO_LARGE;
 pub use rendered::Rendered;

@@ -19,11 +19,10 @@ use crate::{
     contract::{Cluster, EnvVar, Found, Need, Plan, Refusal, Subject},
     digest::canonical,
     failure::Failure,
-    guard::{self, Cap, Stop},
+    guard::{self, Stop},
     kubernetes,
     lookup::Lookup,
     memo::{self, Memo},
-    settings::Effective,
     stamp,
 };
 
@@ -195,9 +194,7 @@ impl Pass<'_> {
     fn admit(&self, plan: Plan) -> Result<Planned, Stop> {
         let policy = &self.base.bound.policy;
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
-        let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
-        let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
-        let cap = self.binding.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
+        let settings = self.layers().map(|layer| layer.settings.of_operator()).collect::<Value>();
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let rules = guard::Rules {
             claim: self.base.claim,
@@ -206,18 +203,17 @@ impl Pass<'_> {
             limits: policy.limits(),
             owner: self.reference,
             object: self.object,
-            annotated: &annotated,
             settings: &settings,
             layers: &layers,
             user_privileges: self.binding.user_privileges,
-            cap: cap.as_ref(),
+            grantable: self.binding.grantable.as_ref(),
         };
-        let manifests = guard::plan(&plan, &rules)?;
-        let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
-        kubernetes::judge(&manifests, self.binding.checks, &origins)?;
+        let (manifests, declared) = guard::plan(&plan, &rules)?;
+        kubernetes::judge(&manifests, self.binding.checks, &declared)?;
+        drop(declared);
         let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
-        let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
-        Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, finalizer, gates_hold })
+        let Plan { manifests: _, origins, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
+        Ok(Planned { manifests, origins, gates, env, overlaid: BTreeMap::new(), notes, finalizer, gates_hold })
     }
 
     fn view<'b>(&'b self, layer: &'b PassLayer<'_>) -> View<'b> {

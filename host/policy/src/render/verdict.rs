@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::size;
 use crate::{
-    contract::{Blocker, EnvVar, Found, Note, Refusal},
+    contract::{Blocker, EnvVar, Found, Note, Origin, Refusal},
     failure::Failure,
     policy::PolicyId,
 };
@@ -28,6 +28,9 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
+    /// The origins of values in the manifests, as the policy declares them.
+    #[serde(skip)]
+    pub origins: Vec<Origin>,
     /// The plan gates. They hold back the first apply. After one complete apply, they have no effect, unless
     /// `gates_hold` is set.
     pub gates: Vec<Blocker>,

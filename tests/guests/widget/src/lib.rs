@@ -156,6 +156,7 @@ impl translation::GuestPass for Pass {
             finalizer: None,
             kept: vec![],
             gates_hold: false,
+            origins: Vec::new(),
             extra: text("{}"),
         })
     }

@@ -1,4 +1,5 @@
-//! `policy explain`: explains one object: which policies answer for it, their inputs, and the origin of each variable.
+//! `policy explain`: explains one object: which policies answer for it, their inputs, and the origins of each variable and of each value
+//! in its children.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -20,6 +21,7 @@ use super::{
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
     in_force::standing,
+    origins,
     output::{Output, complain},
     table::Table,
     variables,
@@ -273,7 +275,7 @@ impl Told {
         for variable in variables(&self.entry) {
             env.row(variable);
         }
-        for table in [conditions, inputs, settings, env] {
+        for table in [conditions, inputs, settings, env, origins::table(&self.entry)] {
             if !table.is_empty() {
                 text += &format!("\n{table}");
             }
@@ -297,7 +299,7 @@ impl Told {
         json!({
             "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
             "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings, "env": env,
-            "conditions": self.conditions().collect::<Vec<_>>(),
+            "origins": rendered.explained(), "conditions": self.conditions().collect::<Vec<_>>(),
         })
     }
 }

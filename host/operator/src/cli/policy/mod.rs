@@ -44,7 +44,8 @@ use clap::{Args, Subcommand};
 
 use super::{
     Form, HELD_BACK, HOME, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back, facts,
-    grantable, name, namespace, objects, one_namespace, output, rbac::scope, settings, table, variables::variables,
+    grantable, name, namespace, objects, one_namespace, origins, output, rbac::scope, settings, table,
+    variables::variables,
 };
 use output::Output;
 
