@@ -102,7 +102,7 @@ fn a_script_takes_over_from_a_component_in_the_same_config_map() {
         world.apply(&both).await;
         let refused = until_state(world, "widgets", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
-        assert!(message.contains("has policy.wasm.gz and policy.js: keep one of them"), "{message}");
+        assert!(message.contains("has policy.wasm.gz and policy.js: keep one of these keys"), "{message}");
         let gone = json!({"binaryData": null, "data": {"policy.yaml": null, "policy.js": edition("2", "")}});
         world.patch("kaos-system:ConfigMap/widgets", &gone).await;
         until_edition(world, "ConfigMap/w", "2").await;
