@@ -43,7 +43,7 @@ pub struct Settings {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of the port in the container and in the Service.
+    /// Name of the port, also in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.
@@ -74,8 +74,8 @@ pub struct Settings {
     pub security: Rare<SecuritySettings>,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
-    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/mcpserver-finalizer`.
-    /// If empty, Kubernetes' garbage collector deletes the children.
+    /// Finalizer for a deletion of the children in order, for example `kaos.tools/mcpserver-finalizer`. If empty, Kubernetes
+    /// deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }

@@ -27,7 +27,7 @@ pub struct Settings {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of the port in the container and in the Service.
+    /// Name of the port, also in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.

@@ -44,8 +44,8 @@ pub struct Settings {
     pub security: Rare<SecuritySettings>,
     /// Telemetry of the proxy.
     pub telemetry: TelemetrySettings,
-    /// Finalizer with which the operator deletes the children in order, for example `kaos.tools/modelapi-finalizer`. If
-    /// empty, Kubernetes' garbage collector deletes the children.
+    /// Finalizer for a deletion of the children in order, for example `kaos.tools/modelapi-finalizer`. If empty, Kubernetes
+    /// deletes the children.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
@@ -65,7 +65,7 @@ pub struct Server {
     /// Port of the Service, and of the endpoint.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
-    /// Name of the port in the container and in the Service.
+    /// Name of the port, also in the Service.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// Type of the Service.
@@ -113,13 +113,11 @@ pub struct ProxyConfigFile {
     pub volume_name: String,
     /// Whether the proxy drops parameters that a provider does not know.
     pub drop_params: bool,
-    /// Name of LiteLLM's callback for successes and failures. The proxy uses this callback if telemetry is enabled.
+    /// Name of LiteLLM's callback for successes and failures, if telemetry is enabled.
     pub telemetry_callback: String,
     /// Additional arguments, after the arguments for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy can start without a master key. If true, the pods get the variable
-    /// `LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY`. LiteLLM 1.104 and later need this variable or a master
-    /// key, and Agents send no key.
+    /// Whether the proxy can start without a master key. Set it for LiteLLM 1.104 and later: Agents send no key.
     pub without_master_key: bool,
 }
 
@@ -153,9 +151,8 @@ pub struct ModelPull {
     /// Command that runs the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script. The policy replaces `{model}` by the model's name, as one word of the shell, so do not put `{model}`
-    /// into quotes. If the command could read the name as an option, the policy replaces `{--}` by `--`, which ends the
-    /// options.
+    /// The script. `{model}` becomes the model's name, already quoted for a shell. `{--}` becomes `--` if the command
+    /// could read the name as an option.
     pub script: String,
 }
 

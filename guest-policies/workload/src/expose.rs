@@ -18,7 +18,7 @@ pub struct Exposure<'a> {
     pub service_port: u16,
     /// Port of the container.
     pub container_port: u16,
-    /// Name of the port in the container and in the Service.
+    /// Name of the port, also in the Service.
     pub port_name: &'a str,
     /// The type of the Service.
     pub service_type: ServiceType,

@@ -21,7 +21,7 @@ pub enum Handler {
     HttpGet,
     /// A connection to the port.
     TcpSocket,
-    /// The container has no such probe.
+    /// No probe.
     None,
 }
 
@@ -117,11 +117,11 @@ impl Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum PullPolicy {
-    /// Pulls the image each time a pod starts.
+    /// Pulls at each start of a pod.
     Always,
-    /// Pulls the image if the node does not have it.
+    /// Pulls if the node lacks the image.
     IfNotPresent,
-    /// Never pulls the image.
+    /// Never pulls.
     Never,
 }
 
@@ -140,11 +140,11 @@ impl PullPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum ServiceType {
-    /// Reachable inside the cluster.
+    /// Inside the cluster.
     ClusterIP,
-    /// Reachable on a port of every node.
+    /// On a port of every node.
     NodePort,
-    /// Reachable through a load balancer.
+    /// Through a load balancer.
     LoadBalancer,
 }
 

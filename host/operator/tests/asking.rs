@@ -148,13 +148,13 @@ async fn plan_fails_on_conflicts_of_the_new_package_not_of_others() {
     let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "-o", "json"]).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.json()["changed"], 3, "{}", ran.stdout);
-    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 sets `image`";
+    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 already sets `image`";
     assert_eq!(ran.stderr.matches(note).count(), 1, "{}", ran.stderr);
     stage.revision("agent-1", &package("x:1"), 3, &active);
     let settings = stage.settings("x:2");
     let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "--name", "other"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the planned package would not serve: agent-1 sets `image`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the planned package would not serve: agent-1 already sets `image`"), "{}", ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +176,7 @@ async fn plan_that_frees_a_place_shows_the_waiting_package_serving() {
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("x:2") && !ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
-    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 sets `image`";
+    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 already sets `image`";
     assert!(ran.code == 0 && ran.stderr.contains(note), "{}", ran.stderr);
 }
 

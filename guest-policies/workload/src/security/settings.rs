@@ -28,8 +28,7 @@ pub struct SecuritySettings {
     pub agents: AgentTokens,
     /// The tokens of users, from the header `authorization`.
     pub users: UserTokens,
-    /// Whether all calls go through the Gateway. If true, all objects except Agents get a NetworkPolicy, even without a
-    /// decision point.
+    /// Whether all calls go through the Gateway: all objects except Agents get a NetworkPolicy.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_STRICT_GATEWAY_API_ENABLED")))]
     pub strict: bool,
     /// NetworkPolicies.
@@ -68,7 +67,7 @@ pub struct UserTokens {
     /// Audience of the tokens. If empty, the Gateway does not check the audience.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_AUDIENCE")))]
     pub audience: String,
-    /// URL of the issuer's keys. If empty, the Gateway uses the URL that Keycloak has for the keys of this issuer.
+    /// URL of the issuer's keys. If empty, the URL that Keycloak has for this issuer.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_USER_AUTH_JWKS_URI")))]
     pub jwks_uri: String,
 }

@@ -110,7 +110,11 @@ fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
-    let release = Release::install(&[]).await;
+    // A busy machine can need longer than the default lease times to restart the API server. Without its Lease, the
+    // operator would end.
+    let patient = "controllerManager.manager.extraArgs={--leader-elect-lease-duration=10m,\
+                   --leader-elect-renew-deadline=9m}";
+    let release = Release::install(&["--set", patient]).await;
     let operator = release.working_operator().await;
     let system = release.over(SYSTEM);
     let before = [HOME, EVERYWHERE].map(|role| role.rules(&release));
