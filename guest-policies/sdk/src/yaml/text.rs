@@ -182,7 +182,7 @@ impl Reader<'_> {
             cursor.skip_line();
         }
         if !cursor.line_break() && cursor.peek() != 0 {
-            return Err(Problem::Syntax("only - or +, and a digit for the indentation, may follow | or >"));
+            return Err(Problem::Syntax("after `|` or `>`, use only `-` or `+`, a digit for the indentation, or both"));
         }
         let mut text = String::new();
         let (mut breaks, mut was_deeper, mut any) = (0, true, false);

@@ -46,7 +46,7 @@ pub struct SecuritySettings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AgentTokens {
-    /// Issuer: `issuer` of `kubectl get --raw /.well-known/openid-configuration`.
+    /// Issuer: the field `issuer` of `kubectl get --raw /.well-known/openid-configuration`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER")))]
     pub issuer: String,
     /// Keys of the issuer: `kubectl get --raw /openid/v1/jwks`.

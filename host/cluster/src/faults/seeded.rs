@@ -21,7 +21,7 @@ pub struct SeededFaults {
     pub slowest: Duration,
     /// The rate at which a broken connection replaces an event.
     pub cut: f64,
-    /// The rate at which the end of the watch with 410 replaces an event.
+    /// How often the server ends a watch with status 410 instead of sending an event.
     pub expire: f64,
     /// The rate of events that are sent twice.
     pub duplicate: f64,

@@ -72,8 +72,8 @@ impl Load {
             name: at.to_owned(),
         };
         let message = format!(
-            "the {of} objects whose fields the policies read have more than {} in total: make them smaller, or \
-             reference fewer objects",
+            "the policies read fields of {of} objects, and these fields are larger than {} in total: make the objects \
+             smaller, or reference fewer objects",
             bytes(MOST_READ)
         );
         self.too_large.push(Blocker { on: namespace, reason: TOO_LARGE.to_owned(), message });

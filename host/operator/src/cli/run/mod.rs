@@ -237,8 +237,8 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
             Err(kube::Error::Api(answer)) if answer.code == 403 => {
                 let message = answer.message;
                 warn!(
-                    "the operator has no right to read ConfigMap {OPERATOR_CONFIG}, so it treats the values in this \
-                     ConfigMap as environment variables: {message}"
+                    "the operator has no right to read ConfigMap {OPERATOR_CONFIG} ({message}). The process also gets \
+                     this ConfigMap's values as environment variables, and treats them like any other variable"
                 );
                 return settings;
             }

@@ -37,8 +37,9 @@ pub(crate) enum LimitReached {
 struct ChildWrites {
     same: Writes,
     changed: Writes,
-    /// The last written plan. `before` contains both counters and the plan before the last write.
+    /// The last written plan.
     plan: Mark,
+    /// The state before the last write: the two counters and the plan.
     before: Option<(Writes, Writes, Mark)>,
 }
 
