@@ -26,10 +26,10 @@ pub(super) struct GrantableFlags {
     /// kinds; default: all kinds that the operator has rights for
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
-    /// Kinds that installed policies can read in addition to the kinds that they answer for; a claim or a grant in the
-    /// policy.yaml of such a policy names the kind; `none` allows no kinds; default: all kinds that the operator has
-    /// rights for; of Kubernetes' own kinds, policies outside the operator's namespace can read only ConfigMap, Secret,
-    /// and the kinds that the default policies read
+    /// Kinds that installed policies can read, in addition to the kinds that they answer for. A policy also names each
+    /// such kind in its policy.yaml, in a claim or a grant. `none` allows no kinds. Default: all kinds that the operator
+    /// has rights for. A policy outside the operator's namespace can read fewer of Kubernetes' own kinds: ConfigMap,
+    /// Secret, and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
 }
