@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{
     object_health::{Health, State},
+    pod,
     state::{health, health_of_claimed},
 };
 use crate::input::{Document, Identity};
@@ -69,7 +70,7 @@ impl Graph {
             }
         }
         let sight = |target: &Target, reference: &Reference| {
-            let identity = identity(reference);
+            let identity = Identity::from(reference);
             if positions.contains_key(&identity) {
                 return Sight::There(identity);
             }
@@ -90,7 +91,7 @@ impl Graph {
             let mut used: Vec<Use> = Vec::new();
             for need in needs {
                 for reference in found(&need.target) {
-                    let is_itself = identity(&reference) == *user;
+                    let is_itself = Identity::from(&reference) == *user;
                     match used.iter_mut().find(|known| known.reference == reference) {
                         Some(known) => known.optional &= need.optional,
                         None if is_itself => {}
@@ -162,26 +163,26 @@ impl Graph {
 
     /// Returns the volume claims that a pod mounts and that the verb read.
     pub(super) fn claims(&self, pod: &Identity) -> impl Iterator<Item = &Document> {
-        let volumes = self.object(pod)["spec"]["volumes"].as_array().into_iter().flatten();
-        let claim = |volume: &Value| Identity {
-            group: String::new(),
-            kind: "PersistentVolumeClaim".to_owned(),
-            namespace: pod.namespace.clone(),
-            name: volume["persistentVolumeClaim"]["claimName"].as_str().unwrap_or_default().to_owned(),
-        };
-        volumes.filter_map(move |volume| Some(&self.documents[*self.positions.get(&claim(volume))?]))
+        let claims = pod::claims(self.object(pod), pod.namespace.as_deref());
+        claims.filter_map(move |claim| Some(&self.documents[*self.positions.get(&Identity::from(&claim))?]))
     }
 
-    /// Returns the newest Event about an object with one of these reasons.
-    pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<&Value> {
+    /// Returns the message of the newest Event about an object with one of these reasons.
+    pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<String> {
         let uid = &self.object(about)["metadata"]["uid"];
         let events = self.documents.iter().filter(|document| document.identity.kind == "Event");
-        events
+        let newest = events
             .map(|document| &document.object)
             .filter(|event| event["involvedObject"]["uid"] == *uid)
             .filter(|event| event["reason"].as_str().is_some_and(|reason| reasons.contains(&reason)))
-            .max_by_key(|event| last_seen(event))
+            .max_by_key(|event| last_seen(event))?;
+        newest["message"].as_str().map(str::to_owned)
     }
+}
+
+/// Returns whether an object is a `ReplicaSet` without pods, which a newer `ReplicaSet` replaced.
+pub(super) fn is_replaced(child: &Document) -> bool {
+    child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0
 }
 
 /// Returns the time when an Event was last seen.
@@ -189,12 +190,6 @@ pub(super) fn last_seen(event: &Value) -> &str {
     let times = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &event["eventTime"]];
     let mut times = times.into_iter().chain([&event["firstTimestamp"], &event["metadata"]["creationTimestamp"]]);
     times.find_map(Value::as_str).unwrap_or_default()
-}
-
-fn identity(reference: &Reference) -> Identity {
-    let Reference { kind, namespace, name, .. } = reference;
-    let (namespace, name) = (namespace.clone(), name.clone());
-    Identity { group: reference.of().group().to_owned(), kind: kind.clone(), namespace, name }
 }
 
 fn is_selected(target: &Target, document: &Document) -> bool {

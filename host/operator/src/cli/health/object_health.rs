@@ -1,9 +1,9 @@
-//! The state of an object, and its conditions. `state` reads the state of each kind.
+//! The state of an object, and the condition that explains it. `state` reads the state of each kind.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED};
+use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED, condition};
 
 /// Whether an object serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,16 +54,6 @@ impl Health {
     pub(super) fn new(state: State, line: impl Into<String>) -> Self {
         Self { state, line: line.into() }
     }
-}
-
-/// Returns the conditions of an object.
-pub(super) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
-    object["status"]["conditions"].as_array().into_iter().flatten()
-}
-
-/// Returns a condition of an object.
-pub(super) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
-    conditions(object).find(|condition| condition["type"] == of)
 }
 
 /// Returns the first condition that explains why an object with a policy is not ready. The order is that of a pass.

@@ -1,11 +1,13 @@
 //! The state of a pod, and the cause for which it is not ready.
 
+use kaos_policy::contract::Reference;
 use serde_json::Value;
 
 use super::{
     cause::Cause,
-    object_health::{Health, State, condition, told},
+    object_health::{Health, State, told},
 };
+use crate::status::conditions::condition;
 
 /// Reasons for which a container waits because its image is missing.
 const IMAGE: [&str; 6] = [
@@ -94,6 +96,18 @@ pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<S
     }
 }
 
+/// Returns the volume claims that a pod mounts.
+pub(super) fn claims(pod: &Value, namespace: Option<&str>) -> impl Iterator<Item = Reference> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+    names.map(move |name| Reference {
+        api_version: "v1".to_owned(),
+        kind: "PersistentVolumeClaim".to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    })
+}
+
 /// Describes a container that ended, by its current or its last run.
 fn crash(container: &Value, logs: String) -> Cause {
     let runs = [&container["lastState"]["terminated"], &container["state"]["terminated"]];
@@ -111,10 +125,9 @@ fn crash(container: &Value, logs: String) -> Cause {
 /// Describes the end of the first container that failed.
 fn last_run(pod: &Value) -> String {
     let ended = containers(pod, "containerStatuses").chain(containers(pod, "initContainerStatuses"));
-    let failed =
+    let mut codes =
         ended.filter_map(|container| Some((container, container["state"]["terminated"]["exitCode"].as_i64()?)));
-    let failed = failed.into_iter().find(|(_, code)| *code != 0);
-    failed.map_or_else(String::new, |(container, code)| {
+    codes.find(|(_, code)| *code != 0).map_or_else(String::new, |(container, code)| {
         format!("container {} exit code {code}", text(&container["name"]))
     })
 }
@@ -123,7 +136,7 @@ fn last_run(pod: &Value) -> String {
 /// run first.
 fn waiting(pod: &Value) -> Option<(&Value, &str, &str)> {
     let all = || containers(pod, "initContainerStatuses").chain(containers(pod, "containerStatuses"));
-    let waits = |container: &'_ Value| container["state"]["waiting"]["reason"].as_str().map(str::len).is_some();
+    let waits = |container: &Value| container["state"]["waiting"]["reason"].is_string();
     let is_start = |container: &Value| STARTING.contains(&text(&container["state"]["waiting"]["reason"]));
     // A container that fails explains more than the containers that only wait for it.
     let found = all().find(|it| waits(it) && !is_start(it)).or_else(|| all().find(|it| waits(it)))?;

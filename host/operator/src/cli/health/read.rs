@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::{
     super::{connection::is_answered, output::complain, policy::serving},
     graph::{Graph, Needs},
+    pod,
     rights::{MissingRight, resource},
     state::health_of_claimed,
 };
@@ -137,8 +138,7 @@ impl Reader {
 
     /// Reads the children of the wanted objects, the pods below them, and the volume claims of these pods.
     pub(super) async fn below(&mut self, wanted: Wanted) -> anyhow::Result<()> {
-        let documents = self.gathered.documents();
-        let owners = documents.iter().filter(|document| self.is_wanted(&document.object, wanted));
+        let owners = self.gathered.iter().filter(|document| self.is_wanted(&document.object, wanted));
         let mut places: BTreeMap<String, BTreeSet<ResourceType>> = BTreeMap::new();
         for owner in owners {
             let answers = self.snapshot.of(&ResourceType::of_object(&owner.object));
@@ -166,8 +166,7 @@ impl Reader {
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
         self.uses(Wanted::Open).await?;
         self.below(Wanted::Open).await?;
-        let documents = self.gathered.documents();
-        let open = documents.iter().filter(|document| self.is_wanted(&document.object, Wanted::Open));
+        let open = self.gathered.iter().filter(|document| self.is_wanted(&document.object, Wanted::Open));
         let namespaces: BTreeSet<String> = open.filter_map(|document| document.identity.namespace.clone()).collect();
         for namespace in namespaces {
             self.events(&namespace).await?;
@@ -205,11 +204,8 @@ impl Reader {
 
     /// Lists the pods of a namespace if it has workloads, with the objects between a workload and its pods.
     async fn pods(&mut self, namespace: &str) -> anyhow::Result<()> {
-        let documents = self.gathered.documents();
-        let here: Vec<&Document> =
-            documents.iter().filter(|document| document.identity.namespace.as_deref() == Some(namespace)).collect();
-        let is = |kind: &str| here.iter().any(|document| document.identity.kind == kind);
-        if !here.iter().any(|document| pod_template(&document.object).is_some()) {
+        let is = |kind: &str| self.in_namespace(namespace).any(|document| document.identity.kind == kind);
+        if !self.in_namespace(namespace).any(|document| pod_template(&document.object).is_some()) {
             return Ok(());
         }
         let (replica_sets, jobs) = (is("Deployment"), is("CronJob"));
@@ -220,12 +216,17 @@ impl Reader {
             self.list(&ResourceType::new("batch/v1", "Job"), namespace).await?;
         }
         self.list(&ResourceType::new("v1", "Pod"), namespace).await?;
-        let documents = self.gathered.documents();
-        let claims = documents.iter().filter(|it| it.identity.namespace.as_deref() == Some(namespace)).flat_map(claims);
-        for claim in claims.collect::<BTreeSet<_>>() {
+        let pods = self.in_namespace(namespace).filter(|document| document.identity.kind == "Pod");
+        let claims: BTreeSet<Reference> =
+            pods.flat_map(|document| pod::claims(&document.object, Some(namespace))).collect();
+        for claim in claims {
             self.target(Target::Named(claim)).await?;
         }
         Ok(())
+    }
+
+    fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Document> {
+        self.gathered.iter().filter(move |document| document.identity.namespace.as_deref() == Some(namespace))
     }
 
     async fn list(&mut self, of: &ResourceType, namespace: &str) -> anyhow::Result<()> {
@@ -297,20 +298,4 @@ impl Reader {
         let resource = resource(self.gathered.plural(of), of);
         Ok(Err(MissingRight { verb, resource, namespace: namespace.map(str::to_owned) }))
     }
-}
-
-/// Returns the volume claims that a pod mounts.
-fn claims(document: &Document) -> Vec<Reference> {
-    if document.identity.kind != "Pod" {
-        return Vec::new();
-    }
-    let volumes = document.object["spec"]["volumes"].as_array().into_iter().flatten();
-    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
-    let named = |name: &str| Reference {
-        api_version: "v1".to_owned(),
-        kind: "PersistentVolumeClaim".to_owned(),
-        namespace: document.identity.namespace.clone(),
-        name: name.to_owned(),
-    };
-    names.map(named).collect()
 }

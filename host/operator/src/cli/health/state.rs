@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    object_health::{Health, State, condition, conditions, first_open, is_seen, told},
+    object_health::{Health, State, first_open, is_seen, told},
     pod,
 };
-use crate::status::conditions::{READY, STALLED};
+use crate::status::conditions::{READY, STALLED, condition, conditions};
 
 /// Reads the state of an object for which a policy answers. Such an object has no state before its first pass.
 pub(super) fn health_of_claimed(object: &Value) -> Health {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     cause::Cause,
-    graph::{Graph, Sight},
+    graph::{Graph, Sight, is_replaced},
     object_health::{Health, State, first_open, is_seen},
     pod,
 };
@@ -159,7 +159,6 @@ impl Tracer<'_> {
     /// Follows the children that are not ready.
     fn children(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
         for child in self.graph.children(of) {
-            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
             let is_workload = matches!(&*child.identity.kind, "Deployment" | "StatefulSet");
             if is_workload && child.object["spec"]["replicas"] == 0 {
                 let Identity { kind, namespace, name, .. } = &child.identity;
@@ -169,7 +168,7 @@ impl Tracer<'_> {
                 let step = Step { object, relation: Relation::Child, health };
                 let steps = steps.iter().cloned().chain([step]).collect();
                 found.push(Chain { steps, cause: Cause::ScaledToZero { scale } });
-            } else if !is_old_set && self.graph.is_open(&child.identity) {
+            } else if !is_replaced(child) && self.graph.is_open(&child.identity) {
                 self.follow(&child.identity, Relation::Child, steps, found);
             }
         }
@@ -182,8 +181,7 @@ impl Tracer<'_> {
             "PersistentVolumeClaim" => self.unbound(of),
             "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" => {
                 self.children(of, steps, found);
-                let message = |event: &Value| event["message"].as_str().map(str::to_owned);
-                let failed = self.graph.newest_event(of, &["FailedCreate"]).and_then(message);
+                let failed = self.graph.newest_event(of, &["FailedCreate"]);
                 let has_pods = self.graph.children(of).next().is_some();
                 match failed.filter(|_| !has_pods) {
                     Some(message) => Cause::NotCreated { message },
@@ -198,16 +196,12 @@ impl Tracer<'_> {
         if let Some(claim) = self.graph.claims(of).find(|claim| self.graph.is_open(&claim.identity)) {
             return self.unbound(&claim.identity);
         }
-        let event = |reasons: &[&str]| {
-            let event = self.graph.newest_event(of, reasons)?;
-            event["message"].as_str().map(str::to_owned)
-        };
+        let event = |reasons: &[&str]| self.graph.newest_event(of, reasons);
         pod::cause(self.graph.object(of), &self.logs_command(steps), event)
     }
 
     fn unbound(&self, claim: &Identity) -> Cause {
-        let event = self.graph.newest_event(claim, &["ProvisioningFailed", "FailedBinding", "WaitForFirstConsumer"]);
-        let message = event.and_then(|event| event["message"].as_str()).map(str::to_owned);
+        let message = self.graph.newest_event(claim, &["ProvisioningFailed", "FailedBinding", "WaitForFirstConsumer"]);
         Cause::Unbound { claim: claim.name.clone(), message }
     }
 

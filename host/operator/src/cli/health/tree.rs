@@ -13,7 +13,7 @@ use super::{
         table::Table,
     },
     answer::{TreeAnswer, short},
-    graph::{Graph, Sight, Use},
+    graph::{Graph, Sight, Use, is_replaced},
     object_health::{Health, State},
     place::{Access, OneNamespace},
     read::{Reader, Wanted},
@@ -86,8 +86,7 @@ impl Drawing<'_> {
         above.push(object.clone());
         entry.below.extend(self.graph.uses(object).iter().map(|used| self.used(used, above)));
         for child in self.graph.children(object) {
-            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
-            if self.is_whole || !is_old_set {
+            if self.is_whole || !is_replaced(child) {
                 entry.below.push(self.entry(&child.identity, Relation::Child, above));
             }
         }
@@ -99,15 +98,7 @@ impl Drawing<'_> {
     }
 
     fn used(&self, Use { reference, optional, sight }: &Use, above: &mut Vec<Identity>) -> TreeAnswer {
-        let absent = |state, line: &str| {
-            let object = Identity {
-                group: reference.of().group().to_owned(),
-                kind: reference.kind.clone(),
-                namespace: reference.namespace.clone(),
-                name: reference.name.clone(),
-            };
-            TreeAnswer::new(&object, Relation::Used, Health::new(state, line))
-        };
+        let absent = |state, line: &str| TreeAnswer::new(&reference.into(), Relation::Used, Health::new(state, line));
         match sight {
             Sight::There(other) => self.entry(other, Relation::Used, above),
             Sight::Absent if *optional => absent(State::Exists, "does not exist, and is optional"),
