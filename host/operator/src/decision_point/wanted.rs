@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use kaos_crds::{API_VERSION, access::AuthorizationPolicySpec};
+use kaos_crds::{
+    API_VERSION,
+    access::{AuthorizationPolicySpec, MOST_NAMESPACES, PROJECTION_NAME},
+};
 use serde_json::{Value, json};
 
-/// The name of the AuthorizationPolicy. AccessGrants look at no other.
-pub(super) const POLICY: &str = "kaos-authz";
+/// The kind of the AuthorizationPolicy.
+pub(super) const KIND: &str = "AuthorizationPolicy";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
 /// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
-/// The most namespaces that fit into an AuthorizationPolicy.
-pub(super) const MOST: usize = 100;
 
 /// The namespaces of the AuthorizationPolicy.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,25 +30,19 @@ impl Namespaces {
     pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();
-        let listed = in_order.by_ref().take(MOST).collect();
+        let listed = in_order.by_ref().take(MOST_NAMESPACES).collect();
         Self { listed, left_out: in_order.collect() }
     }
 }
 
 /// Returns the AuthorizationPolicy. Without a namespace, it lists its own: a list must not be empty.
 pub(super) fn policy(spec: &AuthorizationPolicySpec, namespaces: &BTreeSet<String>, home: &str) -> Value {
-    let own = [home.to_owned()].into();
-    let namespaces = if namespaces.is_empty() { &own } else { namespaces };
+    let namespaces = if namespaces.is_empty() { vec![home.to_owned()] } else { namespaces.iter().cloned().collect() };
     json!({
         "apiVersion": API_VERSION,
-        "kind": "AuthorizationPolicy",
-        "metadata": {"name": POLICY, "namespace": home},
-        "spec": {
-            "namespaces": namespaces,
-            "configMap": spec.config_map,
-            "dataSource": spec.data_source,
-            "regoOverride": spec.rego_override,
-        },
+        "kind": KIND,
+        "metadata": {"name": PROJECTION_NAME, "namespace": home},
+        "spec": AuthorizationPolicySpec { namespaces, ..spec.clone() },
     })
 }
 
@@ -66,7 +61,7 @@ pub(super) fn grant(namespace: &str, home: &str, uid: &str) -> Value {
             "namespace": home,
             "labels": {LABEL.0: LABEL.1},
             "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": "AuthorizationPolicy", "name": POLICY, "uid": uid},
+                {"apiVersion": API_VERSION, "kind": KIND, "name": PROJECTION_NAME, "uid": uid},
             ],
         },
         "spec": {
@@ -88,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_namespace_in_a_full_list_stays_if_another_one_appears() {
-        let before = numbered(10..10 + MOST);
-        let found = numbered(5..10 + MOST);
+        let before = numbered(10..10 + MOST_NAMESPACES);
+        let found = numbered(5..10 + MOST_NAMESPACES);
         let Namespaces { listed, left_out } = Namespaces::choose(&found, &before);
         assert_eq!((listed, left_out), (before, numbered(5..10)));
     }
