@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn every_cause_has_a_text_and_a_remedy_without_gaps() {
         let text = String::new;
-        let logs = || "kaos-operator logs agent/a".to_owned();
+        let logs = || "kaos-operator logs widget/a".to_owned();
         let (container, message) = (|| "main".to_owned(), || "m".to_owned());
         let all = [
             Cause::NotSeen { what: "this object", namespace: text(), home: text() },
-            Cause::NotThere { object: "ModelAPI t/a".to_owned() },
+            Cause::NotThere { object: "Widget t/a".to_owned() },
             Cause::Condition { reason: "InvalidSpec".to_owned(), message: message() },
             Cause::Circle("a, b".to_owned()),
             Cause::Deleted { finalizers: vec!["a/b".to_owned()] },

@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn told(pod: &Value) -> String {
-        cause(pod, "kaos-operator logs agent/a", |_| None).to_string()
+        cause(pod, "kaos-operator logs widget/a", |_| None).to_string()
     }
 
     #[test]
@@ -208,9 +208,9 @@ mod tests {
                 &json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}),
             )
         };
-        let failed = cause(&crash(json!({"exitCode": 3, "reason": "Error"})), "kaos-operator logs agent/a", |_| None);
+        let failed = cause(&crash(json!({"exitCode": 3, "reason": "Error"})), "kaos-operator logs widget/a", |_| None);
         assert_eq!(failed.to_string(), "container main ends with exit code 3; restarts: 3");
-        assert!(failed.remedy().contains("`kaos-operator logs agent/a -c main --previous`"), "{}", failed.remedy());
+        assert!(failed.remedy().contains("`kaos-operator logs widget/a -c main --previous`"), "{}", failed.remedy());
         let killed = cause(&crash(json!({"exitCode": 137, "reason": "OOMKilled"})), "l", |_| None);
         assert!(killed.to_string().contains("more memory than its limit"), "{killed}");
         assert!(killed.remedy().contains("resources.limits.memory"), "{}", killed.remedy());

@@ -131,16 +131,16 @@ mod tests {
     fn the_first_open_condition_of_a_pass_explains_an_object() {
         let object = |conditions: &[[&str; 4]]| {
             let one = |[of, status, reason, message]: &[&str; 4]| json!({"type": of, "status": status, "reason": reason, "message": message});
-            json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent",
+            json!({"apiVersion": "example.org/v1", "kind": "Gadget",
                 "status": {"conditions": conditions.iter().map(one).collect::<Vec<_>>()}})
         };
         let waiting = object(&[
             ["Accepted", "Unknown", "Waiting", "see Resolved"],
-            ["Resolved", "False", "NotFound", "ModelAPI llm not found"],
+            ["Resolved", "False", "NotFound", "Widget w not found"],
             ["Applied", "False", "Refused", "no plan"],
             ["Ready", "False", "Refused", "no plan"],
         ]);
-        assert_eq!(health(&waiting), (State::NotReady, "NotFound: ModelAPI llm not found".to_owned()));
+        assert_eq!(health(&waiting), (State::NotReady, "NotFound: Widget w not found".to_owned()));
         let invalid = object(&[
             ["Accepted", "False", "InvalidSpec", "spec.model: unknown"],
             ["Resolved", "False", "NotFound", "x"],
