@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::{
     DecisionPoint, News,
-    wanted::{KIND, LABEL, Namespaces, grant, grant_name, policy},
+    wanted::{ChosenNamespaces, KIND, LABEL, grant, grant_name, policy},
 };
 use crate::{
     backoff::Backoff,
@@ -99,7 +99,7 @@ impl Keeper {
         let live = self.watch.object(&key);
         let spec = live.as_ref().map_or(&Value::Null, |live| &live["spec"]);
         let before = spec["namespaces"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-        let Namespaces { listed, left_out } = Namespaces::choose(found, &before.collect());
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(found, &before.collect());
         if !left_out.is_empty() {
             let namespaces = left_out.into_iter().collect::<Vec<_>>().join(", ");
             warn!(

@@ -17,14 +17,14 @@ pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 
 /// The namespaces of the AuthorizationPolicy.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Namespaces {
+pub(super) struct ChosenNamespaces {
     /// The namespaces in the list.
     pub(super) listed: BTreeSet<String>,
     /// The namespaces for which the list has no room.
     pub(super) left_out: BTreeSet<String>,
 }
 
-impl Namespaces {
+impl ChosenNamespaces {
     /// Chooses among the namespaces with objects. A namespace that is already in the list keeps its place: its objects
     /// must not lose access because another namespace appears.
     pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
@@ -85,13 +85,13 @@ mod tests {
     fn a_namespace_in_a_full_list_stays_if_another_one_appears() {
         let before = numbered(10..10 + MOST_NAMESPACES);
         let found = numbered(5..10 + MOST_NAMESPACES);
-        let Namespaces { listed, left_out } = Namespaces::choose(&found, &before);
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(&found, &before);
         assert_eq!((listed, left_out), (before, numbered(5..10)));
     }
 
     #[test]
     fn a_namespace_without_objects_leaves_the_list() {
-        let Namespaces { listed, left_out } = Namespaces::choose(&numbered(2..4), &numbered(0..3));
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(&numbered(2..4), &numbered(0..3));
         assert_eq!((listed, left_out), (numbered(2..4), BTreeSet::new()));
     }
 

@@ -15,8 +15,8 @@ use super::{
     },
     answer::EventAnswer,
     graph::Graph,
-    place::{Access, OneNamespace},
-    read::{Reader, Wanted},
+    place::{ClusterFlags, NamespaceFlag},
+    read::{FollowedObjects, StateReader},
 };
 use crate::{input::Identity, timestamps::parsed};
 
@@ -31,9 +31,9 @@ pub(in crate::cli) struct Events {
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]
     object: ObjectWord,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespace: OneNamespace,
+    namespace: NamespaceFlag,
     /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text")]
     output: Format,
@@ -46,9 +46,9 @@ impl Events {
         let (connection, cluster) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = Reader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, cluster).await?;
             let object = reader.object(&kind, &place, &name).await?;
-            reader.below(Wanted::All).await?;
+            reader.below(FollowedObjects::All).await?;
             reader.events(&place).await?;
             let events = found(&reader.graph(), &object);
             if output.is_table() {

@@ -9,14 +9,14 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{
-    object_health::{Health, State},
+    object_health::{Health, HealthState},
     pod,
     state::{health, health_of_claimed},
 };
 use crate::input::{Document, Identity};
 
 /// The needs of objects.
-pub(super) type Needs = BTreeMap<Identity, Vec<Need>>;
+pub(super) type ObjectNeeds = BTreeMap<Identity, Vec<Need>>;
 
 /// An object that another object uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub(super) struct Use {
     /// Whether the policy answers in full without the object.
     pub(super) optional: bool,
     /// What the verb knows about the object.
-    pub(super) sight: Sight,
+    pub(super) sight: UseSight,
 }
 
 /// What a verb knows about a used object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum UseSight {
     /// The object exists.
     There(Identity),
     /// The object does not exist.
@@ -56,7 +56,7 @@ impl Graph {
     /// whether the verb could not read a target or a type.
     pub(super) fn new(
         documents: Vec<Document>,
-        needs: &Needs,
+        needs: &ObjectNeeds,
         is_claimed: impl Fn(&Value) -> bool,
         is_denied: impl Fn(&Target) -> bool,
         is_hidden: impl Fn(&ResourceType) -> bool,
@@ -72,9 +72,9 @@ impl Graph {
         let sight = |target: &Target, reference: &Reference| {
             let identity = Identity::from(reference);
             if positions.contains_key(&identity) {
-                return Sight::There(identity);
+                return UseSight::There(identity);
             }
-            if is_denied(target) || is_hidden(&target.of()) { Sight::NotRead } else { Sight::Absent }
+            if is_denied(target) || is_hidden(&target.of()) { UseSight::NotRead } else { UseSight::Absent }
         };
         let found = |target: &Target| -> Vec<Reference> {
             match target {
@@ -119,7 +119,9 @@ impl Graph {
 
     /// Returns the state of an object.
     pub(super) fn health(&self, identity: &Identity) -> Health {
-        self.positions.get(identity).map_or_else(|| Health::new(State::Missing, ""), |it| self.health[*it].clone())
+        self.positions
+            .get(identity)
+            .map_or_else(|| Health::new(HealthState::Missing, ""), |it| self.health[*it].clone())
     }
 
     /// Returns whether an object needs attention.

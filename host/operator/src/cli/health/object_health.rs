@@ -8,7 +8,7 @@ use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED, condition};
 /// Whether an object serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(in crate::cli) enum State {
+pub(in crate::cli) enum HealthState {
     /// The object serves, or is complete.
     Ready,
     /// The object exists, and its kind has no state.
@@ -23,7 +23,7 @@ pub(in crate::cli) enum State {
     Unknown,
 }
 
-impl State {
+impl HealthState {
     /// Returns the word for people.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -45,13 +45,13 @@ impl State {
 /// The state of an object, and a line about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Health {
-    pub(super) state: State,
+    pub(super) state: HealthState,
     pub(super) line: String,
 }
 
 impl Health {
     /// Creates a state with a line about it.
-    pub(super) fn new(state: State, line: impl Into<String>) -> Self {
+    pub(super) fn new(state: HealthState, line: impl Into<String>) -> Self {
         Self { state, line: line.into() }
     }
 }

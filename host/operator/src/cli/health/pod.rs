@@ -4,8 +4,8 @@ use kaos_policy::contract::Reference;
 use serde_json::Value;
 
 use super::{
-    cause::Cause,
-    object_health::{Health, State, told},
+    cause::RootCause,
+    object_health::{Health, HealthState, told},
 };
 use crate::status::conditions::condition;
 
@@ -39,27 +39,27 @@ pub(super) fn health(pod: &Value) -> Health {
     }
     let is_ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
     let state = match phase {
-        "Succeeded" => State::Ready,
-        "Failed" => State::Stalled,
-        _ if is_ready => State::Ready,
-        _ => State::NotReady,
+        "Succeeded" => HealthState::Ready,
+        "Failed" => HealthState::Stalled,
+        _ if is_ready => HealthState::Ready,
+        _ => HealthState::NotReady,
     };
     Health { state, line }
 }
 
 /// Returns the cause for which a pod is not ready. `logs` is the command that prints the logs, without a container.
 /// `event` returns the message of the newest Event of the pod with one of these reasons.
-pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> Cause {
+pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> RootCause {
     let status = &pod["status"];
     if let Some(scheduled) = condition(pod, "PodScheduled").filter(|scheduled| scheduled["status"] == "False") {
         let message = told(scheduled);
-        return Cause::Unschedulable { message };
+        return RootCause::Unschedulable { message };
     }
     if status["phase"] == "Failed" {
         let text = |field: &str| status[field].as_str().unwrap_or_default();
         let message = if text("message").is_empty() { last_run(pod) } else { text("message").to_owned() };
         let message = if text("reason").is_empty() { message } else { format!("{}: {message}", text("reason")) };
-        return Cause::Ended { message };
+        return RootCause::Ended { message };
     }
     let logs_of = |container: &str| format!("{logs} -c {container}");
     if let Some((container, reason, message)) = waiting(pod) {
@@ -67,18 +67,18 @@ pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<S
         let container_name = name.to_owned();
         if IMAGE.contains(&reason) {
             let image = image(pod, name, container);
-            return Cause::Image { container: container_name, image, message: format!("{reason}: {said}") };
+            return RootCause::Image { container: container_name, image, message: format!("{reason}: {said}") };
         }
         if reason == "CrashLoopBackOff" {
             return crash(container, logs_of(name));
         }
         if !STARTING.contains(&reason) {
-            return Cause::NotStartable { container: container_name, message: format!("{reason}: {said}") };
+            return RootCause::NotStartable { container: container_name, message: format!("{reason}: {said}") };
         }
         if let Some(message) = event(&VOLUME_EVENTS) {
-            return Cause::Volume { message };
+            return RootCause::Volume { message };
         }
-        return Cause::Starting { message: format!("container {name}: {reason}") };
+        return RootCause::Starting { message: format!("container {name}: {reason}") };
     }
     let unready = containers(pod, "containerStatuses").find(|container| container["ready"] != true);
     match unready {
@@ -87,11 +87,11 @@ pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<S
         }
         Some(container) => {
             let name = text(&container["name"]);
-            Cause::Probe { container: name.to_owned(), probe: event(&PROBE_EVENTS), logs: logs_of(name) }
+            RootCause::Probe { container: name.to_owned(), probe: event(&PROBE_EVENTS), logs: logs_of(name) }
         }
         None => match event(&VOLUME_EVENTS) {
-            Some(message) => Cause::Volume { message },
-            None => Cause::Starting { message: "the kubelet has not started the containers yet".to_owned() },
+            Some(message) => RootCause::Volume { message },
+            None => RootCause::Starting { message: "the kubelet has not started the containers yet".to_owned() },
         },
     }
 }
@@ -109,7 +109,7 @@ pub(super) fn claims(pod: &Value, namespace: Option<&str>) -> impl Iterator<Item
 }
 
 /// Describes a container that ended, by its current or its last run.
-fn crash(container: &Value, logs: String) -> Cause {
+fn crash(container: &Value, logs: String) -> RootCause {
     let runs = [&container["lastState"]["terminated"], &container["state"]["terminated"]];
     let ended = runs.into_iter().find(|run| !run.is_null()).unwrap_or(&Value::Null);
     let out_of_memory = ended["reason"] == "OOMKilled";
@@ -119,7 +119,7 @@ fn crash(container: &Value, logs: String) -> Cause {
         (None, false) => "ends again and again".to_owned(),
     };
     let restarts = container["restartCount"].as_i64().unwrap_or_default();
-    Cause::Crash { container: text(&container["name"]).to_owned(), how, restarts, out_of_memory, logs }
+    RootCause::Crash { container: text(&container["name"]).to_owned(), how, restarts, out_of_memory, logs }
 }
 
 /// Describes the end of the first container that failed.
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(told(&unscheduled), "no node takes the pod: Unschedulable: 0/3 nodes");
         let evicted = pod(&json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
         assert_eq!(told(&evicted), "the pod ended: Evicted: low on memory");
-        assert_eq!(health(&evicted).state, State::Stalled);
+        assert_eq!(health(&evicted).state, HealthState::Stalled);
         let running = with_state(&json!({"state": {"running": {}}}));
         let probe = cause(&running, "l", |_| Some("Readiness probe failed: 503".to_owned()));
         assert_eq!(probe.to_string(), "container main runs, but is not ready: Readiness probe failed: 503");
