@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::{
     DecisionPoint, News,
-    wanted::{ChosenNamespaces, KIND, LABEL, grant, grant_name, policy},
+    wanted::{ChosenNamespaces, KIND, LABEL, REFERENCE_GRANT, grant, grant_name, policy},
 };
 use crate::{
     backoff::Backoff,
@@ -122,7 +122,7 @@ impl Keeper {
     /// Writes a `ReferenceGrant` for each namespace, except for the own one: SecurityPolicies there need none. Deletes
     /// `ReferenceGrants` of other namespaces.
     async fn allow_references(&self, namespaces: &BTreeSet<String>, uid: &str) -> kube::Result<()> {
-        let grants = self.api("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
+        let grants = self.api(REFERENCE_GRANT.0, REFERENCE_GRANT.1);
         let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
         let live = match grants.list(&ours).await {
             Ok(live) => live.items,

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 pub(super) const KIND: &str = "AuthorizationPolicy";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
+/// The API version and the kind of the `ReferenceGrants`.
+pub(super) const REFERENCE_GRANT: (&str, &str) = ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
 /// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 
@@ -53,9 +55,10 @@ pub(super) fn grant_name(namespace: &str) -> String {
 
 /// Returns the `ReferenceGrant` for a namespace. The AuthorizationPolicy with this UID owns it.
 pub(super) fn grant(namespace: &str, home: &str, uid: &str) -> Value {
+    let (api_version, kind) = REFERENCE_GRANT;
     json!({
-        "apiVersion": "gateway.networking.k8s.io/v1beta1",
-        "kind": "ReferenceGrant",
+        "apiVersion": api_version,
+        "kind": kind,
         "metadata": {
             "name": grant_name(namespace),
             "namespace": home,

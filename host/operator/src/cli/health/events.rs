@@ -73,14 +73,11 @@ fn found(graph: &Graph, top: &Identity) -> Vec<EventAnswer> {
         .iter()
         .filter_map(|document| Some((document.object["metadata"]["uid"].as_str()?, &document.identity)))
         .collect();
-    let events = graph.documents().iter().filter(|document| document.identity.kind == "Event");
-    let mut found: Vec<EventAnswer> = events
-        .filter_map(|document| {
-            let event = &document.object;
-            let about = by_uid.get(event["involvedObject"]["uid"].as_str()?)?;
-            Some(EventAnswer::of(event, about))
-        })
-        .collect();
+    let events = graph.events().filter_map(|event| {
+        let about = by_uid.get(event["involvedObject"]["uid"].as_str()?)?;
+        Some(EventAnswer::of(event, about))
+    });
+    let mut found: Vec<EventAnswer> = events.collect();
     found.sort_by_cached_key(|event| (parsed(Some(&event.last_seen)), event.name.clone()));
     found
 }

@@ -169,12 +169,16 @@ impl Graph {
         claims.filter_map(move |claim| Some(&self.documents[*self.positions.get(&Identity::from(&claim))?]))
     }
 
+    /// Returns every Event.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Value> {
+        self.documents.iter().filter(|document| document.identity.kind == "Event").map(|document| &document.object)
+    }
+
     /// Returns the message of the newest Event about an object with one of these reasons.
     pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<String> {
         let uid = &self.object(about)["metadata"]["uid"];
-        let events = self.documents.iter().filter(|document| document.identity.kind == "Event");
-        let newest = events
-            .map(|document| &document.object)
+        let newest = self
+            .events()
             .filter(|event| event["involvedObject"]["uid"] == *uid)
             .filter(|event| event["reason"].as_str().is_some_and(|reason| reasons.contains(&reason)))
             .max_by_key(|event| last_seen(event))?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED, condition};
+use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED, condition, is_true};
 
 /// Whether an object serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,6 +54,11 @@ impl Health {
     pub(super) fn new(state: HealthState, line: impl Into<String>) -> Self {
         Self { state, line: line.into() }
     }
+
+    /// Creates the state of an object that is ready or not ready yet, with a line about it.
+    pub(super) fn ready_if(is_ready: bool, line: impl Into<String>) -> Self {
+        Self::new(if is_ready { HealthState::Ready } else { HealthState::NotReady }, line)
+    }
 }
 
 /// Returns the first condition that explains why an object with a policy is not ready. The order is that of a pass.
@@ -63,7 +68,7 @@ pub(super) fn first_open(object: &Value) -> Option<&Value> {
     let order = [ACCEPTED, RESOLVED, APPLIED, READY];
     let open: Vec<&Value> = order.iter().filter_map(|of| condition(object, of)).filter(is_open).collect();
     let refused = open.iter().find(|condition| condition["type"] == ACCEPTED && condition["status"] == "False");
-    let is_ready = condition(object, READY).is_some_and(|ready| ready["status"] == "True");
+    let is_ready = is_true(object, READY);
     refused.or_else(|| open.iter().find(|it| it["type"] == RESOLVED && !is_ready)).or(open.first()).copied()
 }
 

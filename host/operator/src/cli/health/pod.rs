@@ -7,7 +7,7 @@ use super::{
     cause::RootCause,
     object_health::{Health, HealthState, told},
 };
-use crate::status::conditions::condition;
+use crate::status::conditions::{condition, is_true};
 
 /// Reasons for which a container waits because its image is missing.
 const IMAGE: [&str; 6] = [
@@ -21,9 +21,9 @@ const IMAGE: [&str; 6] = [
 /// Reasons for which a container waits only because the pod is starting.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// Reasons of Events about volumes.
-pub(super) const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];
+const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];
 /// Reasons of Events about probes.
-pub(super) const PROBE_EVENTS: [&str; 1] = ["Unhealthy"];
+const PROBE_EVENTS: [&str; 1] = ["Unhealthy"];
 
 /// Reads the state of a pod.
 pub(super) fn health(pod: &Value) -> Health {
@@ -37,11 +37,10 @@ pub(super) fn health(pod: &Value) -> Health {
     if restarts > 0 {
         line += &format!(", restarts: {restarts}");
     }
-    let is_ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
     let state = match phase {
         "Succeeded" => HealthState::Ready,
         "Failed" => HealthState::Stalled,
-        _ if is_ready => HealthState::Ready,
+        _ if is_true(pod, "Ready") => HealthState::Ready,
         _ => HealthState::NotReady,
     };
     Health { state, line }

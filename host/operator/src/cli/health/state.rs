@@ -6,7 +6,7 @@ use super::{
     object_health::{Health, HealthState, first_open, is_seen, told},
     pod,
 };
-use crate::status::conditions::{READY, STALLED, condition, conditions};
+use crate::status::conditions::{READY, STALLED, condition, conditions, is_true};
 
 /// Reads the state of an object for which a policy answers. Such an object has no state before its first pass.
 pub(super) fn health_of_claimed(object: &Value) -> Health {
@@ -39,12 +39,11 @@ pub(super) fn health(object: &Value) -> Health {
 /// An object with conditions: an object with a policy, or a child such as a route.
 fn conditioned(object: &Value) -> Health {
     if let Some(ready) = condition(object, READY) {
-        let stalled = condition(object, STALLED).is_some_and(|stalled| stalled["status"] == "True");
         if ready["status"] == "True" {
             let line = object["status"]["message"].as_str().unwrap_or_default();
             return Health::new(HealthState::Ready, line);
         }
-        let state = if stalled { HealthState::Stalled } else { HealthState::NotReady };
+        let state = if is_true(object, STALLED) { HealthState::Stalled } else { HealthState::NotReady };
         return Health::new(state, told(first_open(object).unwrap_or(ready)));
     }
     let parents = object["status"]["parents"].as_array().into_iter().flatten();
@@ -66,10 +65,7 @@ fn replicated(object: &Value) -> Health {
     let (ready, is_set) = (number("readyReplicas"), object["kind"] == "ReplicaSet");
     let line = format!("{ready} of {wanted} pods ready");
     if !is_set && spec["paused"] == true {
-        return Health::new(
-            if ready == wanted { HealthState::Ready } else { HealthState::NotReady },
-            format!("{line}; paused"),
-        );
+        return Health::ready_if(ready == wanted, format!("{line}; paused"));
     }
     let broken = conditions(object).find(|condition| {
         let of = condition["type"].as_str().unwrap_or_default();
@@ -89,7 +85,7 @@ fn replicated(object: &Value) -> Health {
     if !is_set && !is_observed(object) {
         return Health::new(HealthState::NotReady, format!("{line}; Kubernetes has not seen the newest spec yet"));
     }
-    Health::new(if ready >= wanted { HealthState::Ready } else { HealthState::NotReady }, line)
+    Health::ready_if(ready >= wanted, line)
 }
 
 fn is_observed(object: &Value) -> bool {
@@ -101,28 +97,22 @@ fn is_observed(object: &Value) -> bool {
 fn counted(status: &Value, ready: &str, wanted: &str) -> Health {
     let number = |field: &str| status[field].as_i64().unwrap_or_default();
     let (ready, wanted) = (number(ready), number(wanted));
-    Health::new(
-        if ready >= wanted { HealthState::Ready } else { HealthState::NotReady },
-        format!("{ready} of {wanted} pods ready"),
-    )
+    Health::ready_if(ready >= wanted, format!("{ready} of {wanted} pods ready"))
 }
 
 fn job(object: &Value) -> Health {
-    let is_true = |of: &str| condition(object, of).filter(|condition| condition["status"] == "True");
-    if is_true("Complete").is_some() {
+    if is_true(object, "Complete") {
         return Health::new(HealthState::Ready, "complete");
     }
-    match is_true("Failed") {
+    match condition(object, "Failed").filter(|failed| failed["status"] == "True") {
         Some(failed) => Health::new(HealthState::Stalled, told(failed)),
         None => Health::new(HealthState::NotReady, "running"),
     }
 }
 
 fn claim(object: &Value) -> Health {
-    match object["status"]["phase"].as_str().unwrap_or("Pending") {
-        "Bound" => Health::new(HealthState::Ready, "Bound"),
-        phase => Health::new(HealthState::NotReady, phase),
-    }
+    let phase = object["status"]["phase"].as_str().unwrap_or("Pending");
+    Health::ready_if(phase == "Bound", phase)
 }
 
 #[cfg(test)]
