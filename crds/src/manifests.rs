@@ -13,7 +13,15 @@ pub const ALL: [&str; 7] = [
 
 /// The kinds that [`ALL`] defines, in the same order.
 pub const KINDS: [&str; ALL.len()] =
-    ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "AccessGrant", "AuthorizationPolicy", "PolicyRevision"];
+    ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "AccessGrant", "AuthorizationPolicy", RECORD];
+
+/// The kind of the operator's own records, for which no policy answers.
+pub const RECORD: &str = "PolicyRevision";
+
+/// Returns the kinds for which policies answer.
+pub fn claimed() -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().filter(|kind| *kind != RECORD)
+}
 
 #[cfg(test)]
 mod tests {

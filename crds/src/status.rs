@@ -47,7 +47,7 @@ pub struct Status {
     /// The generation of the object that this status describes. -1 before the first pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The last generation of which the operator applied all children. Once this field is set, the operator reports
+    /// The newest generation whose children the operator applied in full. Once this field is set, the operator reports
     /// missing or unready dependencies, but no longer waits for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,

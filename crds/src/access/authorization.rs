@@ -8,6 +8,11 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The name of the only AuthorizationPolicy with an effect. This object is in the operator's namespace.
+pub const PROJECTION_NAME: &str = "kaos-authz";
+/// The maximum number of namespaces in an AuthorizationPolicy. Each namespace takes several of the needs of a pass.
+pub const MOST_NAMESPACES: usize = 100;
+
 /// The desired state of the AuthorizationPolicy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, JsonSchema))]
@@ -36,7 +41,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationPolicySpec {
     /// The namespaces whose Agents and AccessGrants count.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 100)))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MOST_NAMESPACES)))]
     pub namespaces: Vec<String>,
     /// The ConfigMap of the decision point, in the same namespace, with the keys policy.rego and data.json.
     #[serde(default = "config_map")]

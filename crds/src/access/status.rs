@@ -30,7 +30,7 @@ pub struct AccessStatus {
     /// The generation of the object that this status describes. -1 before the first pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The last generation of which the operator applied all children.
+    /// The newest generation whose children the operator applied in full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_generation: Option<i64>,
     /// The policy that made the plan.

@@ -1,13 +1,13 @@
 //! An AccessGrant: its fields, and whether the decision point's data contains the AccessGrant.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use kaos_crds::access::{AccessGrantSpec, DataSource, SubjectKind};
+use kaos_crds::access::{AccessGrantSpec, DataSource, PROJECTION_NAME, SubjectKind};
 use kaos_crds::{API_VERSION, Phase};
 use kaos_policy_sdk::need::{named, optional, reference_in};
 use kaos_policy_sdk::types::{Condition, EnvVar, Need, Plan, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Decode, Lookup, Object, SubjectExt, Violations, blocker, condition, note, plan, refusal};
 
-use crate::ids::{PROJECTION, PROJECTION_NAME};
+use crate::ids::PROJECTION;
 use crate::selector;
 use crate::settings::Settings;
 

@@ -7,8 +7,6 @@ use kaos_crds::access::GrantedKind;
 pub(crate) const GRANT: &str = "AccessGrant";
 /// The kind of the projection.
 pub(crate) const PROJECTION: &str = "AuthorizationPolicy";
-/// The name of the only AuthorizationPolicy with an effect. This object is in the operator's namespace.
-pub(crate) const PROJECTION_NAME: &str = "kaos-authz";
 
 /// Returns the id of a resource, for example `kaos://mcpserver/team/sums`.
 pub(crate) fn resource(kind: GrantedKind, namespace: &str, name: &str) -> String {

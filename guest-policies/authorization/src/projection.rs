@@ -4,7 +4,9 @@ use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec::Vec};
 use kaos_crds::API_VERSION;
-use kaos_crds::access::{AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, ResourceRef};
+use kaos_crds::access::{
+    AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, MOST_NAMESPACES, PROJECTION_NAME, ResourceRef,
+};
 use kaos_policy_sdk::names::{dns1123_label, is_dns1123_subdomain};
 use kaos_policy_sdk::need::{NeedExt as _, labelled_in, named, optional, reference, resource_type};
 use kaos_policy_sdk::types::{EnvVar, Need, Plan, Refusal, Subject};
@@ -13,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::{self, Namespace};
 use crate::grant;
-use crate::ids::{GRANT, PROJECTION_NAME};
+use crate::ids::GRANT;
 use crate::settings::Settings;
 
 /// The rules of the decision point, in Rego.
@@ -27,10 +29,8 @@ const CONFIG: &str = "config";
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The maximum number of namespaces in an AuthorizationPolicy. Each namespace has two needs, and one more for each kind
-/// that its AccessGrants select by labels.
-const NAMESPACES: usize = 100;
-/// The most needs of a pass. The host accepts 256 in all rounds.
+/// The most needs of a pass. Each namespace has two needs, and one more for each kind that its AccessGrants select by
+/// labels. The host accepts 256 in all rounds.
 const NEEDS: usize = 250;
 /// The maximum number of bytes of rules and data together. A ConfigMap, with its metadata, has at most 1 MiB.
 const BYTES: usize = 1_000_000;
@@ -49,13 +49,15 @@ pub(crate) struct Projection {
 fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     let spec: AuthorizationPolicySpec = object.get("spec")?;
     let mut wrong = Violations::new();
-    let is_the_one = object.name() == PROJECTION_NAME;
-    wrong.require(is_the_one, "metadata.name", "must be kaos-authz: AccessGrants look at no other AuthorizationPolicy");
+    if object.name() != PROJECTION_NAME {
+        let why = format!("must be {PROJECTION_NAME}: AccessGrants look at no other AuthorizationPolicy");
+        wrong.add("metadata.name", why);
+    }
     wrong.require(!spec.namespaces.is_empty(), "spec.namespaces", "name at least one namespace");
-    if spec.namespaces.len() > NAMESPACES {
+    if spec.namespaces.len() > MOST_NAMESPACES {
         wrong.add(
             "spec.namespaces",
-            format!("has {count} namespaces, but may have at most {NAMESPACES}", count = spec.namespaces.len()),
+            format!("has {count} namespaces, but may have at most {MOST_NAMESPACES}", count = spec.namespaces.len()),
         );
     }
     let mut seen = BTreeSet::new();

@@ -76,7 +76,7 @@ mod tests {
     }
 
     fn forbidden() -> kube::Error {
-        kube::Error::Api(Status::failure("agents is forbidden", "Forbidden").with_code(403).boxed())
+        kube::Error::Api(Status::failure("widgets is forbidden", "Forbidden").with_code(403).boxed())
     }
 
     #[test]
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn an_answer_of_the_api_server_is_reported_once_and_in_its_own_words() {
-        assert_eq!(told(&forbidden()), "agents is forbidden");
-        let listed = anyhow::Error::new(forbidden()).context("Agents cannot be listed");
-        assert_eq!(told(listed.as_ref()), "Agents cannot be listed: agents is forbidden");
+        assert_eq!(told(&forbidden()), "widgets is forbidden");
+        let listed = anyhow::Error::new(forbidden()).context("Widgets cannot be listed");
+        assert_eq!(told(listed.as_ref()), "Widgets cannot be listed: widgets is forbidden");
         assert!(!is_unanswered(listed.as_ref()));
         let silent = kube::Error::Api(Status::failure("", "Failed to parse error data").with_code(502).boxed());
         assert_eq!(told(&silent), "the API server answered 502");
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn of_an_api_server_that_does_not_answer_every_cause_is_told() {
         assert_eq!(told(&refused()), "tcp connect error: Connection refused");
-        let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
-        assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
+        let listed = anyhow::Error::new(refused()).context("Widgets cannot be listed");
+        assert_eq!(told(listed.as_ref()), "Widgets cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
         // Without an error of a request around it, a broken pipe does not concern the API server.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));

@@ -152,9 +152,14 @@ impl Gathered {
         has(None) || (namespace.is_some() && has(namespace))
     }
 
+    /// Returns references to all objects that were read, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = &Document> {
+        self.documents.values()
+    }
+
     /// Returns all objects that were read, sorted.
     pub fn documents(&self) -> Vec<Document> {
-        self.documents.values().cloned().collect()
+        self.iter().cloned().collect()
     }
 
     /// Returns whether the cluster serves a type.

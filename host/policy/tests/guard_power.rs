@@ -351,13 +351,6 @@ fn a_namespaces_setting_that_raises_privilege_is_reported_by_its_origin() {
 }
 
 #[test]
-fn a_service_account_of_the_same_plan_needs_no_grant() {
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}});
-    let plan = json!([account, deployment(pod(json!({"serviceAccountName": "own"})))]);
-    assert!(planned("{}", &[], &plan, json!({}), UserPrivileges::Allowed).planned().is_some());
-}
-
-#[test]
 fn the_users_values_are_recognized_after_merging_and_cleaning() {
     let se_linux = |options: Value| json!({"securityContext": {"seLinuxOptions": options}});
     let unconfined = |profile: Value| pod(json!({"securityContext": {"seccompProfile": profile}}));

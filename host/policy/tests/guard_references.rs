@@ -80,3 +80,11 @@ fn secrets_of_a_planned_account_need_the_spec_a_grant_or_the_same_plan() {
         assert!(run("{}", &json!([secret, account]), json!({})).planned().is_some(), "{field}");
     }
 }
+
+#[test]
+fn a_service_account_of_the_same_plan_needs_no_grant() {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}});
+    let pod = json!({"containers": [{"name": "main"}], "serviceAccountName": "own"});
+    let plan = json!([account, deployment(pod)]);
+    assert!(run("{}", &plan, json!({})).planned().is_some());
+}

@@ -15,15 +15,18 @@
 //! | `texts` | A15, D13: characters that YAML would change, and characters that control a terminal |
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
+//! | `dependencies` | Agents whose dependencies are missing or not ready, or come back |
 //! | `protection` | SecurityPolicies and NetworkPolicies of objects |
 //! | `grants` | `AccessGrants`, and the data of the decision point |
 //! | `decision_point` | the objects that the operator keeps for the decision point |
 //! | `unset` | B11: fields that a user removes from an object |
+//! | `unset_each` | B11: each optional field of the recorded cases, set and removed |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: the status |
 //! | `progress` | D: the conditions that other tools understand |
 //! | `behind` | D: the status while the running pods do not have the newest generation |
 //! | `errors` | E: errors, and how the operator recovers |
+//! | `rejected` | E2: children that the API server rejects, and when the operator tries them again |
 //! | `backoff` | E: when the operator retries |
 //! | `deletion` | F: finalizers |
 //! | `needs` | E3, E4, G1: needs of policies |
@@ -44,6 +47,7 @@ mod behind;
 mod costs;
 mod decision_point;
 mod deletion;
+mod dependencies;
 mod errors;
 mod fields;
 mod grants;
@@ -57,6 +61,7 @@ mod progress;
 mod protection;
 mod recorded;
 mod refusals;
+mod rejected;
 mod replicas;
 mod rights;
 mod rollout;
@@ -66,3 +71,4 @@ mod support;
 mod takeover;
 mod texts;
 mod unset;
+mod unset_each;

@@ -1,4 +1,4 @@
-//! E3, E4, G1: needs for objects that cannot exist, and a very large number of needs.
+//! E3, E4, G1: needs for objects that do not exist yet or cannot exist, and a very large number of needs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use kaos_cluster::faults::{Entry, Verb};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::is_operator;
 use kaos_tests::harness::read::{text, variable};
-use kaos_tests::harness::samples::config_map;
+use kaos_tests::harness::samples::{config_map, secret};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
@@ -47,6 +47,71 @@ fn e3_an_invalid_selector_is_reported_at_the_object_and_breaks_no_watch() {
         w.until_ready("Gadget/d").await;
         assert_eq!(w.counted("kaos_operator_watch_state", &["state=\"failing\"", "} 1"]), 0.0);
         assert_eq!(w.counted("kaos_operator_watch_errors_total", &["reason=\"400\""]), 0.0);
+    });
+}
+
+#[test]
+fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
+    play(Scenario::default(), async |w| {
+        w.apply(&gadget("one", &json!({"chain": "first"}))).await;
+        w.until("Gadget/one waits", "Gadget/one", |gadget| gadget["status"]["phase"] == "Waiting").await;
+        let told = w
+            .until("the Gadget reports the missing object", "Gadget/one", |gadget| {
+                reason(gadget, "Resolved") == "NotFound"
+            })
+            .await;
+        assert!(text(&condition(&told, "Resolved")["message"]).contains("first"), "{told:#}");
+        assert_ne!(condition(&told, "Accepted")["status"], "False", "{told:#}");
+        w.apply(&config_map("first", &json!({"next": "second"}))).await;
+        w.until("the Gadget reports the next missing object", "Gadget/one", |gadget| {
+            text(&condition(gadget, "Resolved")["message"]).contains("second")
+        })
+        .await;
+        w.apply(&config_map("second", &json!({"value": "x"}))).await;
+        w.until_ready("Gadget/one").await;
+    });
+}
+
+#[test]
+fn e4_a_missing_secret_is_waited_for_if_secrets_are_watched() {
+    play(Scenario::default().tuned(|options| options.secrets = true), async |w| {
+        w.apply(&gadget("web", &json!({"token": "key"}))).await;
+        w.until("Gadget/web has the reason NotFound for Resolved", "Gadget/web", |gadget| {
+            reason(gadget, "Resolved") == "NotFound"
+        })
+        .await;
+        w.apply(&secret("key", &json!({"token": "x"}))).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e4_objects_selected_by_label_are_followed() {
+    play(Scenario::default(), async |w| {
+        w.apply(&gadget("web", &json!({"listens": "yes"}))).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&labelled("b", "yes")).await;
+        hears(w, "Deployment/web", &json!("b")).await;
+        w.apply(&labelled("a", "yes")).await;
+        hears(w, "Deployment/web", &json!("a,b")).await;
+        w.apply(&labelled("b", "no")).await;
+        hears(w, "Deployment/web", &json!("a")).await;
+        w.delete("ConfigMap/a").await;
+        hears(w, "Deployment/web", &Value::Null).await;
+    });
+}
+
+#[test]
+fn e4_granted_objects_of_another_namespace_are_followed() {
+    play(Scenario::embedded("the operator's namespace is shared on a real control plane"), async |w| {
+        w.apply(&gadget("web", &json!({"shared": true}))).await;
+        w.until_ready("Gadget/web").await;
+        for value in ["one", "two"] {
+            let mut defaults = config_map("gadget-defaults", &json!({"value": value}));
+            defaults["metadata"]["namespace"] = json!("kaos-system");
+            w.apply(&defaults).await;
+            w.until("the Deployment has the value", "Deployment/web", |now| variable(now, "SHARED") == value).await;
+        }
     });
 }
 

@@ -299,6 +299,32 @@ fn e8_a_forbidden_deletion_of_a_child_is_reported_and_retried() {
 }
 
 #[test]
+fn no_child_is_deleted_while_its_type_is_not_watched() {
+    play(Scenario::embedded("the test revokes rights"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        w.embedded()
+            .authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "services");
+        w.embedded().cut_watches();
+        for (wait, image) in [(Duration::from_secs(5), "gadget:2"), (Duration::from_mins(3), "gadget:3")] {
+            w.pass_time(wait).await;
+            w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": image}))).await;
+            let follows = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+            w.until("the Deployment follows the new plan", "Deployment/web", follows).await;
+            w.pass_time(Duration::from_secs(30)).await;
+            assert!(w.look("Service/web").await.is_object(), "{image}");
+            let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
+            let stays = "Service web stays although it is no longer in the plan";
+            assert!(known["last"]["decisions"].to_string().contains(stays), "{known:#}");
+        }
+        w.embedded().allow_everything();
+        w.until_gone("Service/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
 fn e8_a_forbidden_change_of_finalizers_is_reported_and_heals() {
     let mut api = model_api("llm");
     api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);

@@ -4,11 +4,14 @@ use kaos_cluster::faults::{Attempt, Entry};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::World;
 use kaos_tests::harness::faults::is_operator;
+use kaos_tests::harness::samples::memory_store;
 use serde_json::{Value, json};
 
 /// The children of the Gadget [`web`].
 pub(crate) const CHILDREN: [&str; 5] =
     ["Secret/web", "ServiceAccount/web", "ConfigMap/web", "Deployment/web", "Service/web"];
+/// The MemoryStore `notes`.
+pub(crate) const STORE: &str = "MemoryStore/notes";
 
 /// Returns a Gadget with children of every type.
 pub(crate) fn web() -> Value {
@@ -20,6 +23,14 @@ pub(crate) fn web_with(more: &Value) -> Value {
     let mut spec = json!({"config": {"a": "1"}, "secret": {"k": "v"}});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     gadget("web", &spec)
+}
+
+/// Returns a MemoryStore with an external database. The store uses the ModelAPI `llm`.
+pub(crate) fn external_store(name: &str) -> Value {
+    let mut store = memory_store(name, "llm");
+    let connection = json!({"name": "pg", "key": "dsn", "optional": true});
+    store["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": connection}});
+    store
 }
 
 /// Returns the image of a Deployment's first container.

@@ -15,8 +15,8 @@ impl Crds {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self {} = self;
         for crd in kaos_crds::manifests::ALL {
-            out.yaml("---\n")?;
-            out.yaml(crd)?;
+            out.verbatim("---\n")?;
+            out.verbatim(crd)?;
         }
         Ok(ExitCode::SUCCESS)
     }

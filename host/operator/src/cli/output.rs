@@ -23,8 +23,9 @@ impl Output {
         self.0.write_all(printable_lines(text).as_bytes())
     }
 
-    /// Writes YAML unchanged, because [`crate::yaml`] already escaped the control characters by the rules of YAML.
-    pub(super) fn yaml(&mut self, text: &str) -> io::Result<()> {
+    /// Writes text of this program unchanged: a script, or YAML whose writer already escaped the control
+    /// characters by the rules of YAML.
+    pub(super) fn verbatim(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(text.as_bytes())
     }
 

@@ -89,9 +89,9 @@ impl Rbac {
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);
         match output {
-            RightsForm::Rules => out.yaml(&serde_saphyr::to_string(&rights.rules())?)?,
+            RightsForm::Rules => out.verbatim(&serde_saphyr::to_string(&rights.rules())?)?,
             RightsForm::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            RightsForm::Yaml => out.yaml(&yaml::stream(&objects)?)?,
+            RightsForm::Yaml => out.verbatim(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fastrand::Rng;
-use kaos_crds::{API_VERSION, manifests::KINDS};
+use kaos_crds::{API_VERSION, access::PROJECTION_NAME, manifests};
 use kaos_policy::contract::ResourceType;
 use kube::{
     Api, Client, ResourceExt,
@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::{
     DecisionPoint, News,
-    wanted::{LABEL, Namespaces, POLICY, grant, grant_name, policy},
+    wanted::{ChosenNamespaces, KIND, LABEL, REFERENCE_GRANT, grant, grant_name, policy},
 };
 use crate::{
     backoff::Backoff,
@@ -71,7 +71,7 @@ impl Keeper {
     /// with objects. Returns `None` while the operator does not see all objects: a list without their namespaces would
     /// take access away.
     fn found(&self) -> Option<BTreeSet<String>> {
-        self.sees("AuthorizationPolicy")?;
+        self.sees(KIND)?;
         let listed = self.options.listed();
         if !listed.is_empty() {
             return Some(listed);
@@ -80,7 +80,7 @@ impl Keeper {
             return Some(namespaces.clone());
         }
         let mut found = BTreeSet::new();
-        for kind in KINDS.iter().filter(|kind| !["AuthorizationPolicy", "PolicyRevision"].contains(kind)) {
+        for kind in manifests::claimed().filter(|kind| *kind != KIND) {
             let of = self.sees(kind)?;
             found.extend(self.watch.keys(&of).into_iter().map(|key| key.namespace));
         }
@@ -95,24 +95,25 @@ impl Keeper {
     }
 
     async fn write(&self, found: &BTreeSet<String>) -> kube::Result<()> {
-        let key = ObjectKey::new(ResourceType::new(API_VERSION, "AuthorizationPolicy"), &*self.home, POLICY);
+        let key = ObjectKey::new(ResourceType::new(API_VERSION, KIND), &*self.home, PROJECTION_NAME);
         let live = self.watch.object(&key);
         let spec = live.as_ref().map_or(&Value::Null, |live| &live["spec"]);
         let before = spec["namespaces"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-        let Namespaces { listed, left_out } = Namespaces::choose(found, &before.collect());
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(found, &before.collect());
         if !left_out.is_empty() {
             let namespaces = left_out.into_iter().collect::<Vec<_>>().join(", ");
             warn!(
                 namespaces,
-                "the AuthorizationPolicy {POLICY} has no room for these namespaces: their objects have no access"
+                "the AuthorizationPolicy {PROJECTION_NAME} has no room for these namespaces: their objects have no \
+                 access"
             );
         }
         let wanted = policy(&self.options.spec, &listed, &self.home);
         let uid = match live {
             Some(live) if live["spec"] == wanted["spec"] => live["metadata"]["uid"].as_str().map(str::to_owned),
             _ => {
-                info!("writing AuthorizationPolicy {POLICY} with {} namespaces", listed.len());
-                self.apply(&self.api(API_VERSION, "AuthorizationPolicy"), &wanted).await?.metadata.uid
+                info!("writing AuthorizationPolicy {PROJECTION_NAME} with {} namespaces", listed.len());
+                self.apply(&self.api(API_VERSION, KIND), &wanted).await?.metadata.uid
             }
         };
         if self.options.is_served { self.allow_references(found, &uid.unwrap_or_default()).await } else { Ok(()) }
@@ -121,7 +122,7 @@ impl Keeper {
     /// Writes a `ReferenceGrant` for each namespace, except for the own one: SecurityPolicies there need none. Deletes
     /// `ReferenceGrants` of other namespaces.
     async fn allow_references(&self, namespaces: &BTreeSet<String>, uid: &str) -> kube::Result<()> {
-        let grants = self.api("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
+        let grants = self.api(REFERENCE_GRANT.0, REFERENCE_GRANT.1);
         let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
         let live = match grants.list(&ours).await {
             Ok(live) => live.items,

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Mutex};
 use kaos_crds::GROUP;
 use tokio::sync::Notify;
 
+use super::wanted::KIND;
 use crate::{locking::lock, watch::ObjectKey};
 
 /// News for the task: an object in a namespace that the task does not know, or a change of the AuthorizationPolicy.
@@ -17,7 +18,7 @@ pub(crate) struct News {
 impl News {
     /// Records that the watch reported an object.
     pub(crate) fn about(&self, key: &ObjectKey) {
-        let is_news = key.of.kind == "AuthorizationPolicy" || !lock(&self.known).contains(&key.namespace);
+        let is_news = key.of.kind == KIND || !lock(&self.known).contains(&key.namespace);
         if key.of.group() == GROUP && is_news {
             self.came.notify_one();
         }

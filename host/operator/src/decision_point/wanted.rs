@@ -2,52 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use kaos_crds::{API_VERSION, access::AuthorizationPolicySpec};
+use kaos_crds::{
+    API_VERSION,
+    access::{AuthorizationPolicySpec, MOST_NAMESPACES, PROJECTION_NAME},
+};
 use serde_json::{Value, json};
 
-/// The name of the AuthorizationPolicy. AccessGrants look at no other.
-pub(super) const POLICY: &str = "kaos-authz";
+/// The kind of the AuthorizationPolicy.
+pub(super) const KIND: &str = "AuthorizationPolicy";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
+/// The API version and the kind of the `ReferenceGrants`.
+pub(super) const REFERENCE_GRANT: (&str, &str) = ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");
 /// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
-/// The most namespaces that fit into an AuthorizationPolicy.
-pub(super) const MOST: usize = 100;
 
 /// The namespaces of the AuthorizationPolicy.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Namespaces {
+pub(super) struct ChosenNamespaces {
     /// The namespaces in the list.
     pub(super) listed: BTreeSet<String>,
     /// The namespaces for which the list has no room.
     pub(super) left_out: BTreeSet<String>,
 }
 
-impl Namespaces {
+impl ChosenNamespaces {
     /// Chooses among the namespaces with objects. A namespace that is already in the list keeps its place: its objects
     /// must not lose access because another namespace appears.
     pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();
-        let listed = in_order.by_ref().take(MOST).collect();
+        let listed = in_order.by_ref().take(MOST_NAMESPACES).collect();
         Self { listed, left_out: in_order.collect() }
     }
 }
 
 /// Returns the AuthorizationPolicy. Without a namespace, it lists its own: a list must not be empty.
 pub(super) fn policy(spec: &AuthorizationPolicySpec, namespaces: &BTreeSet<String>, home: &str) -> Value {
-    let own = [home.to_owned()].into();
-    let namespaces = if namespaces.is_empty() { &own } else { namespaces };
+    let namespaces = if namespaces.is_empty() { vec![home.to_owned()] } else { namespaces.iter().cloned().collect() };
     json!({
         "apiVersion": API_VERSION,
-        "kind": "AuthorizationPolicy",
-        "metadata": {"name": POLICY, "namespace": home},
-        "spec": {
-            "namespaces": namespaces,
-            "configMap": spec.config_map,
-            "dataSource": spec.data_source,
-            "regoOverride": spec.rego_override,
-        },
+        "kind": KIND,
+        "metadata": {"name": PROJECTION_NAME, "namespace": home},
+        "spec": AuthorizationPolicySpec { namespaces, ..spec.clone() },
     })
 }
 
@@ -58,15 +55,16 @@ pub(super) fn grant_name(namespace: &str) -> String {
 
 /// Returns the `ReferenceGrant` for a namespace. The AuthorizationPolicy with this UID owns it.
 pub(super) fn grant(namespace: &str, home: &str, uid: &str) -> Value {
+    let (api_version, kind) = REFERENCE_GRANT;
     json!({
-        "apiVersion": "gateway.networking.k8s.io/v1beta1",
-        "kind": "ReferenceGrant",
+        "apiVersion": api_version,
+        "kind": kind,
         "metadata": {
             "name": grant_name(namespace),
             "namespace": home,
             "labels": {LABEL.0: LABEL.1},
             "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": "AuthorizationPolicy", "name": POLICY, "uid": uid},
+                {"apiVersion": API_VERSION, "kind": KIND, "name": PROJECTION_NAME, "uid": uid},
             ],
         },
         "spec": {
@@ -88,15 +86,15 @@ mod tests {
 
     #[test]
     fn a_namespace_in_a_full_list_stays_if_another_one_appears() {
-        let before = numbered(10..10 + MOST);
-        let found = numbered(5..10 + MOST);
-        let Namespaces { listed, left_out } = Namespaces::choose(&found, &before);
+        let before = numbered(10..10 + MOST_NAMESPACES);
+        let found = numbered(5..10 + MOST_NAMESPACES);
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(&found, &before);
         assert_eq!((listed, left_out), (before, numbered(5..10)));
     }
 
     #[test]
     fn a_namespace_without_objects_leaves_the_list() {
-        let Namespaces { listed, left_out } = Namespaces::choose(&numbered(2..4), &numbered(0..3));
+        let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(&numbered(2..4), &numbered(0..3));
         assert_eq!((listed, left_out), (numbered(2..4), BTreeSet::new()));
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kaos_policy::names::is_label;
+use kaos_policy::{contract::Reference, names::is_label};
 use serde_json::Value;
 
 /// The identity of an object. The API version is not part of the identity, because a version is only a view of the same
@@ -57,6 +57,14 @@ impl Identity {
             Some(namespace)
         };
         Ok(Self { group, kind, namespace, name })
+    }
+}
+
+impl From<&Reference> for Identity {
+    fn from(reference: &Reference) -> Self {
+        let Reference { api_version, kind, namespace, name } = reference;
+        let (group, namespace) = (group(api_version).to_owned(), namespace.clone());
+        Self { group, kind: kind.clone(), namespace, name: name.clone() }
     }
 }
 

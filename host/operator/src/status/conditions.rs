@@ -99,6 +99,21 @@ impl Hindrance {
     }
 }
 
+/// Returns the conditions of an object.
+pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object["status"]["conditions"].as_array().into_iter().flatten()
+}
+
+/// Returns the condition of an object with this type.
+pub(crate) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
+    conditions(object).find(|condition| condition["type"] == of)
+}
+
+/// Returns whether the condition of an object with this type is true.
+pub(crate) fn is_true(object: &Value, of: &str) -> bool {
+    condition(object, of).is_some_and(|condition| condition["status"] == "True")
+}
+
 /// Returns a condition in its written form, without its transition time.
 pub(super) fn written(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
     let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));

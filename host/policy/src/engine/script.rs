@@ -61,7 +61,7 @@ pub struct ScriptCode {
 /// The record of the contract.
 #[derive(ComponentType, Lower)]
 #[component(record)]
-struct Source<'a> {
+struct ScriptSource<'a> {
     file: &'a str,
     text: &'a str,
     memory: u64,
@@ -94,10 +94,10 @@ impl Code for ScriptCode {
             let interface = instance.get_export_index(&mut *store, None, INTERFACE).ok_or_else(absent)?;
             let load = instance.get_export_index(&mut *store, Some(&interface), "load").ok_or_else(absent)?;
             let load = instance
-                .get_typed_func::<(Source<'_>,), (Result<(), String>,)>(&mut *store, &load)
+                .get_typed_func::<(ScriptSource<'_>,), (Result<(), String>,)>(&mut *store, &load)
                 .map_err(|error| Failure::Sandbox(format!("{INTERFACE}: {error:#}")))?;
             let memory = store.data().memory_limit() as u64;
-            let loaded = load.call(&mut *store, (Source { file: SCRIPT, text: &self.text, memory },));
+            let loaded = load.call(&mut *store, (ScriptSource { file: SCRIPT, text: &self.text, memory },));
             let (loaded,) = loaded.map_err(|error| trap::failure(store, limits, verb, &error))?;
             loaded.map_err(|reason| Failure::Script { verb, reason })
         });

@@ -20,7 +20,7 @@ pub struct Document<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     overlays: &'a [PolicyId],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    amended: Vec<Amended<'a>>,
+    amended: Vec<AmendedChildren<'a>>,
     fuel: u64,
     env: Vec<Value>,
     manifests: &'a [Value],
@@ -32,7 +32,7 @@ pub struct Document<'a> {
 
 /// The children that an overlay changed or added.
 #[derive(Debug, Serialize)]
-struct Amended<'a> {
+struct AmendedChildren<'a> {
     overlay: &'a PolicyId,
     children: &'a [Reference],
 }
@@ -102,7 +102,7 @@ impl Rendered {
             object: self.object.reference(),
             policy: &self.policy,
             overlays: &self.overlays,
-            amended: self.amended().map(|(overlay, children)| Amended { overlay, children }).collect(),
+            amended: self.amended().map(|(overlay, children)| AmendedChildren { overlay, children }).collect(),
             fuel: self.fuel,
             env: self.env().iter().map(variable).collect(),
             manifests: self.manifests(),

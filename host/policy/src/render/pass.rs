@@ -54,7 +54,7 @@ struct Ledger {
 }
 
 /// A plan that the guard accepted, with its parsed manifests.
-struct Checked {
+struct CheckedPlan {
     plan: Plan,
     manifests: Vec<Value>,
 }
@@ -64,7 +64,7 @@ enum Under<'a> {
     /// The variables that overlays set in the plan of the policy.
     Mapping(&'a Overlaid),
     /// The plan of the layer below an overlay.
-    Plan(&'a Checked),
+    Plan(&'a CheckedPlan),
 }
 
 pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
@@ -182,7 +182,7 @@ impl Pass<'_> {
             Err(refusal) => return Ok(Verdict::Refused(refusal)),
         };
         let mut planned = match self.admit(self.base, &plan, &Under::Mapping(&overlaid)) {
-            Ok(manifests) => Checked { plan, manifests },
+            Ok(manifests) => CheckedPlan { plan, manifests },
             Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
             Err(Stop::Policy(failure)) => return Err(failed(failure)),
             Err(Stop::Overlay(at, failure)) => return Err(self.failed_overlay(at, failure, &subjects)),
@@ -206,9 +206,9 @@ impl Pass<'_> {
             };
             amended::note_variables(&mut overlaid, at, &planned.plan.env, &plan.env);
             amended.push(amended::children(&planned.manifests, &manifests, &self.reference.namespace));
-            planned = Checked { plan, manifests };
+            planned = CheckedPlan { plan, manifests };
         }
-        let Checked { plan, manifests } = planned;
+        let CheckedPlan { plan, manifests } = planned;
         let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
         let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
         let planned = Planned { manifests, gates, env, overlaid, amended, notes, finalizer, gates_hold };
@@ -277,7 +277,7 @@ impl Pass<'_> {
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let (below, mapped) = match under {
             Under::Mapping(by) => (None, Some(guard::Mapped { by, grants: &overlay_grants })),
-            Under::Plan(Checked { plan, manifests }) => (Some(guard::Below { plan, manifests }), None),
+            Under::Plan(CheckedPlan { plan, manifests }) => (Some(guard::Below { plan, manifests }), None),
         };
         let rules = guard::Rules {
             claim: layer.claim,

@@ -20,11 +20,9 @@ use super::{
 use crate::discovery;
 
 /// The time limit for candidates. A user waits for them while typing.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum number of names that a candidate list takes from one kind.
 const MOST: u32 = 500;
-/// The kinds of the operator's own records, for which no policy answers.
-const RECORDS: [&str; 1] = ["PolicyRevision"];
 
 /// Returns the names of all namespaces.
 pub(super) fn namespaces(words: &Words) -> Vec<String> {
@@ -75,15 +73,14 @@ pub(super) fn revisions(words: &Words) -> Vec<String> {
 /// Returns the kinds for which policies answer. Without the right to read installed policies, returns the kinds of the
 /// default policies.
 async fn kinds(client: &Client, home: &str) -> BTreeSet<ResourceType> {
-    let own = manifests::KINDS.into_iter().filter(|kind| !RECORDS.contains(kind));
     let further = claimed(client.clone(), home).await.unwrap_or_default();
-    own.map(|kind| ResourceType::new(API_VERSION, kind)).chain(further).collect()
+    manifests::claimed().map(|kind| ResourceType::new(API_VERSION, kind)).chain(further).collect()
 }
 
 /// Asks the cluster. An error gives no candidates, because a message would appear in the line that the user types.
 fn ask(words: &Words, work: impl AsyncFnOnce(Client) -> anyhow::Result<Vec<String>>) -> Vec<String> {
     let asked = on_cluster(words.connection(), async |client| {
-        tokio::time::timeout(PATIENCE, work(client)).await.unwrap_or_else(|_| Ok(Vec::new()))
+        tokio::time::timeout(TIME_LIMIT, work(client)).await.unwrap_or_else(|_| Ok(Vec::new()))
     });
     asked.unwrap_or_default()
 }

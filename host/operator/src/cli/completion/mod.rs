@@ -66,7 +66,7 @@ impl Completion {
         let path = std::env::current_exe().map_or_else(|_| name.clone(), |path| path.to_string_lossy().into_owned());
         let mut script = Vec::new();
         self.shell.completer().write_registration(ASKS, &name, &name, &path, &mut script)?;
-        out.yaml(&String::from_utf8_lossy(&script))?;
+        out.verbatim(&String::from_utf8_lossy(&script))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn flags_before_the_typed_word_are_read() {
         let words = |line: &str| Words::of(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        let told = words("kaos-operator why -n a --context=c --kubeconfig k -n b agent/");
+        let told = words("kaos-operator why -n a --context=c --kubeconfig k -n b widget/");
         assert_eq!((told.namespace.as_deref(), told.context.as_deref()), (Some("b"), Some("c")));
         assert_eq!(told.kubeconfig.as_deref(), Some("k"));
         assert_eq!(words("kaos-operator why -n te").namespace, None, "the user still types it");

@@ -30,13 +30,13 @@ pub(crate) enum TemplateError {
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Template(Vec<Part>);
+pub(crate) struct Template(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Path(JpQuery),
-    Range(JpQuery, Vec<Part>),
+    Range(JpQuery, Vec<TemplatePart>),
 }
 
 /// A token of a template.
@@ -63,15 +63,19 @@ impl Template {
     }
 }
 
-fn fill(parts: &[Part], value: &Value, text: &mut String) {
+fn fill(parts: &[TemplatePart], value: &Value, text: &mut String) {
     for part in parts {
         match part {
-            Part::Text(literal) => text.push_str(literal),
-            Part::Path(path) => {
+            TemplatePart::Text(literal) => text.push_str(literal),
+            TemplatePart::Path(path) => {
                 let selected: Vec<String> = select(path, value).into_iter().map(shown).collect();
                 text.push_str(&selected.join(" "));
             }
-            Part::Range(path, inner) => select(path, value).into_iter().for_each(|each| fill(inner, each, text)),
+            TemplatePart::Range(path, inner) => {
+                for each in select(path, value) {
+                    fill(inner, each, text);
+                }
+            }
         }
     }
 }
@@ -86,12 +90,12 @@ fn shown(value: &Value) -> String {
 }
 
 /// Parses tokens up to an `{end}` or the last token. Returns the parts, and whether an `{end}` came.
-fn parts(tokens: &mut std::vec::IntoIter<Token>) -> Result<(Vec<Part>, bool), TemplateError> {
+fn parts(tokens: &mut std::vec::IntoIter<Token>) -> Result<(Vec<TemplatePart>, bool), TemplateError> {
     let mut found = Vec::new();
     while let Some(token) = tokens.next() {
         let expression = match token {
             Token::Text(text) => {
-                found.push(Part::Text(text));
+                found.push(TemplatePart::Text(text));
                 continue;
             }
             Token::Expression(expression) => expression,
@@ -105,11 +109,11 @@ fn parts(tokens: &mut std::vec::IntoIter<Token>) -> Result<(Vec<Part>, bool), Te
             if !is_ended {
                 return Err(TemplateError::Unpaired);
             }
-            found.push(Part::Range(path, inner));
+            found.push(TemplatePart::Range(path, inner));
         } else if let Some(literal) = literal(&expression) {
-            found.push(Part::Text(literal));
+            found.push(TemplatePart::Text(literal));
         } else {
-            found.push(Part::Path(path(&expression)?));
+            found.push(TemplatePart::Path(path(&expression)?));
         }
     }
     Ok((found, false))

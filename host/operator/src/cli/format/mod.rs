@@ -53,7 +53,7 @@ impl Format {
         match self {
             Self::Text | Self::Wide => bail!("the format {self} has no form for programs"),
             Self::Json => out.json(answer)?,
-            Self::Yaml => out.yaml(&yaml::text(answer)?)?,
+            Self::Yaml => out.verbatim(&yaml::text(answer)?)?,
             Self::Name => names.into_iter().try_for_each(|name| out.text(&format!("{name}\n")))?,
             Self::JsonPath(template) => out.text(&template.fill(&serde_json::to_value(answer)?))?,
         }

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{
     graph::last_seen,
-    object_health::{Health, State},
+    object_health::{Health, HealthState},
     rights::MissingRight,
-    trace::{Chain, Relation, Step},
+    trace::{Chain, Relation, TraceStep},
 };
 use crate::input::Identity;
 
@@ -62,7 +62,7 @@ pub(in crate::cli) struct StepAnswer {
     /// Whether the object before uses this object (`uses`) or owns it (`owns`); missing for the first object.
     #[serde(skip_serializing_if = "Option::is_none")]
     relation: Option<&'static str>,
-    state: State,
+    state: HealthState,
     /// The state for people.
     message: String,
 }
@@ -78,8 +78,8 @@ impl From<&Chain> for CauseAnswer {
     }
 }
 
-impl From<&Step> for StepAnswer {
-    fn from(Step { object, relation, health: Health { state, line } }: &Step) -> Self {
+impl From<&TraceStep> for StepAnswer {
+    fn from(TraceStep { object, relation, health: Health { state, line } }: &TraceStep) -> Self {
         Self { object: object.into(), relation: relation_word(*relation), state: *state, message: line.clone() }
     }
 }
@@ -98,7 +98,7 @@ fn relation_word(relation: Relation) -> Option<&'static str> {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct WhyAnswer {
     pub(super) object: ObjectName,
-    pub(super) state: State,
+    pub(super) state: HealthState,
     /// The state for people.
     pub(super) message: String,
     /// The root causes; for a ready object, the causes in the objects that it uses.
@@ -128,7 +128,7 @@ pub(in crate::cli) struct StatusAnswer {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct StatusItem {
     pub(super) object: ObjectName,
-    pub(super) state: State,
+    pub(super) state: HealthState,
     /// The state for people.
     pub(super) message: String,
     /// The root causes.
@@ -144,7 +144,7 @@ pub(in crate::cli) struct TreeAnswer {
     /// Whether the object above uses this object (`uses`) or owns it (`owns`); missing for the first object.
     #[serde(skip_serializing_if = "Option::is_none")]
     relation: Option<&'static str>,
-    pub(super) state: State,
+    pub(super) state: HealthState,
     /// The state for people.
     pub(super) message: String,
     /// The used objects and the children.

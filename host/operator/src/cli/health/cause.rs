@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::super::program::as_called;
 
-/// A root cause. The text says what is wrong, and [`Cause::remedy`] says what to do.
+/// A root cause. The text says what is wrong, and [`RootCause::remedy`] says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Cause {
+pub(super) enum RootCause {
     /// No operator has worked on the object, or on its newest generation.
     #[error("no operator has worked on {what} yet")]
     NotSeen { what: &'static str, namespace: String, home: String },
@@ -20,7 +20,7 @@ pub(super) enum Cause {
     #[error("these objects wait for each other: {0}")]
     Circle(String),
     /// An object is being deleted.
-    #[error("the object is being deleted{}", Listed(", and waits for the finalizers ", .finalizers))]
+    #[error("the object is being deleted{}", Joined(", and waits for the finalizers ", .finalizers))]
     Deleted { finalizers: Vec<String> },
     /// A node cannot get an image.
     #[error("the node cannot pull image {image} of container {container}: {message}")]
@@ -61,15 +61,15 @@ pub(super) enum Cause {
 }
 
 /// Names, with a text before them; nothing if there are none.
-struct Listed<'a>(&'static str, &'a [String]);
+struct Joined<'a>(&'static str, &'a [String]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for Joined<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.1.is_empty() { Ok(()) } else { write!(f, "{}{}", self.0, self.1.join(", ")) }
     }
 }
 
-impl Cause {
+impl RootCause {
     /// Returns the cause in one word, for scripts. For a condition, this is the reason of the condition.
     pub(super) fn reason(&self) -> &str {
         match self {
@@ -180,28 +180,34 @@ mod tests {
     #[test]
     fn every_cause_has_a_text_and_a_remedy_without_gaps() {
         let text = String::new;
-        let logs = || "kaos-operator logs agent/a".to_owned();
+        let logs = || "kaos-operator logs widget/a".to_owned();
         let (container, message) = (|| "main".to_owned(), || "m".to_owned());
         let all = [
-            Cause::NotSeen { what: "this object", namespace: text(), home: text() },
-            Cause::NotThere { object: "ModelAPI t/a".to_owned() },
-            Cause::Condition { reason: "InvalidSpec".to_owned(), message: message() },
-            Cause::Circle("a, b".to_owned()),
-            Cause::Deleted { finalizers: vec!["a/b".to_owned()] },
-            Cause::Deleted { finalizers: Vec::new() },
-            Cause::Image { container: container(), image: "x:1".to_owned(), message: message() },
-            Cause::Crash { container: container(), how: message(), restarts: 2, out_of_memory: false, logs: logs() },
-            Cause::Crash { container: container(), how: message(), restarts: 2, out_of_memory: true, logs: logs() },
-            Cause::NotStartable { container: container(), message: message() },
-            Cause::Probe { container: container(), probe: None, logs: logs() },
-            Cause::Unschedulable { message: message() },
-            Cause::Volume { message: message() },
-            Cause::Unbound { claim: "c".to_owned(), message: None },
-            Cause::NotCreated { message: message() },
-            Cause::Ended { message: message() },
-            Cause::ScaledToZero { scale: "kubectl scale".to_owned() },
-            Cause::Starting { message: message() },
-            Cause::NotVisible,
+            RootCause::NotSeen { what: "this object", namespace: text(), home: text() },
+            RootCause::NotThere { object: "Widget t/a".to_owned() },
+            RootCause::Condition { reason: "InvalidSpec".to_owned(), message: message() },
+            RootCause::Circle("a, b".to_owned()),
+            RootCause::Deleted { finalizers: vec!["a/b".to_owned()] },
+            RootCause::Deleted { finalizers: Vec::new() },
+            RootCause::Image { container: container(), image: "x:1".to_owned(), message: message() },
+            RootCause::Crash {
+                container: container(),
+                how: message(),
+                restarts: 2,
+                out_of_memory: false,
+                logs: logs(),
+            },
+            RootCause::Crash { container: container(), how: message(), restarts: 2, out_of_memory: true, logs: logs() },
+            RootCause::NotStartable { container: container(), message: message() },
+            RootCause::Probe { container: container(), probe: None, logs: logs() },
+            RootCause::Unschedulable { message: message() },
+            RootCause::Volume { message: message() },
+            RootCause::Unbound { claim: "c".to_owned(), message: None },
+            RootCause::NotCreated { message: message() },
+            RootCause::Ended { message: message() },
+            RootCause::ScaledToZero { scale: "kubectl scale".to_owned() },
+            RootCause::Starting { message: message() },
+            RootCause::NotVisible,
         ];
         for cause in all {
             let (told, remedy) = (cause.to_string(), cause.remedy());

@@ -23,12 +23,12 @@ const QUIET: Duration = Duration::from_millis(300);
 type Watched = Result<Event<PartialObjectMeta<DynamicObject>>, watcher::Error>;
 
 /// The watches of a verb.
-pub(super) struct Changes {
+pub(super) struct ObjectChanges {
     watches: BoxStream<'static, (String, Watched)>,
     told: BTreeSet<String>,
 }
 
-impl Changes {
+impl ObjectChanges {
     /// Watches the objects of these kinds, and pods. The state of pods shows the cause for many objects.
     pub(super) async fn watch(
         client: &Client,

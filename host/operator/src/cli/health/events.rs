@@ -15,8 +15,8 @@ use super::{
     },
     answer::EventAnswer,
     graph::Graph,
-    place::{Access, OneNamespace},
-    read::{Reader, Wanted},
+    place::{ClusterFlags, NamespaceFlag},
+    read::{FollowedObjects, StateReader},
 };
 use crate::{input::Identity, timestamps::parsed};
 
@@ -31,9 +31,9 @@ pub(in crate::cli) struct Events {
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]
     object: ObjectWord,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespace: OneNamespace,
+    namespace: NamespaceFlag,
     /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text")]
     output: Format,
@@ -46,9 +46,9 @@ impl Events {
         let (connection, cluster) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = Reader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, cluster).await?;
             let object = reader.object(&kind, &place, &name).await?;
-            reader.below(Wanted::All).await?;
+            reader.below(FollowedObjects::All).await?;
             reader.events(&place).await?;
             let events = found(&reader.graph(), &object);
             if output.is_table() {
@@ -73,14 +73,11 @@ fn found(graph: &Graph, top: &Identity) -> Vec<EventAnswer> {
         .iter()
         .filter_map(|document| Some((document.object["metadata"]["uid"].as_str()?, &document.identity)))
         .collect();
-    let events = graph.documents().iter().filter(|document| document.identity.kind == "Event");
-    let mut found: Vec<EventAnswer> = events
-        .filter_map(|document| {
-            let event = &document.object;
-            let about = by_uid.get(event["involvedObject"]["uid"].as_str()?)?;
-            Some(EventAnswer::of(event, about))
-        })
-        .collect();
+    let events = graph.events().filter_map(|event| {
+        let about = by_uid.get(event["involvedObject"]["uid"].as_str()?)?;
+        Some(EventAnswer::of(event, about))
+    });
+    let mut found: Vec<EventAnswer> = events.collect();
     found.sort_by_cached_key(|event| (parsed(Some(&event.last_seen)), event.name.clone()));
     found
 }

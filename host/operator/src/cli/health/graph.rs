@@ -9,13 +9,14 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{
-    object_health::{Health, State},
+    object_health::{Health, HealthState},
+    pod,
     state::{health, health_of_claimed},
 };
 use crate::input::{Document, Identity};
 
 /// The needs of objects.
-pub(super) type Needs = BTreeMap<Identity, Vec<Need>>;
+pub(super) type ObjectNeeds = BTreeMap<Identity, Vec<Need>>;
 
 /// An object that another object uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +26,12 @@ pub(super) struct Use {
     /// Whether the policy answers in full without the object.
     pub(super) optional: bool,
     /// What the verb knows about the object.
-    pub(super) sight: Sight,
+    pub(super) sight: UseSight,
 }
 
 /// What a verb knows about a used object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum UseSight {
     /// The object exists.
     There(Identity),
     /// The object does not exist.
@@ -55,7 +56,7 @@ impl Graph {
     /// whether the verb could not read a target or a type.
     pub(super) fn new(
         documents: Vec<Document>,
-        needs: &Needs,
+        needs: &ObjectNeeds,
         is_claimed: impl Fn(&Value) -> bool,
         is_denied: impl Fn(&Target) -> bool,
         is_hidden: impl Fn(&ResourceType) -> bool,
@@ -69,11 +70,11 @@ impl Graph {
             }
         }
         let sight = |target: &Target, reference: &Reference| {
-            let identity = identity(reference);
+            let identity = Identity::from(reference);
             if positions.contains_key(&identity) {
-                return Sight::There(identity);
+                return UseSight::There(identity);
             }
-            if is_denied(target) || is_hidden(&target.of()) { Sight::NotRead } else { Sight::Absent }
+            if is_denied(target) || is_hidden(&target.of()) { UseSight::NotRead } else { UseSight::Absent }
         };
         let found = |target: &Target| -> Vec<Reference> {
             match target {
@@ -90,7 +91,7 @@ impl Graph {
             let mut used: Vec<Use> = Vec::new();
             for need in needs {
                 for reference in found(&need.target) {
-                    let is_itself = identity(&reference) == *user;
+                    let is_itself = Identity::from(&reference) == *user;
                     match used.iter_mut().find(|known| known.reference == reference) {
                         Some(known) => known.optional &= need.optional,
                         None if is_itself => {}
@@ -118,7 +119,9 @@ impl Graph {
 
     /// Returns the state of an object.
     pub(super) fn health(&self, identity: &Identity) -> Health {
-        self.positions.get(identity).map_or_else(|| Health::new(State::Missing, ""), |it| self.health[*it].clone())
+        self.positions
+            .get(identity)
+            .map_or_else(|| Health::new(HealthState::Missing, ""), |it| self.health[*it].clone())
     }
 
     /// Returns whether an object needs attention.
@@ -162,26 +165,30 @@ impl Graph {
 
     /// Returns the volume claims that a pod mounts and that the verb read.
     pub(super) fn claims(&self, pod: &Identity) -> impl Iterator<Item = &Document> {
-        let volumes = self.object(pod)["spec"]["volumes"].as_array().into_iter().flatten();
-        let claim = |volume: &Value| Identity {
-            group: String::new(),
-            kind: "PersistentVolumeClaim".to_owned(),
-            namespace: pod.namespace.clone(),
-            name: volume["persistentVolumeClaim"]["claimName"].as_str().unwrap_or_default().to_owned(),
-        };
-        volumes.filter_map(move |volume| Some(&self.documents[*self.positions.get(&claim(volume))?]))
+        let claims = pod::claims(self.object(pod), pod.namespace.as_deref());
+        claims.filter_map(move |claim| Some(&self.documents[*self.positions.get(&Identity::from(&claim))?]))
     }
 
-    /// Returns the newest Event about an object with one of these reasons.
-    pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<&Value> {
+    /// Returns every Event.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Value> {
+        self.documents.iter().filter(|document| document.identity.kind == "Event").map(|document| &document.object)
+    }
+
+    /// Returns the message of the newest Event about an object with one of these reasons.
+    pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<String> {
         let uid = &self.object(about)["metadata"]["uid"];
-        let events = self.documents.iter().filter(|document| document.identity.kind == "Event");
-        events
-            .map(|document| &document.object)
+        let newest = self
+            .events()
             .filter(|event| event["involvedObject"]["uid"] == *uid)
             .filter(|event| event["reason"].as_str().is_some_and(|reason| reasons.contains(&reason)))
-            .max_by_key(|event| last_seen(event))
+            .max_by_key(|event| last_seen(event))?;
+        newest["message"].as_str().map(str::to_owned)
     }
+}
+
+/// Returns whether an object is a `ReplicaSet` without pods, which a newer `ReplicaSet` replaced.
+pub(super) fn is_replaced(child: &Document) -> bool {
+    child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0
 }
 
 /// Returns the time when an Event was last seen.
@@ -189,12 +196,6 @@ pub(super) fn last_seen(event: &Value) -> &str {
     let times = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &event["eventTime"]];
     let mut times = times.into_iter().chain([&event["firstTimestamp"], &event["metadata"]["creationTimestamp"]]);
     times.find_map(Value::as_str).unwrap_or_default()
-}
-
-fn identity(reference: &Reference) -> Identity {
-    let Reference { kind, namespace, name, .. } = reference;
-    let (namespace, name) = (namespace.clone(), name.clone());
-    Identity { group: reference.of().group().to_owned(), kind: kind.clone(), namespace, name }
 }
 
 fn is_selected(target: &Target, document: &Document) -> bool {

@@ -21,8 +21,8 @@ use super::{
         program::Program,
     },
     graph::Graph,
-    place::{Access, OneNamespace},
-    read::{Reader, Wanted},
+    place::{ClusterFlags, NamespaceFlag},
+    read::{FollowedObjects, StateReader},
     rights::MissingRight,
 };
 use crate::{error_text::told, input::Identity};
@@ -38,9 +38,9 @@ pub(in crate::cli) struct Logs {
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]
     object: ObjectWord,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespace: OneNamespace,
+    namespace: NamespaceFlag,
     /// Print only the logs of the containers with this name
     #[arg(short, long, value_name = "NAME")]
     container: Option<String>,
@@ -56,7 +56,7 @@ pub(in crate::cli) struct Logs {
 }
 
 /// A container of a pod.
-struct Source {
+struct LogSource {
     pod: String,
     container: String,
 }
@@ -68,15 +68,15 @@ impl Logs {
         let (connection, cluster) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = Reader::start(client.clone(), cluster).await?;
+            let mut reader = StateReader::start(client.clone(), cluster).await?;
             let object = reader.object(&kind, &place, &name).await?;
-            reader.below(Wanted::All).await?;
+            reader.below(FollowedObjects::All).await?;
             reader.tell_missing();
             let sources = sources(&reader.graph(), &object, container.as_deref())?;
             let is_prefixed = sources.len() > 1;
             let api: Api<Pod> = Api::namespaced(client, &place);
             let mut streams: Vec<BoxStream<'_, Vec<u8>>> = Vec::new();
-            for Source { pod, container } in sources {
+            for LogSource { pod, container } in sources {
                 let tail_lines = tail.map(i64::from);
                 let parameters = LogParams {
                     container: Some(container.clone()),
@@ -121,7 +121,7 @@ impl Logs {
 }
 
 /// Returns the containers of the pods below an object.
-fn sources(graph: &Graph, object: &Identity, only: Option<&str>) -> anyhow::Result<Vec<Source>> {
+fn sources(graph: &Graph, object: &Identity, only: Option<&str>) -> anyhow::Result<Vec<LogSource>> {
     let below = graph.below(object);
     let mut pods: Vec<_> = below.iter().filter(|document| document.identity.kind == "Pod").collect();
     pods.sort_by_key(|pod| &pod.identity);
@@ -138,7 +138,7 @@ fn sources(graph: &Graph, object: &Identity, only: Option<&str>) -> anyhow::Resu
         for container in lists.flatten().filter_map(|container| container["name"].as_str()) {
             names.insert(container);
             if only.is_none_or(|only| only == container) {
-                sources.push(Source { pod: pod.identity.name.clone(), container: container.to_owned() });
+                sources.push(LogSource { pod: pod.identity.name.clone(), container: container.to_owned() });
             }
         }
     }

@@ -1,14 +1,14 @@
-//! The state of an object, and its conditions. `state` reads the state of each kind.
+//! The state of an object, and the condition that explains it. `state` reads the state of each kind.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED};
+use crate::status::conditions::{ACCEPTED, APPLIED, READY, RESOLVED, condition, is_true};
 
 /// Whether an object serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(in crate::cli) enum State {
+pub(in crate::cli) enum HealthState {
     /// The object serves, or is complete.
     Ready,
     /// The object exists, and its kind has no state.
@@ -23,7 +23,7 @@ pub(in crate::cli) enum State {
     Unknown,
 }
 
-impl State {
+impl HealthState {
     /// Returns the word for people.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -45,25 +45,20 @@ impl State {
 /// The state of an object, and a line about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Health {
-    pub(super) state: State,
+    pub(super) state: HealthState,
     pub(super) line: String,
 }
 
 impl Health {
     /// Creates a state with a line about it.
-    pub(super) fn new(state: State, line: impl Into<String>) -> Self {
+    pub(super) fn new(state: HealthState, line: impl Into<String>) -> Self {
         Self { state, line: line.into() }
     }
-}
 
-/// Returns the conditions of an object.
-pub(super) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
-    object["status"]["conditions"].as_array().into_iter().flatten()
-}
-
-/// Returns a condition of an object.
-pub(super) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
-    conditions(object).find(|condition| condition["type"] == of)
+    /// Creates the state of an object that is ready or not ready yet, with a line about it.
+    pub(super) fn ready_if(is_ready: bool, line: impl Into<String>) -> Self {
+        Self::new(if is_ready { HealthState::Ready } else { HealthState::NotReady }, line)
+    }
 }
 
 /// Returns the first condition that explains why an object with a policy is not ready. The order is that of a pass.
@@ -73,7 +68,7 @@ pub(super) fn first_open(object: &Value) -> Option<&Value> {
     let order = [ACCEPTED, RESOLVED, APPLIED, READY];
     let open: Vec<&Value> = order.iter().filter_map(|of| condition(object, of)).filter(is_open).collect();
     let refused = open.iter().find(|condition| condition["type"] == ACCEPTED && condition["status"] == "False");
-    let is_ready = condition(object, READY).is_some_and(|ready| ready["status"] == "True");
+    let is_ready = is_true(object, READY);
     refused.or_else(|| open.iter().find(|it| it["type"] == RESOLVED && !is_ready)).or(open.first()).copied()
 }
 

@@ -8,14 +8,14 @@ use super::super::{connection::Connection, facts::ClusterFacts};
 
 /// Flags that name a cluster and the operator in it.
 #[derive(Debug, Args)]
-pub(super) struct Access {
+pub(super) struct ClusterFlags {
     #[command(flatten)]
     pub(super) connection: Connection,
     #[command(flatten)]
     facts: ClusterFacts,
 }
 
-impl Access {
+impl ClusterFlags {
     /// Returns the connection, and the facts about the operator's cluster.
     pub(super) fn split(self) -> (Connection, Cluster) {
         (self.connection, self.facts.cluster())
@@ -24,13 +24,13 @@ impl Access {
 
 /// The namespace of one object.
 #[derive(Debug, Args)]
-pub(super) struct OneNamespace {
+pub(super) struct NamespaceFlag {
     /// Namespace of the object; default: the namespace of the kubeconfig's context
     #[arg(short, long, value_parser = super::super::namespace)]
     namespace: Option<String>,
 }
 
-impl OneNamespace {
+impl NamespaceFlag {
     /// Returns the namespace that the user named, or the namespace of the context.
     pub(super) fn or_of_context(self, client: &Client) -> String {
         self.namespace.unwrap_or_else(|| client.default_namespace().to_owned())
@@ -39,7 +39,7 @@ impl OneNamespace {
 
 /// One namespace or all namespaces.
 #[derive(Debug, Args)]
-pub(super) struct Namespaces {
+pub(super) struct NamespacesFlag {
     /// Namespace of the objects; default: the namespace of the kubeconfig's context
     #[arg(short, long, value_parser = super::super::namespace)]
     namespace: Option<String>,
@@ -48,7 +48,7 @@ pub(super) struct Namespaces {
     all_namespaces: bool,
 }
 
-impl Namespaces {
+impl NamespacesFlag {
     /// Returns the namespace, or `None` for all namespaces.
     pub(super) fn of(self, client: &Client) -> Option<String> {
         let Self { namespace, all_namespaces } = self;

@@ -1,11 +1,13 @@
 //! The state of a pod, and the cause for which it is not ready.
 
+use kaos_policy::contract::Reference;
 use serde_json::Value;
 
 use super::{
-    cause::Cause,
-    object_health::{Health, State, condition, told},
+    cause::RootCause,
+    object_health::{Health, HealthState, told},
 };
+use crate::status::conditions::{condition, is_true};
 
 /// Reasons for which a container waits because its image is missing.
 const IMAGE: [&str; 6] = [
@@ -19,9 +21,9 @@ const IMAGE: [&str; 6] = [
 /// Reasons for which a container waits only because the pod is starting.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// Reasons of Events about volumes.
-pub(super) const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];
+const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];
 /// Reasons of Events about probes.
-pub(super) const PROBE_EVENTS: [&str; 1] = ["Unhealthy"];
+const PROBE_EVENTS: [&str; 1] = ["Unhealthy"];
 
 /// Reads the state of a pod.
 pub(super) fn health(pod: &Value) -> Health {
@@ -35,29 +37,28 @@ pub(super) fn health(pod: &Value) -> Health {
     if restarts > 0 {
         line += &format!(", restarts: {restarts}");
     }
-    let is_ready = condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True");
     let state = match phase {
-        "Succeeded" => State::Ready,
-        "Failed" => State::Stalled,
-        _ if is_ready => State::Ready,
-        _ => State::NotReady,
+        "Succeeded" => HealthState::Ready,
+        "Failed" => HealthState::Stalled,
+        _ if is_true(pod, "Ready") => HealthState::Ready,
+        _ => HealthState::NotReady,
     };
     Health { state, line }
 }
 
 /// Returns the cause for which a pod is not ready. `logs` is the command that prints the logs, without a container.
 /// `event` returns the message of the newest Event of the pod with one of these reasons.
-pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> Cause {
+pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> RootCause {
     let status = &pod["status"];
     if let Some(scheduled) = condition(pod, "PodScheduled").filter(|scheduled| scheduled["status"] == "False") {
         let message = told(scheduled);
-        return Cause::Unschedulable { message };
+        return RootCause::Unschedulable { message };
     }
     if status["phase"] == "Failed" {
         let text = |field: &str| status[field].as_str().unwrap_or_default();
         let message = if text("message").is_empty() { last_run(pod) } else { text("message").to_owned() };
         let message = if text("reason").is_empty() { message } else { format!("{}: {message}", text("reason")) };
-        return Cause::Ended { message };
+        return RootCause::Ended { message };
     }
     let logs_of = |container: &str| format!("{logs} -c {container}");
     if let Some((container, reason, message)) = waiting(pod) {
@@ -65,18 +66,18 @@ pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<S
         let container_name = name.to_owned();
         if IMAGE.contains(&reason) {
             let image = image(pod, name, container);
-            return Cause::Image { container: container_name, image, message: format!("{reason}: {said}") };
+            return RootCause::Image { container: container_name, image, message: format!("{reason}: {said}") };
         }
         if reason == "CrashLoopBackOff" {
             return crash(container, logs_of(name));
         }
         if !STARTING.contains(&reason) {
-            return Cause::NotStartable { container: container_name, message: format!("{reason}: {said}") };
+            return RootCause::NotStartable { container: container_name, message: format!("{reason}: {said}") };
         }
         if let Some(message) = event(&VOLUME_EVENTS) {
-            return Cause::Volume { message };
+            return RootCause::Volume { message };
         }
-        return Cause::Starting { message: format!("container {name}: {reason}") };
+        return RootCause::Starting { message: format!("container {name}: {reason}") };
     }
     let unready = containers(pod, "containerStatuses").find(|container| container["ready"] != true);
     match unready {
@@ -85,17 +86,29 @@ pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<S
         }
         Some(container) => {
             let name = text(&container["name"]);
-            Cause::Probe { container: name.to_owned(), probe: event(&PROBE_EVENTS), logs: logs_of(name) }
+            RootCause::Probe { container: name.to_owned(), probe: event(&PROBE_EVENTS), logs: logs_of(name) }
         }
         None => match event(&VOLUME_EVENTS) {
-            Some(message) => Cause::Volume { message },
-            None => Cause::Starting { message: "the kubelet has not started the containers yet".to_owned() },
+            Some(message) => RootCause::Volume { message },
+            None => RootCause::Starting { message: "the kubelet has not started the containers yet".to_owned() },
         },
     }
 }
 
+/// Returns the volume claims that a pod mounts.
+pub(super) fn claims(pod: &Value, namespace: Option<&str>) -> impl Iterator<Item = Reference> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+    names.map(move |name| Reference {
+        api_version: "v1".to_owned(),
+        kind: "PersistentVolumeClaim".to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    })
+}
+
 /// Describes a container that ended, by its current or its last run.
-fn crash(container: &Value, logs: String) -> Cause {
+fn crash(container: &Value, logs: String) -> RootCause {
     let runs = [&container["lastState"]["terminated"], &container["state"]["terminated"]];
     let ended = runs.into_iter().find(|run| !run.is_null()).unwrap_or(&Value::Null);
     let out_of_memory = ended["reason"] == "OOMKilled";
@@ -105,16 +118,15 @@ fn crash(container: &Value, logs: String) -> Cause {
         (None, false) => "ends again and again".to_owned(),
     };
     let restarts = container["restartCount"].as_i64().unwrap_or_default();
-    Cause::Crash { container: text(&container["name"]).to_owned(), how, restarts, out_of_memory, logs }
+    RootCause::Crash { container: text(&container["name"]).to_owned(), how, restarts, out_of_memory, logs }
 }
 
 /// Describes the end of the first container that failed.
 fn last_run(pod: &Value) -> String {
     let ended = containers(pod, "containerStatuses").chain(containers(pod, "initContainerStatuses"));
-    let failed =
+    let mut codes =
         ended.filter_map(|container| Some((container, container["state"]["terminated"]["exitCode"].as_i64()?)));
-    let failed = failed.into_iter().find(|(_, code)| *code != 0);
-    failed.map_or_else(String::new, |(container, code)| {
+    codes.find(|(_, code)| *code != 0).map_or_else(String::new, |(container, code)| {
         format!("container {} exit code {code}", text(&container["name"]))
     })
 }
@@ -123,7 +135,7 @@ fn last_run(pod: &Value) -> String {
 /// run first.
 fn waiting(pod: &Value) -> Option<(&Value, &str, &str)> {
     let all = || containers(pod, "initContainerStatuses").chain(containers(pod, "containerStatuses"));
-    let waits = |container: &'_ Value| container["state"]["waiting"]["reason"].as_str().map(str::len).is_some();
+    let waits = |container: &Value| container["state"]["waiting"]["reason"].is_string();
     let is_start = |container: &Value| STARTING.contains(&text(&container["state"]["waiting"]["reason"]));
     // A container that fails explains more than the containers that only wait for it.
     let found = all().find(|it| waits(it) && !is_start(it)).or_else(|| all().find(|it| waits(it)))?;
@@ -165,7 +177,7 @@ mod tests {
     }
 
     fn told(pod: &Value) -> String {
-        cause(pod, "kaos-operator logs agent/a", |_| None).to_string()
+        cause(pod, "kaos-operator logs widget/a", |_| None).to_string()
     }
 
     #[test]
@@ -195,9 +207,9 @@ mod tests {
                 &json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}),
             )
         };
-        let failed = cause(&crash(json!({"exitCode": 3, "reason": "Error"})), "kaos-operator logs agent/a", |_| None);
+        let failed = cause(&crash(json!({"exitCode": 3, "reason": "Error"})), "kaos-operator logs widget/a", |_| None);
         assert_eq!(failed.to_string(), "container main ends with exit code 3; restarts: 3");
-        assert!(failed.remedy().contains("`kaos-operator logs agent/a -c main --previous`"), "{}", failed.remedy());
+        assert!(failed.remedy().contains("`kaos-operator logs widget/a -c main --previous`"), "{}", failed.remedy());
         let killed = cause(&crash(json!({"exitCode": 137, "reason": "OOMKilled"})), "l", |_| None);
         assert!(killed.to_string().contains("more memory than its limit"), "{killed}");
         assert!(killed.remedy().contains("resources.limits.memory"), "{}", killed.remedy());
@@ -210,7 +222,7 @@ mod tests {
         assert_eq!(told(&unscheduled), "no node takes the pod: Unschedulable: 0/3 nodes");
         let evicted = pod(&json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
         assert_eq!(told(&evicted), "the pod ended: Evicted: low on memory");
-        assert_eq!(health(&evicted).state, State::Stalled);
+        assert_eq!(health(&evicted).state, HealthState::Stalled);
         let running = with_state(&json!({"state": {"running": {}}}));
         let probe = cause(&running, "l", |_| Some("Readiness probe failed: 503".to_owned()));
         assert_eq!(probe.to_string(), "container main runs, but is not ready: Readiness probe failed: 503");

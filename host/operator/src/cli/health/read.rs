@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use super::{
     super::{connection::is_answered, output::complain, policy::serving},
-    graph::{Graph, Needs},
+    graph::{Graph, ObjectNeeds},
+    pod,
     rights::{MissingRight, resource},
     state::health_of_claimed,
 };
@@ -29,9 +30,9 @@ use crate::{
     offline::{At, Bound, Started, StoredObjects, World},
 };
 
-/// The objects that a step follows.
+/// The objects that a step of the reader follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum FollowedObjects {
     /// All objects for which a policy answers.
     All,
     /// Of these objects, those that are not ready.
@@ -39,17 +40,17 @@ pub(super) enum Wanted {
 }
 
 /// Reads objects, and remembers the missing rights.
-pub(super) struct Reader {
+pub(super) struct StateReader {
     client: Client,
     gathered: Gathered,
     snapshot: Arc<Snapshot>,
     started: Started,
     missing: BTreeSet<MissingRight>,
     denied: BTreeSet<Target>,
-    needs: Needs,
+    needs: ObjectNeeds,
 }
 
-impl Reader {
+impl StateReader {
     /// Starts without any objects. Reads which policies serve, because they decide which kinds exist and which objects
     /// an object uses.
     pub(super) async fn start(client: Client, cluster: Cluster) -> anyhow::Result<Self> {
@@ -61,7 +62,7 @@ impl Reader {
             started: Started { cluster, grantable: None, checks: Checks::Values },
             missing: BTreeSet::new(),
             denied: BTreeSet::new(),
-            needs: Needs::new(),
+            needs: ObjectNeeds::new(),
         })
     }
 
@@ -107,16 +108,16 @@ impl Reader {
         denied.into_iter().next().map_or(Ok(()), |missing| Err(missing.into()))
     }
 
-    /// Asks the policies which objects the wanted objects use, and reads the used objects. Used objects may be wanted
-    /// too, so this repeats until nothing is left to read.
-    pub(super) async fn uses(&mut self, wanted: Wanted) -> anyhow::Result<()> {
+    /// Asks the policies which objects the followed objects use, and reads the used objects. The reader may follow used
+    /// objects too, so this repeats until nothing is left to read.
+    pub(super) async fn uses(&mut self, followed: FollowedObjects) -> anyhow::Result<()> {
         let wishes: Vec<ResourceType> =
             self.snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|it| it.wishes.clone()).collect();
         for wish in wishes {
             self.gathered.serves(&wish).await?;
         }
         loop {
-            let asked = self.asked(wanted);
+            let asked = self.asked(followed);
             self.needs.extend(asked);
             let targets: BTreeSet<Target> = self
                 .needs
@@ -135,10 +136,9 @@ impl Reader {
         }
     }
 
-    /// Reads the children of the wanted objects, the pods below them, and the volume claims of these pods.
-    pub(super) async fn below(&mut self, wanted: Wanted) -> anyhow::Result<()> {
-        let documents = self.gathered.documents();
-        let owners = documents.iter().filter(|document| self.is_wanted(&document.object, wanted));
+    /// Reads the children of the followed objects, the pods below them, and the volume claims of these pods.
+    pub(super) async fn below(&mut self, followed: FollowedObjects) -> anyhow::Result<()> {
+        let owners = self.gathered.iter().filter(|document| self.is_followed(&document.object, followed));
         let mut places: BTreeMap<String, BTreeSet<ResourceType>> = BTreeMap::new();
         for owner in owners {
             let answers = self.snapshot.of(&ResourceType::of_object(&owner.object));
@@ -164,10 +164,9 @@ impl Reader {
     /// Reads everything that explains the objects that are not ready: the objects that they use, everything below both,
     /// and the Events of their namespaces.
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
-        self.uses(Wanted::Open).await?;
-        self.below(Wanted::Open).await?;
-        let documents = self.gathered.documents();
-        let open = documents.iter().filter(|document| self.is_wanted(&document.object, Wanted::Open));
+        self.uses(FollowedObjects::Open).await?;
+        self.below(FollowedObjects::Open).await?;
+        let open = self.gathered.iter().filter(|document| self.is_followed(&document.object, FollowedObjects::Open));
         let namespaces: BTreeSet<String> = open.filter_map(|document| document.identity.namespace.clone()).collect();
         for namespace in namespaces {
             self.events(&namespace).await?;
@@ -187,8 +186,8 @@ impl Reader {
         self.snapshot.of(&ResourceType::of_object(object)).is_some()
     }
 
-    fn is_wanted(&self, object: &Value, wanted: Wanted) -> bool {
-        self.is_claimed(object) && (wanted == Wanted::All || health_of_claimed(object).state.is_open())
+    fn is_followed(&self, object: &Value, followed: FollowedObjects) -> bool {
+        self.is_claimed(object) && (followed == FollowedObjects::All || health_of_claimed(object).state.is_open())
     }
 
     /// Returns the missing rights.
@@ -205,11 +204,8 @@ impl Reader {
 
     /// Lists the pods of a namespace if it has workloads, with the objects between a workload and its pods.
     async fn pods(&mut self, namespace: &str) -> anyhow::Result<()> {
-        let documents = self.gathered.documents();
-        let here: Vec<&Document> =
-            documents.iter().filter(|document| document.identity.namespace.as_deref() == Some(namespace)).collect();
-        let is = |kind: &str| here.iter().any(|document| document.identity.kind == kind);
-        if !here.iter().any(|document| pod_template(&document.object).is_some()) {
+        let is = |kind: &str| self.in_namespace(namespace).any(|document| document.identity.kind == kind);
+        if !self.in_namespace(namespace).any(|document| pod_template(&document.object).is_some()) {
             return Ok(());
         }
         let (replica_sets, jobs) = (is("Deployment"), is("CronJob"));
@@ -220,12 +216,17 @@ impl Reader {
             self.list(&ResourceType::new("batch/v1", "Job"), namespace).await?;
         }
         self.list(&ResourceType::new("v1", "Pod"), namespace).await?;
-        let documents = self.gathered.documents();
-        let claims = documents.iter().filter(|it| it.identity.namespace.as_deref() == Some(namespace)).flat_map(claims);
-        for claim in claims.collect::<BTreeSet<_>>() {
+        let pods = self.in_namespace(namespace).filter(|document| document.identity.kind == "Pod");
+        let claims: BTreeSet<Reference> =
+            pods.flat_map(|document| pod::claims(&document.object, Some(namespace))).collect();
+        for claim in claims {
             self.target(Target::Named(claim)).await?;
         }
         Ok(())
+    }
+
+    fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Document> {
+        self.gathered.iter().filter(move |document| document.identity.namespace.as_deref() == Some(namespace))
     }
 
     async fn list(&mut self, of: &ResourceType, namespace: &str) -> anyhow::Result<()> {
@@ -257,9 +258,9 @@ impl Reader {
         self.denied.contains(target)
     }
 
-    /// Renders the wanted objects, and returns their needs. An object that cannot be rendered has no needs: its status
+    /// Renders the followed objects, and returns their needs. An object that cannot be rendered has no needs: its status
     /// shows the reason.
-    fn asked(&self, wanted: Wanted) -> Needs {
+    fn asked(&self, followed: FollowedObjects) -> ObjectNeeds {
         let documents = self.gathered.documents();
         let stored = StoredObjects::new(&documents);
         let hidden = |of: &ResourceType| self.gathered.hidden(of);
@@ -267,11 +268,12 @@ impl Reader {
         let objects = documents.iter().map(|document| &document.object);
         if let Err(error) = bound.bind(&self.snapshot, objects, &self.started, |of| hidden(of).is_none()) {
             complain("note", format_args!("the objects that others use are unknown: {error}"));
-            return Needs::new();
+            return ObjectNeeds::new();
         }
         let at = At { snapshot: &self.snapshot, bound: &bound, before: None };
         let world = World::new(&stored, &at, &hidden);
-        let positions = documents.iter().enumerate().filter(|(_, document)| self.is_wanted(&document.object, wanted));
+        let positions =
+            documents.iter().enumerate().filter(|(_, document)| self.is_followed(&document.object, followed));
         let needs = positions.filter_map(|(position, document)| {
             let entry = world.entry(position)?.ok()?;
             Some((document.identity.clone(), entry.rendered.needs.clone()))
@@ -297,20 +299,4 @@ impl Reader {
         let resource = resource(self.gathered.plural(of), of);
         Ok(Err(MissingRight { verb, resource, namespace: namespace.map(str::to_owned) }))
     }
-}
-
-/// Returns the volume claims that a pod mounts.
-fn claims(document: &Document) -> Vec<Reference> {
-    if document.identity.kind != "Pod" {
-        return Vec::new();
-    }
-    let volumes = document.object["spec"]["volumes"].as_array().into_iter().flatten();
-    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
-    let named = |name: &str| Reference {
-        api_version: "v1".to_owned(),
-        kind: "PersistentVolumeClaim".to_owned(),
-        namespace: document.identity.namespace.clone(),
-        name: name.to_owned(),
-    };
-    names.map(named).collect()
 }

@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::{
-    object_health::{Health, State, condition, conditions, first_open, is_seen, told},
+    object_health::{Health, HealthState, first_open, is_seen, told},
     pod,
 };
-use crate::status::conditions::{READY, STALLED};
+use crate::status::conditions::{READY, STALLED, condition, conditions, is_true};
 
 /// Reads the state of an object for which a policy answers. Such an object has no state before its first pass.
 pub(super) fn health_of_claimed(object: &Value) -> Health {
     let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
     match (is_deleted || is_seen(object), object["status"]["conditions"].is_null()) {
         (true, _) => health(object),
-        (false, true) => Health::new(State::NotReady, "no operator has worked on this object yet"),
-        (false, false) => Health::new(State::NotReady, "the operator has not seen the newest generation yet"),
+        (false, true) => Health::new(HealthState::NotReady, "no operator has worked on this object yet"),
+        (false, false) => Health::new(HealthState::NotReady, "the operator has not seen the newest generation yet"),
     }
 }
 
@@ -33,29 +33,28 @@ pub(super) fn health(object: &Value) -> Health {
     if object["metadata"]["deletionTimestamp"].is_null() {
         return health;
     }
-    Health::new(State::NotReady, format!("is being deleted; {}", health.line))
+    Health::new(HealthState::NotReady, format!("is being deleted; {}", health.line))
 }
 
 /// An object with conditions: an object with a policy, or a child such as a route.
 fn conditioned(object: &Value) -> Health {
     if let Some(ready) = condition(object, READY) {
-        let stalled = condition(object, STALLED).is_some_and(|stalled| stalled["status"] == "True");
         if ready["status"] == "True" {
             let line = object["status"]["message"].as_str().unwrap_or_default();
-            return Health::new(State::Ready, line);
+            return Health::new(HealthState::Ready, line);
         }
-        let state = if stalled { State::Stalled } else { State::NotReady };
+        let state = if is_true(object, STALLED) { HealthState::Stalled } else { HealthState::NotReady };
         return Health::new(state, told(first_open(object).unwrap_or(ready)));
     }
     let parents = object["status"]["parents"].as_array().into_iter().flatten();
     let of_parents = parents.flat_map(|parent| parent["conditions"].as_array().into_iter().flatten());
     let mut all = of_parents.chain(conditions(object)).filter(|it| it["type"] != STALLED).peekable();
     if all.peek().is_none() {
-        return Health::new(State::Exists, "");
+        return Health::new(HealthState::Exists, "");
     }
     match all.find(|condition| condition["status"] == "False") {
-        Some(open) => Health::new(State::NotReady, told(open)),
-        None => Health::new(State::Ready, ""),
+        Some(open) => Health::new(HealthState::NotReady, told(open)),
+        None => Health::new(HealthState::Ready, ""),
     }
 }
 
@@ -66,7 +65,7 @@ fn replicated(object: &Value) -> Health {
     let (ready, is_set) = (number("readyReplicas"), object["kind"] == "ReplicaSet");
     let line = format!("{ready} of {wanted} pods ready");
     if !is_set && spec["paused"] == true {
-        return Health::new(if ready == wanted { State::Ready } else { State::NotReady }, format!("{line}; paused"));
+        return Health::ready_if(ready == wanted, format!("{line}; paused"));
     }
     let broken = conditions(object).find(|condition| {
         let of = condition["type"].as_str().unwrap_or_default();
@@ -74,16 +73,19 @@ fn replicated(object: &Value) -> Health {
             || (of == "Progressing" && condition["status"] == "False")
     });
     if let Some(broken) = broken.filter(|_| ready < wanted) {
-        return Health::new(State::NotReady, format!("{line}; {}", told(broken)));
+        return Health::new(HealthState::NotReady, format!("{line}; {}", told(broken)));
     }
     let updated = number("updatedReplicas");
     if !is_set && updated < wanted {
-        return Health::new(State::NotReady, format!("{line}; {updated} of {wanted} pods are of the newest template"));
+        return Health::new(
+            HealthState::NotReady,
+            format!("{line}; {updated} of {wanted} pods are of the newest template"),
+        );
     }
     if !is_set && !is_observed(object) {
-        return Health::new(State::NotReady, format!("{line}; Kubernetes has not seen the newest spec yet"));
+        return Health::new(HealthState::NotReady, format!("{line}; Kubernetes has not seen the newest spec yet"));
     }
-    Health::new(if ready >= wanted { State::Ready } else { State::NotReady }, line)
+    Health::ready_if(ready >= wanted, line)
 }
 
 fn is_observed(object: &Value) -> bool {
@@ -95,25 +97,22 @@ fn is_observed(object: &Value) -> bool {
 fn counted(status: &Value, ready: &str, wanted: &str) -> Health {
     let number = |field: &str| status[field].as_i64().unwrap_or_default();
     let (ready, wanted) = (number(ready), number(wanted));
-    Health::new(if ready >= wanted { State::Ready } else { State::NotReady }, format!("{ready} of {wanted} pods ready"))
+    Health::ready_if(ready >= wanted, format!("{ready} of {wanted} pods ready"))
 }
 
 fn job(object: &Value) -> Health {
-    let is_true = |of: &str| condition(object, of).filter(|condition| condition["status"] == "True");
-    if is_true("Complete").is_some() {
-        return Health::new(State::Ready, "complete");
+    if is_true(object, "Complete") {
+        return Health::new(HealthState::Ready, "complete");
     }
-    match is_true("Failed") {
-        Some(failed) => Health::new(State::Stalled, told(failed)),
-        None => Health::new(State::NotReady, "running"),
+    match condition(object, "Failed").filter(|failed| failed["status"] == "True") {
+        Some(failed) => Health::new(HealthState::Stalled, told(failed)),
+        None => Health::new(HealthState::NotReady, "running"),
     }
 }
 
 fn claim(object: &Value) -> Health {
-    match object["status"]["phase"].as_str().unwrap_or("Pending") {
-        "Bound" => Health::new(State::Ready, "Bound"),
-        phase => Health::new(State::NotReady, phase),
-    }
+    let phase = object["status"]["phase"].as_str().unwrap_or("Pending");
+    Health::ready_if(phase == "Bound", phase)
 }
 
 #[cfg(test)]
@@ -122,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    fn health(object: &Value) -> (State, String) {
+    fn health(object: &Value) -> (HealthState, String) {
         let Health { state, line } = super::health(object);
         (state, line)
     }
@@ -131,25 +130,25 @@ mod tests {
     fn the_first_open_condition_of_a_pass_explains_an_object() {
         let object = |conditions: &[[&str; 4]]| {
             let one = |[of, status, reason, message]: &[&str; 4]| json!({"type": of, "status": status, "reason": reason, "message": message});
-            json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent",
+            json!({"apiVersion": "example.org/v1", "kind": "Gadget",
                 "status": {"conditions": conditions.iter().map(one).collect::<Vec<_>>()}})
         };
         let waiting = object(&[
             ["Accepted", "Unknown", "Waiting", "see Resolved"],
-            ["Resolved", "False", "NotFound", "ModelAPI llm not found"],
+            ["Resolved", "False", "NotFound", "Widget w not found"],
             ["Applied", "False", "Refused", "no plan"],
             ["Ready", "False", "Refused", "no plan"],
         ]);
-        assert_eq!(health(&waiting), (State::NotReady, "NotFound: ModelAPI llm not found".to_owned()));
+        assert_eq!(health(&waiting), (HealthState::NotReady, "NotFound: Widget w not found".to_owned()));
         let invalid = object(&[
             ["Accepted", "False", "InvalidSpec", "spec.model: unknown"],
             ["Resolved", "False", "NotFound", "x"],
             ["Ready", "False", "Refused", "no plan"],
             ["Stalled", "True", "InvalidSpec", "spec.model: unknown"],
         ]);
-        assert_eq!(health(&invalid), (State::Stalled, "InvalidSpec: spec.model: unknown".to_owned()));
+        assert_eq!(health(&invalid), (HealthState::Stalled, "InvalidSpec: spec.model: unknown".to_owned()));
         let serving = object(&[["Resolved", "False", "NotFound", "x"], ["Ready", "True", "Ready", ""]]);
-        assert_eq!(health(&serving).0, State::Ready, "a lost dependency does not stop a serving object");
+        assert_eq!(health(&serving).0, HealthState::Ready, "a lost dependency does not stop a serving object");
     }
 
     #[test]
@@ -159,11 +158,11 @@ mod tests {
                 "spec": {"replicas": 2, "template": {}}, "status": status})
         };
         let full = json!({"observedGeneration": 2, "readyReplicas": 2, "updatedReplicas": 2});
-        assert_eq!(health(&workload(full.clone())), (State::Ready, "2 of 2 pods ready".to_owned()));
+        assert_eq!(health(&workload(full.clone())), (HealthState::Ready, "2 of 2 pods ready".to_owned()));
         for (field, value) in [("observedGeneration", 1), ("readyReplicas", 1), ("updatedReplicas", 1)] {
             let mut status = full.clone();
             status[field] = json!(value);
-            assert_eq!(health(&workload(status)).0, State::NotReady, "{field}");
+            assert_eq!(health(&workload(status)).0, HealthState::NotReady, "{field}");
         }
         let refused = json!({"conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
             "message": "exceeded quota"}]});
@@ -175,11 +174,11 @@ mod tests {
     fn other_kinds_show_what_their_status_says() {
         let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "status": {"parents": [
             {"conditions": [{"type": "Accepted", "status": "False", "reason": "NoMatchingParent"}]}]}});
-        assert_eq!(health(&route), (State::NotReady, "NoMatchingParent".to_owned()));
+        assert_eq!(health(&route), (HealthState::NotReady, "NoMatchingParent".to_owned()));
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
-        assert_eq!(health(&map), (State::Exists, String::new()));
+        assert_eq!(health(&map), (HealthState::Exists, String::new()));
         let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"},
             "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-        assert_eq!(health(&claim), (State::NotReady, "is being deleted; Pending".to_owned()));
+        assert_eq!(health(&claim), (HealthState::NotReady, "is being deleted; Pending".to_owned()));
     }
 }

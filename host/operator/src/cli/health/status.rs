@@ -17,10 +17,10 @@ use super::{
         table::Table,
     },
     answer::{StatusAnswer, StatusItem, short},
-    changes::Changes,
-    object_health::{Health, State},
-    place::{Access, Namespaces},
-    read::Reader,
+    changes::ObjectChanges,
+    object_health::{Health, HealthState},
+    place::{ClusterFlags, NamespacesFlag},
+    read::StateReader,
     rights::MissingRight,
     trace::{Chain, Tracer},
 };
@@ -37,9 +37,9 @@ pub(in crate::cli) struct Status {
     #[arg(value_name = "KIND[/NAME]", value_parser = kind_or_object)]
     meant: Vec<KindOrObject>,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespaces: Namespaces,
+    namespaces: NamespacesFlag,
     /// Print each change until the verb is interrupted
     #[arg(short, long)]
     watch: bool,
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Status {
 }
 
 /// The states of objects at one time.
-struct Seen {
+struct StatusView {
     objects: BTreeMap<Identity, (Health, Vec<Chain>)>,
     missing: Vec<MissingRight>,
 }
@@ -61,7 +61,7 @@ impl Status {
         let (connection, cluster) = access.split();
         on_cluster(connection, async |client| {
             let place = namespaces.of(&client);
-            let look = || Seen::look(client.clone(), cluster.clone(), &meant, place.as_deref());
+            let look = || StatusView::look(client.clone(), cluster.clone(), &meant, place.as_deref());
             if !watch {
                 let (seen, reader) = look().await?;
                 seen.write(out, &output, place.is_none())?;
@@ -71,13 +71,13 @@ impl Status {
                 }
                 return Ok(if seen.all_ready() { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) });
             }
-            let mut before: Option<Seen> = None;
-            let mut changes: Option<Changes> = None;
+            let mut before: Option<StatusView> = None;
+            let mut changes: Option<ObjectChanges> = None;
             loop {
                 let (seen, reader) = look().await?;
                 let changes = match &mut changes {
                     Some(changes) => changes,
-                    none => none.insert(Changes::watch(&client, &reader.kinds(), place.as_deref()).await?),
+                    none => none.insert(ObjectChanges::watch(&client, &reader.kinds(), place.as_deref()).await?),
                 };
                 match &before {
                     Some(before) if before.objects == seen.objects => {}
@@ -92,15 +92,15 @@ impl Status {
     }
 }
 
-impl Seen {
+impl StatusView {
     async fn look(
         client: Client,
         cluster: Cluster,
         meant: &[KindOrObject],
         place: Option<&str>,
-    ) -> anyhow::Result<(Self, Reader)> {
+    ) -> anyhow::Result<(Self, StateReader)> {
         let home = cluster.operator_namespace.clone();
-        let mut reader = Reader::start(client, cluster).await?;
+        let mut reader = StateReader::start(client, cluster).await?;
         let mut named: Vec<(ResourceType, Option<&str>)> = Vec::new();
         for KindOrObject { kind, name } in meant {
             named.push((reader.meant(kind).await?, name.as_deref()));
@@ -144,7 +144,7 @@ impl Seen {
     }
 
     fn ready(&self) -> usize {
-        self.objects.values().filter(|(health, _)| health.state == State::Ready).count()
+        self.objects.values().filter(|(health, _)| health.state == HealthState::Ready).count()
     }
 
     fn write(&self, out: &mut Output, output: &Format, is_everywhere: bool) -> anyhow::Result<()> {

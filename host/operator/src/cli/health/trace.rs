@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    cause::Cause,
-    graph::{Graph, Sight},
-    object_health::{Health, State, first_open, is_seen},
+    cause::RootCause,
+    graph::{Graph, UseSight, is_replaced},
+    object_health::{Health, HealthState, first_open, is_seen},
     pod,
 };
 use crate::{
@@ -36,7 +36,7 @@ impl Relation {
 
 /// One object on the way to a root cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct TraceStep {
     pub(super) object: Identity,
     pub(super) relation: Relation,
     pub(super) health: Health,
@@ -45,8 +45,8 @@ pub(super) struct Step {
 /// The way from an object to a root cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chain {
-    pub(super) steps: Vec<Step>,
-    pub(super) cause: Cause,
+    pub(super) steps: Vec<TraceStep>,
+    pub(super) cause: RootCause,
 }
 
 impl Chain {
@@ -81,19 +81,19 @@ impl Tracer<'_> {
     /// Returns the root causes in the objects that a ready object uses.
     pub(super) fn causes_in_uses(&self, top: &Identity) -> Vec<Chain> {
         let (mut found, health) = (Vec::new(), self.graph.health(top));
-        let mut steps = vec![Step { object: top.clone(), relation: Relation::Top, health }];
+        let mut steps = vec![TraceStep { object: top.clone(), relation: Relation::Top, health }];
         self.uses(top, &mut steps, &mut found);
         without_repetitions(found)
     }
 
-    fn follow(&self, object: &Identity, relation: Relation, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+    fn follow(&self, object: &Identity, relation: Relation, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) {
         let value = self.graph.object(object);
         let is_circle = steps.iter().any(|step| step.object == *object);
-        steps.push(Step { object: object.clone(), relation, health: self.graph.health(object) });
+        steps.push(TraceStep { object: object.clone(), relation, health: self.graph.health(object) });
         if is_circle {
             let first = steps.iter().position(|step| step.object == *object).unwrap_or_default();
             let names: Vec<String> = steps[first..].iter().map(|step| step.object.to_string()).collect();
-            found.push(Chain { steps: steps.clone(), cause: Cause::Circle(names.join(" → ")) });
+            found.push(Chain { steps: steps.clone(), cause: RootCause::Circle(names.join(" → ")) });
         } else {
             let before = found.len();
             let cause = if self.graph.is_claimed(object) {
@@ -109,21 +109,27 @@ impl Tracer<'_> {
     }
 
     /// Follows an object for which a policy answers. Returns the cause to report if no other object has one.
-    fn of_claimed(&self, of: &Identity, object: &Value, steps: &mut Vec<Step>, found: &mut Vec<Chain>) -> Cause {
+    fn of_claimed(
+        &self,
+        of: &Identity,
+        object: &Value,
+        steps: &mut Vec<TraceStep>,
+        found: &mut Vec<Chain>,
+    ) -> RootCause {
         if !object["metadata"]["deletionTimestamp"].is_null() {
             let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
             let finalizers = finalizers.filter_map(Value::as_str).map(str::to_owned).collect();
-            return Cause::Deleted { finalizers };
+            return RootCause::Deleted { finalizers };
         }
         if !is_seen(object) {
             let is_new = object["status"]["conditions"].is_null();
             let what = if is_new { "this object" } else { "the newest generation of this object" };
             let namespace = of.namespace.clone().unwrap_or_default();
-            return Cause::NotSeen { what, namespace, home: self.home.to_owned() };
+            return RootCause::NotSeen { what, namespace, home: self.home.to_owned() };
         }
         let Some(open) = first_open(object) else { return self.unexplained(of) };
         let text = |field: &str| open[field].as_str().unwrap_or_default();
-        let cause = Cause::Condition { reason: text("reason").to_owned(), message: text("message").to_owned() };
+        let cause = RootCause::Condition { reason: text("reason").to_owned(), message: text("message").to_owned() };
         let waits = match text("type") {
             ACCEPTED => text("status") != "False",
             RESOLVED => text("reason") != reason::NOT_PERMITTED,
@@ -141,52 +147,50 @@ impl Tracer<'_> {
     }
 
     /// Follows the objects that an object uses and that are missing or not ready.
-    fn uses(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+    fn uses(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) {
         for used in self.graph.uses(of) {
             match &used.sight {
-                Sight::There(other) if self.graph.is_open(other) => {
+                UseSight::There(other) if self.graph.is_open(other) => {
                     self.follow(other, Relation::Used, steps, found);
                 }
-                Sight::Absent if !used.optional => {
-                    let cause = Cause::NotThere { object: used.reference.to_string() };
+                UseSight::Absent if !used.optional => {
+                    let cause = RootCause::NotThere { object: used.reference.to_string() };
                     found.push(Chain { steps: steps.clone(), cause });
                 }
-                Sight::There(_) | Sight::Absent | Sight::NotRead => {}
+                UseSight::There(_) | UseSight::Absent | UseSight::NotRead => {}
             }
         }
     }
 
     /// Follows the children that are not ready.
-    fn children(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) {
+    fn children(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) {
         for child in self.graph.children(of) {
-            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
             let is_workload = matches!(&*child.identity.kind, "Deployment" | "StatefulSet");
             if is_workload && child.object["spec"]["replicas"] == 0 {
                 let Identity { kind, namespace, name, .. } = &child.identity;
                 let (kind, place) = (kind.to_lowercase(), namespace.as_deref().unwrap_or_default());
                 let scale = format!("kubectl -n {place} scale {kind}/{name} --replicas=1");
                 let (object, health) = (child.identity.clone(), self.graph.health(&child.identity));
-                let step = Step { object, relation: Relation::Child, health };
+                let step = TraceStep { object, relation: Relation::Child, health };
                 let steps = steps.iter().cloned().chain([step]).collect();
-                found.push(Chain { steps, cause: Cause::ScaledToZero { scale } });
-            } else if !is_old_set && self.graph.is_open(&child.identity) {
+                found.push(Chain { steps, cause: RootCause::ScaledToZero { scale } });
+            } else if !is_replaced(child) && self.graph.is_open(&child.identity) {
                 self.follow(&child.identity, Relation::Child, steps, found);
             }
         }
     }
 
     /// Follows a child. Returns the cause to report if no object below has one.
-    fn of_child(&self, of: &Identity, steps: &mut Vec<Step>, found: &mut Vec<Chain>) -> Cause {
+    fn of_child(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) -> RootCause {
         match &*of.kind {
             "Pod" => self.of_pod(of, steps),
             "PersistentVolumeClaim" => self.unbound(of),
             "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" => {
                 self.children(of, steps, found);
-                let message = |event: &Value| event["message"].as_str().map(str::to_owned);
-                let failed = self.graph.newest_event(of, &["FailedCreate"]).and_then(message);
+                let failed = self.graph.newest_event(of, &["FailedCreate"]);
                 let has_pods = self.graph.children(of).next().is_some();
                 match failed.filter(|_| !has_pods) {
-                    Some(message) => Cause::NotCreated { message },
+                    Some(message) => RootCause::NotCreated { message },
                     None => self.unexplained(of),
                 }
             }
@@ -194,41 +198,39 @@ impl Tracer<'_> {
         }
     }
 
-    fn of_pod(&self, of: &Identity, steps: &[Step]) -> Cause {
+    fn of_pod(&self, of: &Identity, steps: &[TraceStep]) -> RootCause {
         if let Some(claim) = self.graph.claims(of).find(|claim| self.graph.is_open(&claim.identity)) {
             return self.unbound(&claim.identity);
         }
-        let event = |reasons: &[&str]| {
-            let event = self.graph.newest_event(of, reasons)?;
-            event["message"].as_str().map(str::to_owned)
-        };
+        let event = |reasons: &[&str]| self.graph.newest_event(of, reasons);
         pod::cause(self.graph.object(of), &self.logs_command(steps), event)
     }
 
-    fn unbound(&self, claim: &Identity) -> Cause {
-        let event = self.graph.newest_event(claim, &["ProvisioningFailed", "FailedBinding", "WaitForFirstConsumer"]);
-        let message = event.and_then(|event| event["message"].as_str()).map(str::to_owned);
-        Cause::Unbound { claim: claim.name.clone(), message }
+    fn unbound(&self, claim: &Identity) -> RootCause {
+        let message = self.graph.newest_event(claim, &["ProvisioningFailed", "FailedBinding", "WaitForFirstConsumer"]);
+        RootCause::Unbound { claim: claim.name.clone(), message }
     }
 
     /// Returns the cause for an object whose status has no explanation but its own line.
-    fn unexplained(&self, of: &Identity) -> Cause {
+    fn unexplained(&self, of: &Identity) -> RootCause {
         let health = self.graph.health(of);
         let message = health.line;
         match health.state {
-            State::Stalled => Cause::Ended { message },
-            _ if self.is_partial => Cause::NotVisible,
+            HealthState::Stalled => RootCause::Ended { message },
+            _ if self.is_partial => RootCause::NotVisible,
             _ => match message.split_once("; ") {
-                Some((_, why)) if why.contains("FailedCreate") => Cause::NotCreated { message: why.to_owned() },
-                _ => Cause::Starting { message },
+                Some((_, why)) if why.contains("FailedCreate") => RootCause::NotCreated { message: why.to_owned() },
+                _ => RootCause::Starting { message },
             },
         }
     }
 
     /// Returns the command that prints the logs of the last object with a policy in a chain.
-    fn logs_command(&self, steps: &[Step]) -> String {
+    fn logs_command(&self, steps: &[TraceStep]) -> String {
         let owner = steps.iter().rev().find(|step| self.graph.is_claimed(&step.object));
-        let Some(Step { object: Identity { kind, namespace, name, .. }, .. }) = owner else { return String::new() };
+        let Some(TraceStep { object: Identity { kind, namespace, name, .. }, .. }) = owner else {
+            return String::new();
+        };
         let place = namespace.as_deref().unwrap_or_default();
         format!("kaos-operator logs {}/{name} -n {place}", kind.to_lowercase())
     }

@@ -13,10 +13,10 @@ use super::{
         table::Table,
     },
     answer::{TreeAnswer, short},
-    graph::{Graph, Sight, Use},
-    object_health::{Health, State},
-    place::{Access, OneNamespace},
-    read::{Reader, Wanted},
+    graph::{Graph, Use, UseSight, is_replaced},
+    object_health::{Health, HealthState},
+    place::{ClusterFlags, NamespaceFlag},
+    read::{FollowedObjects, StateReader},
     trace::Relation,
 };
 use crate::input::Identity;
@@ -28,9 +28,9 @@ pub(in crate::cli) struct Tree {
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]
     object: ObjectWord,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespace: OneNamespace,
+    namespace: NamespaceFlag,
     #[arg(
         help = "Format of the output; wide also shows what used objects that are ready consist of, and ReplicaSets without pods",
         short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text"
@@ -45,10 +45,10 @@ impl Tree {
         let (connection, cluster) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = Reader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, cluster).await?;
             let object = reader.object(&kind, &place, &name).await?;
-            reader.uses(Wanted::All).await?;
-            reader.below(Wanted::All).await?;
+            reader.uses(FollowedObjects::All).await?;
+            reader.below(FollowedObjects::All).await?;
             let graph = reader.graph();
             let is_whole = !matches!(output, Format::Text);
             let drawing = Drawing { graph: &graph, is_whole };
@@ -86,8 +86,7 @@ impl Drawing<'_> {
         above.push(object.clone());
         entry.below.extend(self.graph.uses(object).iter().map(|used| self.used(used, above)));
         for child in self.graph.children(object) {
-            let is_old_set = child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0;
-            if self.is_whole || !is_old_set {
+            if self.is_whole || !is_replaced(child) {
                 entry.below.push(self.entry(&child.identity, Relation::Child, above));
             }
         }
@@ -99,20 +98,12 @@ impl Drawing<'_> {
     }
 
     fn used(&self, Use { reference, optional, sight }: &Use, above: &mut Vec<Identity>) -> TreeAnswer {
-        let absent = |state, line: &str| {
-            let object = Identity {
-                group: reference.of().group().to_owned(),
-                kind: reference.kind.clone(),
-                namespace: reference.namespace.clone(),
-                name: reference.name.clone(),
-            };
-            TreeAnswer::new(&object, Relation::Used, Health::new(state, line))
-        };
+        let absent = |state, line: &str| TreeAnswer::new(&reference.into(), Relation::Used, Health::new(state, line));
         match sight {
-            Sight::There(other) => self.entry(other, Relation::Used, above),
-            Sight::Absent if *optional => absent(State::Exists, "does not exist, and is optional"),
-            Sight::Absent => absent(State::Missing, "does not exist"),
-            Sight::NotRead => absent(State::Unknown, "was not read"),
+            UseSight::There(other) => self.entry(other, Relation::Used, above),
+            UseSight::Absent if *optional => absent(HealthState::Exists, "does not exist, and is optional"),
+            UseSight::Absent => absent(HealthState::Missing, "does not exist"),
+            UseSight::NotRead => absent(HealthState::Unknown, "was not read"),
         }
     }
 }

@@ -13,9 +13,9 @@ use super::{
         output::Output,
     },
     answer::{WhyAnswer, short},
-    object_health::{Health, State},
-    place::{Access, OneNamespace},
-    read::{Reader, Wanted},
+    object_health::{Health, HealthState},
+    place::{ClusterFlags, NamespaceFlag},
+    read::{FollowedObjects, StateReader},
     trace::{Chain, Tracer},
 };
 use crate::input::Identity;
@@ -28,16 +28,16 @@ pub(in crate::cli) struct Why {
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]
     object: ObjectWord,
     #[command(flatten)]
-    access: Access,
+    access: ClusterFlags,
     #[command(flatten)]
-    namespace: OneNamespace,
+    namespace: NamespaceFlag,
     /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_parser = FormatParser::without(&["wide"]), default_value = "text")]
     output: Format,
 }
 
 /// An object with the causes for which it is not ready.
-struct Found {
+struct Explained {
     object: Identity,
     health: Health,
     causes: Vec<Chain>,
@@ -51,45 +51,45 @@ impl Why {
         let home = cluster.operator_namespace.clone();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = Reader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, cluster).await?;
             let object = reader.object(&kind, &place, &name).await?;
             // A ready object may use objects that are not ready.
-            reader.uses(Wanted::All).await?;
+            reader.uses(FollowedObjects::All).await?;
             reader.explain().await?;
             let (graph, missing) = (reader.graph(), reader.missing());
             let tracer = Tracer { graph: &graph, home: &home, is_partial: !missing.is_empty() };
             let health = graph.health(&object);
             let causes = match health.state {
-                State::Ready => tracer.causes_in_uses(&object),
+                HealthState::Ready => tracer.causes_in_uses(&object),
                 _ => tracer.causes(&object),
             };
-            let found = Found { object, health, causes };
+            let explained = Explained { object, health, causes };
             if output == Format::Text {
-                out.text(&found.text())?;
+                out.text(&explained.text())?;
                 out.flush()?;
                 reader.tell_missing();
             } else {
                 let answer = WhyAnswer {
-                    object: (&found.object).into(),
-                    state: found.health.state,
-                    message: found.health.line.clone(),
-                    causes: found.causes.iter().map(Into::into).collect(),
+                    object: (&explained.object).into(),
+                    state: explained.health.state,
+                    message: explained.health.line.clone(),
+                    causes: explained.causes.iter().map(Into::into).collect(),
                     missing_rights: missing,
                 };
-                let last = found.causes.iter().filter_map(|chain| chain.steps.last());
+                let last = explained.causes.iter().filter_map(|chain| chain.steps.last());
                 output.write(out, &answer, last.map(|step| short(&step.object)))?;
             }
-            Ok(if found.health.state == State::Ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
+            Ok(if explained.health.state == HealthState::Ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
         })
     }
 }
 
-impl Found {
+impl Explained {
     fn text(&self) -> String {
         let Self { object, health, causes } = self;
         let mut text = match (health.state, causes.is_empty()) {
-            (State::Ready, true) => format!("{object} is ready.\n"),
-            (State::Ready, false) => format!("{object} is ready, but uses objects that are not ready.\n"),
+            (HealthState::Ready, true) => format!("{object} is ready.\n"),
+            (HealthState::Ready, false) => format!("{object} is ready, but uses objects that are not ready.\n"),
             _ => format!("{object} is not ready.\n"),
         };
         for Chain { steps, cause } in causes {

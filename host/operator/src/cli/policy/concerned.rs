@@ -12,7 +12,12 @@ use super::{
     output::complain,
     revisions::{Revision, name, status},
 };
-use crate::{discovery, package::Package, watch::Served};
+use crate::{
+    discovery,
+    package::Package,
+    status::conditions::{APPLIED, POLICY_FALLBACK, condition},
+    watch::Served,
+};
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
@@ -112,21 +117,20 @@ async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>>
 }
 
 /// Returns the reason and the message of a condition if the condition has the given status.
-fn condition<'a>(object: &'a Value, of: &str, status: &str) -> Option<(&'a str, &'a str)> {
-    let conditions = object["status"]["conditions"].as_array()?;
-    let condition = conditions.iter().find(|it| it["type"] == of && it["status"] == status)?;
+fn reported<'a>(object: &'a Value, of: &str, status: &str) -> Option<(&'a str, &'a str)> {
+    let condition = condition(object, of).filter(|it| it["status"] == status)?;
     Some((condition["reason"].as_str()?, condition["message"].as_str()?))
 }
 
 /// Returns why another policy answers for the object instead of this revision; `None` if the revision answers.
 fn goes_without(object: &Value, revision: &str) -> Option<String> {
-    let (_, message) = condition(object, "PolicyFallback", "True")?;
+    let (_, message) = reported(object, POLICY_FALLBACK, "True")?;
     message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
 }
 
 /// Returns why the children of an object differ from the plan; `None` if the children match the plan.
 fn unapplied(object: &Value) -> Option<String> {
-    let (reason, message) = condition(object, "Applied", "False")?;
+    let (reason, message) = reported(object, APPLIED, "False")?;
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))
 }
 

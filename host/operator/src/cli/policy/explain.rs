@@ -34,6 +34,7 @@ use crate::{
     offline::{At, Bound, Entry, Started, StoredObjects, World, answer, named_in_vain, renderer},
     policies::Loader,
     reconcile::FallbackRound,
+    status::conditions::conditions,
 };
 
 /// Arguments of `policy explain`.
@@ -251,19 +252,15 @@ impl Told {
         policies.zip(&rendered.settings).flat_map(of).collect()
     }
 
-    fn conditions(&self) -> impl Iterator<Item = &Value> {
-        self.object["status"]["conditions"].as_array().into_iter().flatten()
-    }
-
     fn text(&self) -> String {
         let cell = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut text = format!("{}\n", self.entry.rendered.object.reference());
         for line in &self.because {
             text += &format!("  {line}\n");
         }
-        let mut conditions = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
-        for condition in self.conditions() {
-            conditions.row(["type", "status", "reason", "message"].map(|field| cell(&condition[field])));
+        let mut states = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
+        for condition in conditions(&self.object) {
+            states.row(["type", "status", "reason", "message"].map(|field| cell(&condition[field])));
         }
         let mut inputs = Table::new(&["INPUT", "", "FIELDS"]);
         for (need, word) in self.needs() {
@@ -278,7 +275,7 @@ impl Told {
         for variable in variables(&self.entry) {
             env.row(variable);
         }
-        for table in [conditions, inputs, settings, env] {
+        for table in [states, inputs, settings, env] {
             if !table.is_empty() {
                 text += &format!("\n{table}");
             }
@@ -304,7 +301,7 @@ impl Told {
         json!({
             "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
             "amended": amended, "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings,
-            "env": env, "conditions": self.conditions().collect::<Vec<_>>(),
+            "env": env, "conditions": conditions(&self.object).collect::<Vec<_>>(),
         })
     }
 }

@@ -104,7 +104,7 @@ impl Pack {
         objects.extend(config_maps);
         match output {
             PackForm::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            PackForm::Yaml => out.yaml(&yaml::stream(&objects)?)?,
+            PackForm::Yaml => out.verbatim(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -22,8 +22,8 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     let layers: Vec<_> = layers.collect();
     out.text(&format!("# {}: policy {}{verdict}\n", document.identity, layers.join(", with ")))?;
     for manifest in rendered.manifests() {
-        out.yaml("---\n")?;
-        out.yaml(&text(manifest).map_err(io::Error::other)?)?;
+        out.verbatim("---\n")?;
+        out.verbatim(&text(manifest).map_err(io::Error::other)?)?;
     }
     if with_status {
         let object = rendered.object.reference();
@@ -33,8 +33,8 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
             "metadata": {"name": object.name, "namespace": object.namespace},
             "status": status,
         });
-        out.yaml("---\n# the status that the operator would write\n")?;
-        out.yaml(&text(&shown).map_err(io::Error::other)?)?;
+        out.verbatim("---\n# the status that the operator would write\n")?;
+        out.verbatim(&text(&shown).map_err(io::Error::other)?)?;
     }
     Ok(())
 }

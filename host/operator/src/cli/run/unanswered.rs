@@ -4,14 +4,11 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
-use kaos_crds::API_VERSION;
+use kaos_crds::{API_VERSION, manifests::RECORD};
 use kube::Client;
 use tracing::{debug, warn};
 
 use crate::error_text::told;
-
-/// The operator's own kind. The operator writes objects of this kind without a policy.
-const OWN: &str = "PolicyRevision";
 
 /// Logs a warning for each served kind that is not in `answered`. The request for the served kinds needs no rights:
 /// every user can list these kinds.
@@ -33,7 +30,7 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
 /// Returns the kinds in `served` that are neither the operator's own kind nor in `answered`.
 fn unanswered<'a>(served: &'a [APIResource], answered: &BTreeSet<String>) -> BTreeSet<&'a str> {
     let kinds = served.iter().filter(|resource| !resource.name.contains('/')).map(|resource| resource.kind.as_str());
-    kinds.filter(|kind| *kind != OWN && !answered.contains(*kind)).collect()
+    kinds.filter(|kind| *kind != RECORD && !answered.contains(*kind)).collect()
 }
 
 #[cfg(test)]
