@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Planned, Rendered};
 use crate::{
-    contract::{Answer, EnvVar, Reference},
+    contract::{Answer, EnvVar, Found, Reference},
     limits::Limits,
     origins::{Author, Origins, PathStep, Place, Places, is_equal, leaves, written},
     settings::Effective,
@@ -53,14 +53,16 @@ impl Rendered {
         planned.manifests.iter().enumerate().flat_map(explain).collect()
     }
 
-    /// Returns the objects that the policy found, by the ids of its needs.
+    /// Returns the objects that the layers found, by the ids of their needs.
     fn found(&self) -> BTreeMap<String, Vec<Value>> {
-        let parsed = |text: &String| serde_json::from_str(text).ok();
-        let objects = self.subject.found.iter().filter_map(|found| match &found.answer {
-            Answer::Objects(objects) => Some((found.id.clone(), objects.iter().filter_map(parsed).collect())),
-            Answer::Secret(_) | Answer::Unserved | Answer::Forbidden(_) => None,
-        });
-        objects.collect()
+        let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for Found { id, answer } in self.subject.found.iter().chain(&*self.overlay_found) {
+            if let Answer::Objects(objects) = answer {
+                let parsed = objects.iter().filter_map(|text| serde_json::from_str(text).ok());
+                all.entry(id.clone()).or_default().extend(parsed);
+            }
+        }
+        all
     }
 
     fn of_manifest(&self, planned: &Planned, origins: &Origins<'_>, index: usize, manifest: &Value) -> Vec<Explained> {

@@ -108,6 +108,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         verdict: answer.verdict,
         last_asked: answer.last_asked,
         subject: answer.subject,
+        overlay_found: answer.overlay_found,
         recalled,
         steps,
         object: reference,
@@ -333,6 +334,7 @@ impl Pass<'_> {
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
         let subject = Arc::new(self.subject(self.base, found));
-        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, verdict, last_asked: ledger.asking }
+        let overlay_found = ledger.asked.iter().skip(1).flat_map(|asked| asked.found.iter().cloned()).collect();
+        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, overlay_found, verdict, last_asked: ledger.asking }
     }
 }
