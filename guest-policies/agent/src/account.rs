@@ -59,6 +59,8 @@ pub(crate) fn mount(parts: &mut PodParts<'_>, settings: &AccountSettings) {
     };
     let sources = vec![object! { "serviceAccountToken": token }];
     parts.volumes.push(object! { "name": VOLUME, "projected": object! { "sources": sources } });
+    let audience = "projected.sources[0].serviceAccountToken.audience";
+    parts.volume_origins.push((VOLUME, audience, "settings.serviceAccount.audience"));
     parts.volume_mounts.push(object! { "name": VOLUME, "mountPath": directory, "readOnly": true });
 }
 

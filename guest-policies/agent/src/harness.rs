@@ -113,7 +113,7 @@ impl Entry {
     /// Sets the variables of the harness and of the init container.
     pub(crate) fn set_env(&self, env: &mut Env, own: &str, harness: &Harness, settings: &HarnessSettings) {
         env.container(own)
-            .set("HARNESS_DRIVER", &self.driver, &format!("ConfigMap/{} {KEY}", settings.registry))
+            .set("HARNESS_DRIVER", &self.driver, &format!("{REGISTRY} data[\"{KEY}\"]"))
             .set("HARNESS_WORKSPACE", &settings.workspace, "settings.harness.workspace")
             .set("HARNESS_STATE_DIR", &settings.state, "settings.harness.state");
         let Some(workspace) = &harness.workspace else { return };

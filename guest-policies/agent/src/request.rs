@@ -113,6 +113,7 @@ impl Request {
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         let security = &self.settings.security;
         Exposure {
+            path: "settings",
             service_port: self.settings.service_port,
             container_port: self.settings.container_port,
             port_name: &self.settings.port_name,

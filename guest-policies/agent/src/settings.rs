@@ -289,6 +289,7 @@ impl Settings {
     /// Returns the settings for pods that run `image`.
     pub(crate) fn pod<'a>(&'a self, image: &'a str) -> PodDefaults<'a> {
         PodDefaults {
+            path: "settings",
             image,
             image_pull_policy: self.image_pull_policy,
             container_port: self.container_port,

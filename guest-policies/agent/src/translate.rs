@@ -22,7 +22,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let container = kaos_workload::container(&request.object, Some(&["spec", "resources"]));
     let mut parts = PodParts {
         replicas: spec.replicas.map(i64::from),
-        container: container.as_deref(),
+        container: container.as_ref(),
         pod_spec: spec.pod_spec.as_ref(),
         ..PodParts::default()
     };
@@ -35,12 +35,12 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     }
     let image = request.harness.as_ref().map_or(&settings.image, |harness| &harness.image);
     let deployment = parts.deployment(&workload, &settings.pod(image), env, &mut notes)?;
-    notes.extend(ignored::notes(subject, &request.object, &deployment.manifest, &deployment.env));
+    notes.extend(ignored::notes(subject, &request.object, &deployment.child.manifest, &deployment.env));
     let mut manifests = Vec::new();
     if settings.service_account.enabled {
-        manifests.push(account::manifest(&workload, &settings.extra()));
+        manifests.push(settings.extra().child(account::manifest(&workload, &settings.extra())));
     }
-    manifests.push(deployment.manifest);
+    manifests.push(deployment.child);
 
     let exposure = request.exposure();
     if spec.exposed() {

@@ -9,8 +9,9 @@ use kaos_crds::access::{
 };
 use kaos_policy_sdk::names::{dns1123_label, is_dns1123_subdomain};
 use kaos_policy_sdk::need::{NeedExt as _, labelled_in, named, optional, reference, resource_type};
+use kaos_policy_sdk::plan::{self, Child};
 use kaos_policy_sdk::types::{EnvVar, Need, Plan, Refusal, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, json, plan, refusal};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, json, refusal};
 use serde_json::{Map, Value, json};
 
 use crate::document::{self, Namespace};
@@ -227,5 +228,5 @@ pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Ref
         },
         "data": projection.data,
     });
-    Ok(plan::of(&[config], env))
+    Ok(plan::of(&[Child::new(config).origin("metadata.name", "spec.configMap")], env))
 }

@@ -100,6 +100,13 @@ impl<'de> Deserializer<'de> for Answer<'_> {
         }
     }
 
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match self.value.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()) {
+            Some(number) => visitor.visit_u32(number),
+            None => Err(self.expected("a whole number from 0")),
+        }
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.value {
             None | Some(Value::Null) => visitor.visit_none(),
@@ -168,7 +175,7 @@ impl<'de> Deserializer<'de> for Answer<'_> {
     }
 
     serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str bytes byte_buf unit unit_struct newtype_struct
+        i8 i16 i32 i64 i128 u8 u16 u64 u128 f32 f64 char str bytes byte_buf unit unit_struct newtype_struct
         tuple_struct map identifier ignored_any
     }
 }

@@ -37,8 +37,8 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let mut manifests = Vec::new();
     let mut mapping = Vec::new();
     if let Some(deployment) = deployment {
-        notes.extend(missing_env(&request.launch, &deployment.manifest));
-        manifests.push(deployment.manifest);
+        notes.extend(missing_env(&request.launch, &deployment.child.manifest));
+        manifests.push(deployment.child);
         mapping = deployment.env;
     }
     manifests.push(exposure.service(workload));
@@ -70,7 +70,7 @@ fn deployment(
         command: words(&launch.command, own.and_then(|own| own.command.as_ref())),
         args: words(&launch.args, own.and_then(|own| own.args.as_ref())),
         service_account: request.spec.service_account_name.as_deref().filter(|name| !name.is_empty()),
-        container: container.as_deref(),
+        container: container.as_ref(),
         pod_spec: request.object.at(&["spec", "podSpec"]),
         ..PodParts::default()
     };
@@ -83,6 +83,7 @@ fn extra(settings: &Settings) -> Extra<'_> {
 
 fn defaults<'a>(settings: &'a Settings, launch: &'a Launch) -> PodDefaults<'a> {
     PodDefaults {
+        path: "settings",
         image: &launch.image,
         image_pull_policy: settings.image_pull_policy,
         container_port: settings.container_port,
@@ -99,6 +100,7 @@ fn defaults<'a>(settings: &'a Settings, launch: &'a Launch) -> PodDefaults<'a> {
 
 fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
     Exposure {
+        path: "settings",
         service_port: settings.service_port,
         container_port: settings.container_port,
         port_name: &settings.port_name,

@@ -12,6 +12,7 @@ use alloc::{
 use kaos_crds::MemoryStoreSpec;
 use kaos_crds::memorystore::StorageType;
 use kaos_policy_sdk::need::{named, optional, reference};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::quantity::Quantity;
 use kaos_policy_sdk::types::{Condition, Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, NeedExt as _, Object, SubjectExt, Violations, condition, note, object};
@@ -114,8 +115,8 @@ impl Claims {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
 
-    /// Builds the manifest of the store's own volume claim. `None` if the plan does not contain this volume claim.
-    pub(crate) fn manifest(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Value> {
+    /// Builds the store's own volume claim. `None` if the plan does not contain this volume claim.
+    pub(crate) fn child(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Child> {
         let own = self.own.as_ref()?;
         let mut spec = object! {
             "accessModes": vec![own.access_mode.as_str()],
@@ -125,7 +126,14 @@ impl Claims {
             spec["storageClassName"] = own.storage_class.as_str().into();
         }
         let metadata = workload.metadata(&own.name, extra);
-        Some(object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec })
+        let claim = object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec };
+        Some(
+            extra
+                .child(claim)
+                .origin("spec.resources.requests.storage", SIZE)
+                .origin("spec.accessModes[0]", "settings.volume.accessMode")
+                .origin("spec.storageClassName", "settings.volume.storageClass"),
+        )
     }
 
     /// Builds the conditions on the data: whether the data stays when a user deletes the store, and whether the volume

@@ -75,6 +75,7 @@ impl Request {
     /// Returns the data for the store's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
+            path: "settings",
             service_port: self.settings.service_port,
             container_port: self.settings.container_port,
             port_name: &self.settings.port_name,

@@ -158,6 +158,7 @@ impl Settings {
     /// Returns the settings for pods.
     pub(crate) fn pod(&self) -> PodDefaults<'_> {
         PodDefaults {
+            path: "settings",
             image: &self.image,
             image_pull_policy: self.image_pull_policy,
             container_port: self.container_port,

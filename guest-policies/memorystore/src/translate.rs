@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 use kaos_crds::memorystore::StorageType;
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
 use kaos_policy_sdk::{object, plan};
 use kaos_workload::{PodParts, Workload};
-use serde_json::Value;
 
 use crate::request::{Request, workload};
 use crate::settings::Strategy;
@@ -22,22 +22,23 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let container = kaos_workload::container(&request.object, None);
     let volume = &settings.volume;
     let mut parts =
-        PodParts { replicas: Some(spec.pods().into()), container: container.as_deref(), ..PodParts::default() };
+        PodParts { replicas: Some(spec.pods().into()), container: container.as_ref(), ..PodParts::default() };
     if let Some(claim) = &claims.mounted {
         let source = object! { "claimName": claim.as_str() };
         parts.volumes.push(object! { "name": volume.name.as_str(), "persistentVolumeClaim": source });
         parts.volume_mounts.push(object! { "name": volume.name.as_str(), "mountPath": volume.mount_path.as_str() });
+        parts.volume_origins.push((volume.name.as_str(), "persistentVolumeClaim.claimName", "settings.volume.claim"));
     }
     let mut deployment = parts.deployment(&workload, &settings.pod(), env, &mut notes)?;
     // With `RollingUpdate`, two pods would write into one database on the volume. A second pod on another node could
     // not mount the volume, and would not start.
     if spec.storage.type_ == StorageType::Local && volume.strategy == Strategy::Recreate {
-        deployment.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
+        deployment.child.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
     }
 
     let exposure = request.exposure();
-    let mut manifests: Vec<Value> = claims.manifest(&workload, &settings.extra()).into_iter().collect();
-    manifests.push(deployment.manifest);
+    let mut manifests: Vec<Child> = claims.child(&workload, &settings.extra()).into_iter().collect();
+    manifests.push(deployment.child);
     manifests.push(exposure.service(&workload));
     manifests.extend(budget(request, &workload));
     manifests.extend(exposure.entrance(&workload, subject, &mut notes)?);
@@ -51,15 +52,16 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
 }
 
 /// Builds the PodDisruptionBudget of a store with more than one pod.
-fn budget(request: &Request, workload: &Workload<'_>) -> Option<Value> {
+fn budget(request: &Request, workload: &Workload<'_>) -> Option<Child> {
     let least = request.settings.min_available;
     if request.spec.pods() < 2 || least == 0 {
         return None;
     }
-    Some(object! {
+    let budget = object! {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": workload.metadata(&workload.child_name(), &request.settings.extra()),
         "spec": object! { "minAvailable": least, "selector": object! { "matchLabels": workload.selector() } },
-    })
+    };
+    Some(request.settings.extra().child(budget).origin("spec.minAvailable", "settings.minAvailable"))
 }

@@ -58,9 +58,11 @@ impl Request {
         matches!(self.wanted, Wanted::Proxy(_)) && self.telemetry().enabled
     }
 
-    /// Returns the settings of the server.
-    pub(crate) fn server(&self) -> &Server {
-        server(&self.settings, self.spec.mode)
+    /// Returns the settings of the server, and their path.
+    pub(crate) fn server(&self) -> (&Server, &'static str) {
+        let mode = self.spec.mode;
+        let path = if mode == Mode::Proxy { "settings.proxy" } else { "settings.hosted" };
+        (server(&self.settings, mode), path)
     }
 
     /// Returns the lists of the user's variables for the object's mode, with their paths. Deprecated fields come first,

@@ -2,6 +2,7 @@
 //! Gateway.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, note, plan};
 use kaos_workload::security::{Egress, Protection};
@@ -9,6 +10,7 @@ use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload
 use serde_json::Value;
 
 use crate::hosted;
+use crate::providers::Config;
 use crate::proxy::ProxyParts;
 use crate::request::{Request, workload};
 use crate::settings::{Server, Settings};
@@ -16,6 +18,9 @@ use crate::wanted::Wanted;
 
 /// The reason code of the note on telemetry that the server does not support.
 pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
+
+/// The field with the name of the user's Secret that has the proxy's configuration.
+const SECRET_NAME: &str = "spec.proxyConfig.configYaml.fromSecretKeyRef.name";
 
 /// Builds the plan for `subject` with the mapping `env`.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
@@ -30,13 +35,15 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
 
 /// The additions of the object's mode to the pod and to the plan.
 #[derive(Default)]
-struct ModeParts {
+struct ModeParts<'a> {
     command: Vec<String>,
     args: Vec<String>,
     volumes: Vec<Value>,
     mounts: Vec<Value>,
     init_containers: Vec<Value>,
     config_map: Option<Value>,
+    /// The origins of values in the volumes.
+    volume_origins: Vec<(&'a str, &'a str, &'a str)>,
 }
 
 fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
@@ -47,10 +54,11 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let exposure = exposure(request);
     let entrance = violations.collect(exposure.entrance(workload, subject, &mut notes))?;
     violations.into_result()?;
-    let mut manifests: Vec<Value> = parts.config_map.into_iter().collect();
+    let extra = extra(&request.settings);
+    let mut manifests: Vec<Child> = parts.config_map.into_iter().map(|config| extra.child(config)).collect();
     let mut mapping = Vec::new();
     if let Some(deployment) = deployment {
-        manifests.push(deployment.manifest);
+        manifests.push(deployment.child);
         mapping = deployment.env;
     }
     manifests.push(exposure.service(workload));
@@ -62,17 +70,25 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     Ok(plan)
 }
 
-fn mode_parts(request: &Request, workload: &Workload<'_>, notes: &mut Vec<Note>) -> Result<ModeParts, Refusal> {
+fn mode_parts<'a>(
+    request: &'a Request,
+    workload: &Workload<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<ModeParts<'a>, Refusal> {
     let settings = &request.settings;
     match &request.wanted {
         Wanted::Proxy(proxy) => {
             let (server, file, extra) = (&settings.proxy, &settings.proxy_config, extra(settings));
+            // The name of the Secret is in a field of another name, so the origin names the field itself.
+            let name = (file.volume_name.as_str(), "secret.secretName", SECRET_NAME);
+            let secret = matches!(proxy.config, Config::Secret(_)).then_some(name);
             let parts = ProxyParts::of(proxy, request.has_telemetry(), server, file, workload, &extra, notes)?;
             Ok(ModeParts {
                 args: parts.args,
                 volumes: vec![parts.volume],
                 mounts: vec![parts.mount],
                 config_map: parts.config_map,
+                volume_origins: secret.into_iter().collect(),
                 ..ModeParts::default()
             })
         }
@@ -99,7 +115,7 @@ fn mode_parts(request: &Request, workload: &Workload<'_>, notes: &mut Vec<Note>)
 fn deployment(
     request: &Request,
     workload: &Workload<'_>,
-    mode: &ModeParts,
+    mode: &ModeParts<'_>,
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
@@ -117,8 +133,9 @@ fn deployment(
         args: or_emptied(&mode.args, own.and_then(|own| own.args.as_ref())),
         volume_mounts: mode.mounts.clone(),
         volumes: mode.volumes.clone(),
+        volume_origins: mode.volume_origins.clone(),
         init_containers: mode.init_containers.clone(),
-        container: container.as_deref(),
+        container: container.as_ref(),
         pod_spec: request.object.at(&["spec", "podSpec"]),
         ..PodParts::default()
     };
@@ -129,8 +146,9 @@ fn extra(settings: &Settings) -> Extra<'_> {
     Extra { labels: &settings.extra_labels, annotations: &settings.extra_annotations }
 }
 
-fn defaults<'a>(server: &'a Server, settings: &'a Settings) -> PodDefaults<'a> {
+fn defaults<'a>((server, path): (&'a Server, &'a str), settings: &'a Settings) -> PodDefaults<'a> {
     PodDefaults {
+        path,
         image: &server.image,
         image_pull_policy: server.image_pull_policy,
         container_port: server.container_port,
@@ -146,9 +164,10 @@ fn defaults<'a>(server: &'a Server, settings: &'a Settings) -> PodDefaults<'a> {
 }
 
 fn exposure(request: &Request) -> Exposure<'_> {
-    let server = request.server();
+    let (server, path) = request.server();
     let security = &request.settings.security;
     Exposure {
+        path,
         service_port: server.service_port,
         container_port: server.container_port,
         port_name: &server.port_name,

@@ -86,7 +86,7 @@ mod tests {
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "any"},
             "spec": {"template": {"metadata": {"labels": {"app": "any"}}, "spec": spec}}});
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "any"}, "spec": {}});
-        let below = plan::of(&[deployment, service], Vec::new());
+        let below = plan::of(&[deployment.into(), service.into()], Vec::new());
         let (api_version, kind) = KINDS[0];
         let subject = testing::subject(&object(api_version, kind)).settings(&json!({"registry": registry})).build();
         (below.clone(), Mirror::amend(&subject, below).unwrap())

@@ -1,5 +1,6 @@
 //! A complete policy. The policy turns a `Banner` into a ConfigMap with the Banner's text.
 
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Outcome, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{Policy, SubjectExt, condition, export_policy, json, need, plan, refusal};
 use serde_json::json;
@@ -38,7 +39,7 @@ impl Policy for Banner {
         };
         let metadata = json!({"name": object.name(), "namespace": object.namespace()});
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}});
-        Ok(plan::of(&[config], env))
+        Ok(plan::of(&[Child::new(config).origin("data.text", "spec.text")], env))
     }
 
     fn assess(_: &Subject, seen: &Observation) -> Report {

@@ -47,11 +47,14 @@ impl Overlay for Placement {
 
     fn amend(subject: &Subject, mut below: Plan) -> Result<Plan, Refusal> {
         let Settings { labels, tolerations } = subject.settings()?;
-        amend::pod_templates(&mut below, |template| {
+        amend::children(&mut below, |child| {
+            let Some(template) = amend::pod_template(&mut child.manifest) else { return };
             amend::add_labels(template, labels.iter().map(|(key, value)| (key.as_str(), value.as_str())));
             for toleration in &tolerations {
                 amend::push(template, "tolerations", toleration.clone());
             }
+            child.declare("spec.template.metadata.labels", "settings.labels");
+            child.declare("spec.template.spec.tolerations", "settings.tolerations");
         });
         Ok(below)
     }
@@ -71,9 +74,11 @@ mod tests {
         let deployment = json!({"kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": pod}});
         let settings = json!({"labels": {"team": "x"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]});
         let subject = testing::subject(&json!({})).settings(&settings).build();
-        let plan = Placement::amend(&subject, plan::of(&[deployment], Vec::new())).unwrap();
+        let plan = Placement::amend(&subject, plan::of(&[deployment.into()], Vec::new())).unwrap();
         let template = testing::manifest(&plan, "Deployment").at(&["spec", "template"]).cloned().unwrap();
         assert_eq!(template["metadata"]["labels"], json!({"app": "a", "team": "x"}));
         assert_eq!(template["spec"]["tolerations"], json!([{"key": "gpu", "operator": "Exists"}]));
+        let from: Vec<_> = plan.origins.iter().map(|origin| origin.from.as_str()).collect();
+        assert_eq!(from, ["settings.labels", "settings.tolerations"]);
     }
 }

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_region_is_added_to_the_mapping_of_the_layer_below() {
         let mut below = Env::new();
-        below.container("main").set("REGION", "nowhere", "policy").set("NAME", "b", "metadata.name");
+        below.container("main").set("REGION", "nowhere", "settings.region").set("NAME", "b", "metadata.name");
         let subject = testing::subject(&json!({})).settings(&json!({"region": "us-east-1"})).build();
         let vars = Region::map_env(&subject, below.into_vars()).unwrap();
         assert_eq!(testing::env_value(&vars, "main", "REGION"), Some("us-east-1"));

@@ -63,7 +63,8 @@ impl Overlay for Sidecar {
             "env": env::to_json(&below.env, CONTAINER),
             "volumeMounts": [{"name": "forwarder", "mountPath": "/etc/forwarder"}],
         });
-        amend::pod_templates(&mut below, |template| {
+        amend::children(&mut below, |child| {
+            let Some(template) = amend::pod_template(&mut child.manifest) else { return };
             amend::push(template, "containers", container.clone());
             amend::push(template, "volumes", json!({"name": "forwarder", "configMap": {"name": name}}));
             if object.annotation(NODE_LOGS).is_some() {
@@ -72,11 +73,12 @@ impl Overlay for Sidecar {
             if let Some(secret) = object.annotation(TOKEN) {
                 amend::push(template, "volumes", json!({"name": "token", "secret": {"secretName": secret}}));
             }
+            child.declare(format!("spec.template.spec.containers[name=\"{CONTAINER}\"].image"), "settings.image");
         });
         let metadata = json!({"name": name, "namespace": object.namespace()});
         let data = json!({"forwarder.conf": "[INPUT]\n    Name tail\n"});
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
-        below.manifests.push(json::text(&config));
+        amend::add(&mut below, config);
         Ok(below)
     }
 }
@@ -95,7 +97,7 @@ mod tests {
         let deployment = json!({"kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": pod}});
         let settings = json!({"image": "i:1", "target": "http://t"});
         let subject = testing::subject(&json!({"metadata": {"name": "a"}})).settings(&settings).build();
-        let plan = Sidecar::amend(&subject, plan::of(&[deployment], Vec::new())).unwrap();
+        let plan = Sidecar::amend(&subject, plan::of(&[deployment.into()], Vec::new())).unwrap();
         let pod = testing::manifest(&plan, "Deployment").at(&["spec", "template", "spec"]).cloned().unwrap();
         assert_eq!(pod["containers"][1]["env"], json!([{"name": "TARGET", "value": "http://t"}]));
         assert_eq!(pod["volumes"].as_array().unwrap().len(), 1);

@@ -15,13 +15,16 @@
 //! }
 //!
 //! let pod = json!({"spec": {"containers": [{"name": "main", "image": "app:1"}]}});
-//! let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": pod}});
+//! let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": pod}}).into();
 //! let subject = kaos_policy_sdk::testing::subject(&json!({})).build();
 //! let plan = amended(&subject, plan::of(&[deployment], Vec::new())).unwrap();
 //! assert!(plan.manifests[0].contains(r#""imagePullPolicy":"Always""#));
 //! ```
+//!
+//! The plan keeps the origins of the layer below. To declare where changed values come from, use [`children`].
 
 use crate::json;
+use crate::plan::Child;
 use crate::types::Plan;
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Map, Value};
@@ -31,16 +34,31 @@ const HUB: &str = "docker.io";
 /// The lists of containers in a pod spec.
 const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 
-/// Calls `change` with each manifest of the plan. Keeps the text of a manifest that did not change.
-pub fn manifests(plan: &mut Plan, mut change: impl FnMut(&mut Value)) {
-    for text in &mut plan.manifests {
-        let Some(mut manifest) = json::parse(text) else { continue };
-        let before = manifest.clone();
-        change(&mut manifest);
-        if manifest != before {
-            *text = json::text(&manifest);
+/// Calls `change` with each child of the plan. Keeps the text of a manifest that did not change. Adds the origins that
+/// `change` declares to the origins of the plan.
+pub fn children(plan: &mut Plan, mut change: impl FnMut(&mut Child)) {
+    for (position, text) in (0..).zip(&mut plan.manifests) {
+        let Some(manifest) = json::parse(text) else { continue };
+        let mut child = Child::new(manifest.clone());
+        change(&mut child);
+        plan.origins.extend(child.origins_at(position));
+        if child.manifest != manifest {
+            *text = json::text(&child.manifest);
         }
     }
+}
+
+/// Like [`children`], without origins.
+pub fn manifests(plan: &mut Plan, mut change: impl FnMut(&mut Value)) {
+    children(plan, |child| change(&mut child.manifest));
+}
+
+/// Adds a child to the plan.
+pub fn add(plan: &mut Plan, child: impl Into<Child>) {
+    let child = child.into();
+    let position = u32::try_from(plan.manifests.len()).unwrap_or(u32::MAX);
+    plan.origins.extend(child.origins_at(position));
+    plan.manifests.push(json::text(&child.manifest));
 }
 
 /// Calls `change` with the pod template of each workload in the plan. A template has `metadata` and `spec`.
@@ -116,8 +134,9 @@ fn object(value: &mut Value) -> Option<&mut Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{add_labels, containers, manifests, on_registry, pod_template, pod_templates, push};
-    use crate::plan;
+    use super::{add, add_labels, children, containers, manifests, on_registry, pod_template, pod_templates, push};
+    use crate::plan::{self, Child};
+    use crate::types::Plan;
     use serde_json::{Value, json};
 
     fn deployment() -> Value {
@@ -159,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_changed_manifests_are_written_again() {
-        let mut plan = plan::of(&[deployment(), json!({"kind": "Service"})], Vec::new());
+        let mut plan = plan::of(&[deployment().into(), json!({"kind": "Service"}).into()], Vec::new());
         // The text of the second manifest is not canonical.
         plan.manifests[1] = "{ }".to_owned();
         pod_templates(&mut plan, |template| {
@@ -169,6 +188,31 @@ mod tests {
         assert_eq!(plan.manifests[1], "{ }");
         manifests(&mut plan, |manifest| manifest["kind"] = json!("Other"));
         assert_eq!(plan.manifests[1], r#"{"kind":"Other"}"#);
+    }
+
+    #[test]
+    fn a_changed_child_and_an_added_child_have_origins_at_their_positions() {
+        let below = Child::new(deployment()).origin("spec.replicas", "spec.replicas");
+        let mut plan = plan::of(&[json!({"kind": "Service"}).into(), below], Vec::new());
+        children(&mut plan, |child| {
+            if let Some(template) = pod_template(&mut child.manifest) {
+                push(template, "tolerations", json!({"key": "gpu"}));
+                child.declare("spec.template.spec.tolerations", "settings.tolerations");
+            }
+        });
+        add(&mut plan, Child::new(json!({"kind": "ConfigMap"})).origin("data", "settings.data"));
+        let origins = |plan: &Plan| -> Vec<_> {
+            plan.origins.iter().map(|it| format!("{} {} {}", it.manifest, it.path, it.from)).collect()
+        };
+        assert_eq!(
+            origins(&plan),
+            [
+                "1 spec.replicas spec.replicas",
+                "1 spec.template.spec.tolerations settings.tolerations",
+                "2 data settings.data"
+            ]
+        );
+        assert!(plan.manifests[1].contains("gpu") && plan.manifests[2].contains("ConfigMap"), "{plan:?}");
     }
 
     #[test]

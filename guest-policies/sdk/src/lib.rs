@@ -11,6 +11,7 @@
 //! | find duplicates in long lists | [`Places`] |
 //! | build the mapping of environment variables | [`mod@env`] |
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
+//! | declare where the values of a manifest come from | [`plan::Child`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
 //! | change the plan of the policy below | [`amend`] |
 //! | put text into YAML or a shell command | [`quote`] |
@@ -36,7 +37,7 @@
 //!     };
 //!     let metadata = json!({"name": object.name(), "namespace": object.namespace()});
 //!     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}});
-//!     Ok(plan::of(&[config], env))
+//!     Ok(plan::of(&[config.into()], env))
 //! }
 //!
 //! let subject = testing::subject(&json!({"metadata": {"name": "b"}, "spec": {"text": "hello"}})).build();

@@ -2,7 +2,7 @@
 
 pub use crate::bindings::policy::kaos::policy::types::{
     Answer, Blocker, Child, Claim, Cluster, Condition, Descriptor, EnvSource, EnvVar, Found, Json, KeySelector, Need,
-    Note, Observation, Outcome, Plan, Reference, Refusal, Report, ResourceType, Sample, SecretFacts, Selector,
+    Note, Observation, Origin, Outcome, Plan, Reference, Refusal, Report, ResourceType, Sample, SecretFacts, Selector,
     Severity, Target, Truth, Violation,
 };
 pub use crate::kept::Subject;

@@ -173,8 +173,8 @@ export type EnvSource =
   | { tag: 'other'; val: Json };
 
 /**
- * One environment variable. `origin` says where the value comes from, for example `spec.config.description`,
- * `settings.logLevel` or `ModelAPI/llm status.endpoint`.
+ * One environment variable. `origin` is the place of the variable, of its `valueFrom`, of its selector, or of the
+ * value itself. If the policy computes the value from another value, `origin` is the place of this other value.
  */
 export interface EnvVar {
   container: string;

@@ -110,7 +110,12 @@ export function translate(subject, env) {
       ports: [{ name: 'http', port: settings.port, targetPort: settings.port, protocol: 'TCP' }],
     },
   };
-  return { manifests: [deployment, service], env };
+  const origins = [
+    { manifest: 0, path: `spec.template.spec.containers[name="${CONTAINER}"].image`, from: 'settings.image' },
+    { manifest: 0, path: 'spec.replicas', from: 'spec.replicas' },
+    { manifest: 1, path: 'spec.ports[0].port', from: 'settings.port' },
+  ];
+  return { manifests: [deployment, service], origins, env };
 }
 
 /**

@@ -4,6 +4,7 @@
 //! your own policy.
 
 use kaos_policy_sdk::env::{self, Env};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Outcome, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{
     Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, names, need, plan,
@@ -112,6 +113,10 @@ impl Policy for Website {
                 "ports": [{"name": "http", "port": settings.port, "targetPort": settings.port, "protocol": "TCP"}],
             },
         });
+        let deployment = Child::new(deployment)
+            .origin(format!("spec.template.spec.containers[name=\"{CONTAINER}\"].image"), "settings.image")
+            .origin("spec.replicas", "spec.replicas");
+        let service = Child::new(service).origin("spec.ports[0].port", "settings.port");
         Ok(plan::of(&[deployment, service], env))
     }
 

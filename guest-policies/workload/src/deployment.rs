@@ -6,15 +6,22 @@
 use crate::checks::check;
 use crate::kind::{Extra, Workload};
 use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
+use crate::older::OwnContainer;
 use crate::settings::{Probe, PullPolicy, Raw};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
 use kaos_policy_sdk::{Places, env, json, note, object, patch, quote, refusal};
 use serde_json::{Map, Value};
 
+/// The path of the pod spec in a Deployment.
+const POD: &str = "spec.template.spec";
+
 /// The settings for the pods of a kind.
 #[derive(Debug)]
 pub struct PodDefaults<'a> {
+    /// The path of these settings: `settings`, or for example `settings.proxy`. Declared origins contain it.
+    pub path: &'a str,
     /// Image of the main container.
     pub image: &'a str,
     /// The pull policy of the image.
@@ -52,13 +59,15 @@ pub struct PodParts<'a> {
     pub volume_mounts: Vec<Value>,
     /// Volumes of the pod.
     pub volumes: Vec<Value>,
+    /// The origins of values in these volumes: the name of a volume, the path in it, and the source.
+    pub volume_origins: Vec<(&'a str, &'a str, &'a str)>,
     /// Init containers, without `env`. The mapping contains the variables of the init containers.
     pub init_containers: Vec<Value>,
     /// Service account of the pods.
     pub service_account: Option<&'a str>,
     /// `spec.container` as the user wrote it. The module ignores the container's `env`, because the mapping already
     /// contains these variables.
-    pub container: Option<&'a Value>,
+    pub container: Option<&'a OwnContainer<'a>>,
     /// `spec.podSpec` as the user wrote it.
     pub pod_spec: Option<&'a Value>,
 }
@@ -66,8 +75,8 @@ pub struct PodParts<'a> {
 /// A Deployment, and the complete mapping of its variables.
 #[derive(Debug)]
 pub struct Deployment {
-    /// The manifest of the Deployment.
-    pub manifest: Value,
+    /// The Deployment with the origins of its values.
+    pub child: Child,
     /// The mapping after all merges, for `plan.env`.
     pub env: Vec<EnvVar>,
 }
@@ -95,7 +104,7 @@ impl PodParts<'_> {
         add_env(&mut pod, env, &planned, notes);
         one_value_a_name(&mut pod, notes);
         without_void_handlers(&mut pod);
-        notes.extend(self.container.and_then(repeated_env));
+        notes.extend(self.container.and_then(|own| repeated_env(&own.value)));
         check(&pod, self.pod_spec, own)?;
         let env = env::of_pod_spec(&pod, env, POD_SPEC)?;
         let template = defaults.extra.over(workload.selector());
@@ -111,7 +120,43 @@ impl PodParts<'_> {
             "metadata": workload.metadata(&workload.child_name(), &defaults.extra),
             "spec": spec,
         };
-        Ok(Deployment { manifest, env })
+        Ok(Deployment { child: self.with_origins(manifest, workload, defaults), env })
+    }
+
+    /// Declares where the values of the Deployment come from. The names of a container's fields are also the names of
+    /// the settings for them, so one origin covers these settings.
+    fn with_origins(&self, manifest: Value, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Child {
+        let settings = defaults.path;
+        let main = format!("{POD}.containers[name=\"{}\"]", workload.kind.container);
+        let mut child = defaults.extra.child(manifest);
+        child.declare("spec.replicas", "spec.replicas");
+        defaults.extra.declare(&mut child, "spec.template.");
+        child.declare(main.clone(), settings);
+        if let Some(own) = self.container {
+            if let Some(older) = &own.older {
+                child.declare(format!("{main}.resources"), older.as_str());
+            }
+            child.declare(main, CONTAINER);
+        }
+        if !defaults.security_context.is_empty() {
+            for container in self.init_containers.iter().filter_map(name_of) {
+                let path = format!("{POD}.initContainers[name=\"{container}\"].securityContext");
+                child.declare(path, format!("{settings}.securityContext"));
+            }
+        }
+        if !defaults.pod_security_context.is_empty() {
+            child.declare(format!("{POD}.securityContext"), format!("{settings}.podSecurityContext"));
+        }
+        for (volume, path, source) in &self.volume_origins {
+            child.declare(format!("{POD}.volumes[name=\"{volume}\"].{path}"), *source);
+        }
+        if self.service_account.is_some() {
+            child.declare(format!("{POD}.serviceAccountName"), "spec.serviceAccountName");
+        }
+        if self.pod_spec.is_some() {
+            child.declare(POD, POD_SPEC);
+        }
+        child
     }
 
     /// Builds the policy's own pod. Merges the object's `container` into the main container.
@@ -133,7 +178,7 @@ impl PodParts<'_> {
         put(&mut main, "resources", object(defaults.resources));
         put(&mut main, "securityContext", object(defaults.security_context));
         if let Some(over) = self.container {
-            main = patch::container(main, &container_patch(over)?).map_err(|error| error.under(CONTAINER))?;
+            main = patch::container(main, &container_patch(&over.value)?).map_err(|error| error.under(CONTAINER))?;
         }
         let mut pod = object! { "containers": vec![main] };
         let mut before = self.init_containers.clone();

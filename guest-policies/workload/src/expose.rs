@@ -4,6 +4,7 @@ use crate::kind::{Extra, ROUTE_API, ROUTE_KIND, Workload};
 use crate::security::{self, Protection, TARGET_HEADER};
 use crate::settings::{Gateway, ServiceType};
 use alloc::{string::String, vec::Vec};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, duration, note, object, quote, refusal};
 use serde_json::Value;
@@ -14,6 +15,9 @@ const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
 /// The data for a Service and a route.
 #[derive(Debug)]
 pub struct Exposure<'a> {
+    /// The path of the settings for the ports and the type of the Service, as in
+    /// [`PodDefaults`](crate::PodDefaults::path).
+    pub path: &'a str,
     /// Port of the Service, and of the endpoint.
     pub service_port: u16,
     /// Port of the container.
@@ -34,7 +38,7 @@ pub struct Exposure<'a> {
 
 impl Exposure<'_> {
     /// Builds the Service.
-    pub fn service(&self, workload: &Workload<'_>) -> Value {
+    pub fn service(&self, workload: &Workload<'_>) -> Child {
         let port = object! {
             "name": self.port_name,
             "port": self.service_port,
@@ -47,7 +51,12 @@ impl Exposure<'_> {
             "ports": vec![port],
         };
         let metadata = workload.metadata(&workload.child_name(), &self.extra);
-        object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
+        let service = object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec };
+        self.extra
+            .child(service)
+            .origin("spec.type", format!("{}.serviceType", self.path))
+            .origin("spec.ports[0].port", format!("{}.servicePort", self.path))
+            .origin("spec.ports[0].targetPort", format!("{}.containerPort", self.path))
     }
 
     /// Builds the HTTPRoute, and the objects that protect the workload. Refuses the workload if the operator cannot
@@ -57,11 +66,17 @@ impl Exposure<'_> {
         workload: &Workload<'_>,
         subject: &Subject,
         notes: &mut Vec<Note>,
-    ) -> Result<Vec<Value>, Refusal> {
+    ) -> Result<Vec<Child>, Refusal> {
         let route = self.route(workload, subject, notes)?;
-        let mut manifests = self.protection.manifests(workload, subject, &self.extra, route.is_some())?;
-        manifests.extend(route);
-        Ok(manifests)
+        let protection = self.protection.manifests(workload, subject, &self.extra, route.is_some())?;
+        let mut children: Vec<Child> = protection.into_iter().map(|manifest| self.extra.child(manifest)).collect();
+        children.extend(route.map(|route| {
+            self.extra
+                .child(route)
+                .origin("spec.parentRefs[0]", "settings.gateway")
+                .origin("spec.rules[0].timeouts.request", self.said_timeout().1)
+        }));
+        Ok(children)
     }
 
     /// Builds the HTTPRoute if routes are enabled. Adds a note instead if no Gateway is named, or if the cluster does

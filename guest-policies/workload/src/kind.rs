@@ -5,6 +5,7 @@
 use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
+use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
@@ -130,6 +131,25 @@ pub struct Extra<'a> {
 }
 
 impl Extra<'_> {
+    /// Declares where these additions come from. `above` is the path above `metadata`, with a dot at its end.
+    pub(crate) fn declare(&self, child: &mut Child, above: &str) {
+        for (field, setting, members) in [
+            ("labels", "settings.extraLabels", self.labels),
+            ("annotations", "settings.extraAnnotations", self.annotations),
+        ] {
+            if !members.is_empty() {
+                child.declare(format!("{above}metadata.{field}"), setting);
+            }
+        }
+    }
+
+    /// Returns a child whose `metadata` has these additions.
+    pub fn child(&self, manifest: Value) -> Child {
+        let mut child = Child::new(manifest);
+        self.declare(&mut child, "");
+        child
+    }
+
     /// Builds a `metadata` with these additions. `labels` win over labels of the settings.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
         let mut all = self.labels.clone();

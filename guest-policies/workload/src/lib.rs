@@ -52,7 +52,7 @@ pub use dependencies::Dependencies;
 pub use deployment::{Deployment, PodDefaults, PodParts};
 pub use expose::Exposure;
 pub use kind::{Extra, Kind, ROUTE_API, ROUTE_KIND, Workload};
-pub use older::container;
+pub use older::{OwnContainer, container};
 pub use rare::{LeftOut, Rare};
 pub use registry::Registry;
 pub use rollout::Rollout;

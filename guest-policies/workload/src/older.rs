@@ -1,25 +1,37 @@
 //! Reads `spec.container` of an object that possibly uses deprecated fields.
 
-use alloc::borrow::Cow;
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value};
 
+/// The object's part of the main container.
+#[derive(Debug)]
+pub struct OwnContainer<'a> {
+    /// `spec.container`, with resources from a deprecated field.
+    pub value: Cow<'a, Value>,
+    /// The path of the deprecated field, if the resources come from there.
+    pub older: Option<String>,
+}
+
 /// Returns `spec.container`. If `spec.container` has no resources, adds the resources at the path `older`. Pass a path
 /// only if the resources at this path apply to the main container.
-pub fn container<'a>(object: &'a Object, older: Option<&[&str]>) -> Option<Cow<'a, Value>> {
+pub fn container<'a>(object: &'a Object, older: Option<&[&str]>) -> Option<OwnContainer<'a>> {
     let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
-    let Some(resources) = older.and_then(|older| object.at(older)).filter(|value| !value.is_null()) else {
-        return own.map(Cow::Borrowed);
+    let found = older.and_then(|path| Some((path, object.at(path)?))).filter(|(_, value)| !value.is_null());
+    let Some((path, resources)) = found else {
+        return own.map(|own| OwnContainer { value: Cow::Borrowed(own), older: None });
     };
     let mut container = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let mut older = None;
     if let Some(members) = container.as_object_mut() {
         let newer = members.get("resources").is_some_and(|value| !value.is_null());
         if !newer {
             members.insert("resources".to_owned(), resources.clone());
+            older = Some(path.join("."));
         }
     }
-    Some(Cow::Owned(container))
+    Some(OwnContainer { value: Cow::Owned(container), older })
 }
 
 #[cfg(test)]
@@ -32,7 +44,7 @@ mod tests {
     fn older_resources_apply_if_the_container_has_none() {
         let of = |spec: Value| {
             let object = Object::new(json!({"spec": spec}));
-            container(&object, Some(&["spec", "resources"])).map(std::borrow::Cow::into_owned)
+            container(&object, Some(&["spec", "resources"])).map(|own| own.value.into_owned())
         };
         assert_eq!(of(json!({"container": null, "resources": null})), None);
         assert_eq!(of(json!({"container": {"image": "i"}})), Some(json!({"image": "i"})));

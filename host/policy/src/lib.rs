@@ -45,6 +45,7 @@ pub mod manifest;
 pub mod near;
 mod object;
 pub mod objections;
+mod origins;
 mod pods;
 pub mod policy;
 pub mod printable;

@@ -17,6 +17,8 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// Manifests in a plan.
     pub manifests: usize,
+    /// Origins in a plan, without the origins of variables.
+    pub origins: usize,
     /// Containers in a pod.
     pub containers: usize,
     /// Needs of one object.
@@ -25,7 +27,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { fuel: 500_000_000, memory: 32 << 20, answer_bytes: 8 << 20, manifests: 64, containers: 256, needs: 256 }
+        Self {
+            fuel: 500_000_000,
+            memory: 32 << 20,
+            answer_bytes: 8 << 20,
+            manifests: 64,
+            origins: 2_000,
+            containers: 256,
+            needs: 256,
+        }
     }
 }
 
@@ -41,6 +51,7 @@ impl Limits {
             memory: self.memory.min(ceiling.memory),
             answer_bytes: self.answer_bytes.min(ceiling.answer_bytes),
             manifests: self.manifests.min(ceiling.manifests),
+            origins: self.origins.min(ceiling.origins),
             containers: self.containers.min(ceiling.containers),
             needs: self.needs.min(ceiling.needs),
         }
@@ -57,6 +68,7 @@ impl Limits {
             ("memory", number(self.memory, ceiling.memory, bytes)),
             ("answerBytes", number(self.answer_bytes, ceiling.answer_bytes, bytes)),
             ("manifests", number(self.manifests, ceiling.manifests, count)),
+            ("origins", number(self.origins, ceiling.origins, count)),
             ("containers", number(self.containers, ceiling.containers, count)),
             ("needs", number(self.needs, ceiling.needs, count)),
         ];

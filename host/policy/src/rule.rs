@@ -42,8 +42,10 @@ pub enum Rule {
     EnvAsMapped,
     /// The user's spec, the settings or a grant allow every raised privilege.
     NoPrivilege,
-    /// Every Secret, PersistentVolumeClaim and data source is named in the user's spec or in the settings, or listed in
-    /// a grant. A Secret or PersistentVolumeClaim that pods use may also be in the same plan.
+    /// The plan's origins have valid paths and sources.
+    ValidOrigins,
+    /// Every Secret, PersistentVolumeClaim and data source comes from the user's spec or the settings, or is listed in a
+    /// grant. A Secret or PersistentVolumeClaim that pods use may also be in the same plan.
     NamedReferences,
     /// The plan's finalizer belongs to the claimed kind's group, is named in the settings, or is listed in a grant.
     OwnFinalizer,

@@ -37,9 +37,9 @@ fn privilege_needs_the_users_spec_for_the_same_container_or_a_grant() {
     let plan = json!([deployment(raised)]);
     let run = |file: &str, own: Value, rule: UserPrivileges| planned(file, &[], &plan, json!({"podSpec": own}), rule);
     let own = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}],
-        "volumes": [{"name": "x", "hostPath": {"path": "/"}}]});
+        "volumes": [{"name": "h", "hostPath": {"path": "/"}}]});
     let sidecar = json!({"containers": [{"name": "other", "securityContext": {"privileged": true}}],
-        "volumes": [{"name": "x", "hostPath": {"path": "/"}}]});
+        "volumes": [{"name": "h", "hostPath": {"path": "/"}}]});
     assert_eq!(rules(&run("{}", json!({}), UserPrivileges::Allowed)), [Rule::NoPrivilege; 2]);
     assert!(run("{}", own.clone(), UserPrivileges::Allowed).planned().is_some());
     assert_eq!(rules(&run("{}", sidecar, UserPrivileges::Allowed)), [Rule::NoPrivilege]);
@@ -105,14 +105,24 @@ fn external_services_need_the_users_spec_a_setting_or_a_grant() {
         let plan = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": of}}]);
         let run =
             |file: &str, layers: &[Layer], user: Value| planned(file, layers, &plan, user, UserPrivileges::Allowed);
-        let refused = run("{}", &[], json!({"title": of}));
+        let from = |source: &str| json!([["spec.type", source]]);
+        let refused = run("{}", &[], json!({"title": of, "origins": from("spec.title")}));
         assert_eq!(rules(&refused), [Rule::NoPrivilege], "{of}");
         let told = refused.failed().unwrap().to_string();
         assert!(told.contains("(Service w) spec.type: ") && told.contains(&format!("privilege {grant}")), "{told}");
         assert!(run(&format!("grants: {{privileges: [{grant}]}}"), &[], json!({})).planned().is_some(), "{of}");
-        assert!(run("{}", &[], json!({"service": {"type": of}})).planned().is_some(), "{of}");
-        assert!(run("{}", &layers(Origin::OperatorConfig, of), json!({})).planned().is_some(), "{of}");
-        let tenant = run("{}", &layers(Origin::NamespacePolicy("n/p".into()), of), json!({}));
+        assert!(
+            run("{}", &[], json!({"service": {"type": of}, "origins": from("spec.service.type")})).planned().is_some(),
+            "{of}"
+        );
+        assert_eq!(
+            rules(&run("{}", &[], json!({"service": {"type": of}}))),
+            [Rule::NoPrivilege],
+            "nothing is declared"
+        );
+        let setting = || json!({"origins": from("settings.security.serviceType")});
+        assert!(run("{}", &layers(Origin::OperatorConfig, of), setting()).planned().is_some(), "{of}");
+        let tenant = run("{}", &layers(Origin::NamespacePolicy("n/p".into()), of), setting());
         assert!(matches!(tenant.verdict, Verdict::Refused(Refusal::Invalid(_))), "{of}: {:?}", tenant.verdict);
     }
     let inner =
@@ -214,10 +224,15 @@ fn cloud_roles_and_pod_annotations_in_foreign_kinds_raise_privilege() {
         "iam.gke.io/gcp-service-account",
         "azure.workload.identity/client-id",
     ] {
-        for plan in [account(key), beside(key, "admin"), within(key, "admin")] {
+        let job = "spec.replicatedJobs[0].template.spec.template";
+        for (plan, at) in [
+            (account(key), "metadata.annotations".to_owned()),
+            (beside(key, "admin"), format!("{job}.metadata.annotations")),
+            (within(key, "admin"), format!("{job}.spec.metadata.annotations")),
+        ] {
             assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NoPrivilege], "{plan}");
             assert!(run("grants: {privileges: [serviceAccounts]}", &plan, json!({})).planned().is_some(), "{plan}");
-            let own = json!({"annotations": {key: "admin"}});
+            let own = json!({"annotations": {key: "admin"}, "origins": [[at, "spec.annotations"]]});
             assert!(run("{}", &plan, own).planned().is_some(), "the user's own spec contains the value: {plan}");
         }
     }
@@ -248,17 +263,29 @@ fn token_secrets_need_the_grant_for_service_accounts() {
 #[test]
 fn secrets_and_volume_claims_need_the_users_spec_a_grant_or_the_same_plan() {
     let uses = [
-        pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})),
-        pod(json!({"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]})),
-        pod(json!({"imagePullSecrets": [{"name": "s"}]})),
-        container(json!({"envFrom": [{"secretRef": {"name": "s"}}]})),
+        ("volumes[0].secret.secretName", pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}))),
+        (
+            "volumes[0].projected.sources[0].secret.name",
+            pod(json!({"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]})),
+        ),
+        ("imagePullSecrets[0].name", pod(json!({"imagePullSecrets": [{"name": "s"}]}))),
+        ("containers[0].envFrom[0].secretRef.name", container(json!({"envFrom": [{"secretRef": {"name": "s"}}]}))),
     ];
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
-    for pod in uses {
-        assert_eq!(rules(&run("{}", pod.clone(), json!({}))), [Rule::NamedReferences], "{pod}");
-        assert_eq!(rules(&run("{}", pod.clone(), json!({"title": "s"}))), [Rule::NamedReferences], "no reference");
+    for (at, pod) in uses {
+        let from = |source: &str| json!([[format!("spec.template.spec.{at}"), source]]);
+        let title = json!({"title": "s", "origins": from("spec.title")});
+        let undeclared = json!({"tokenSecretRef": {"name": "s", "key": "k"}});
+        for own in [json!({}), title, undeclared] {
+            assert_eq!(rules(&run("{}", pod.clone(), own.clone())), [Rule::NamedReferences], "{pod} {own}");
+        }
         assert!(run("grants: {secrets: [s]}", pod.clone(), json!({})).planned().is_some());
-        for own in [json!({"tokenSecretRef": {"name": "s", "key": "k"}}), json!({"podSpec": pod})] {
+        let declared = from("spec.tokenSecretRef.name");
+        for own in [
+            json!({"tokenSecretRef": {"name": "s", "key": "k"}, "origins": declared}),
+            json!({"secrets": ["a", "s"], "origins": from("spec.secrets[1]")}),
+            json!({"podSpec": pod}),
+        ] {
             assert!(run("{}", pod.clone(), own.clone()).planned().is_some(), "{own}");
         }
         let plan = json!([secret, deployment(pod)]);
@@ -267,13 +294,20 @@ fn secrets_and_volume_claims_need_the_users_spec_a_grant_or_the_same_plan() {
     let claim = pod(json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}));
     assert_eq!(rules(&run("{}", claim.clone(), json!({}))), [Rule::NamedReferences]);
     assert!(run("grants: {persistentVolumeClaims: [c]}", claim.clone(), json!({})).planned().is_some());
-    assert!(run("{}", claim, json!({"storage": {"claimName": "c"}})).planned().is_some());
+    let origins = json!([["spec.template.spec.volumes[name=\"v\"]", "spec.storage"]]);
+    let own = json!({"storage": {"persistentVolumeClaim": {"claimName": "c"}}, "origins": origins});
+    assert!(run("{}", claim, own).planned().is_some());
 }
 
 #[test]
 fn only_settings_for_the_cluster_allow_secrets_and_privileges() {
+    let origins = json!([
+        ["spec.template.spec.imagePullSecrets[0].name", "settings.pullSecrets[0]"],
+        ["spec.template.spec.containers[0]", "settings.security"],
+    ]);
     let run = |layers: &[Layer], pod: Value| {
-        planned("{}", layers, &json!([deployment(pod)]), json!({}), UserPrivileges::Forbidden)
+        let own = json!({"origins": origins.clone()});
+        planned("{}", layers, &json!([deployment(pod)]), own, UserPrivileges::Forbidden)
     };
     let pull = |name: &str| pod(json!({"imagePullSecrets": [{"name": name}]}));
     let given = |origin| [Layer::tree(origin, "widget", json!({"pullSecrets": ["regcred"]}))];
@@ -293,7 +327,8 @@ fn only_settings_for_the_cluster_allow_secrets_and_privileges() {
 #[test]
 fn installed_settings_raise_only_privileges_that_the_operator_may_grant() {
     let privileged = || json!({"securityContext": {"privileged": true}});
-    let run = |layers: &[Layer], user: Value, listed: Option<&[Privilege]>| {
+    let run = |layers: &[Layer], mut user: Value, listed: Option<&[Privilege]>| {
+        user["origins"] = json!([["spec.template.spec.containers[0]", "settings.security"]]);
         let listed = listed.map(|listed| listed.iter().copied().collect());
         let plan = json!([deployment(container(privileged()))]);
         planned_by("{}", layers, &plan, user, |renderer| renderer.with_grantable_privileges(listed))
@@ -324,7 +359,10 @@ fn a_setting_may_have_a_prefix_before_the_fields_name() {
         |name: &str| [Layer::tree(Origin::CommandLine, "widget", json!({"security": {name: sysctls.clone()}}))];
     let run = |layers: &[Layer]| {
         let pod = pod(json!({"securityContext": sysctls.clone()}));
-        planned("{}", layers, &json!([deployment(pod)]), json!({}), UserPrivileges::Allowed)
+        let names = ["podSecurityContext", "podsecurityContext", "securityContextOfPods"];
+        let from =
+            names.map(|name| ["spec.template.spec.securityContext".to_owned(), format!("settings.security.{name}")]);
+        planned("{}", layers, &json!([deployment(pod)]), json!({"origins": from}), UserPrivileges::Allowed)
     };
     assert!(run(&layers("podSecurityContext")).planned().is_some());
     assert_eq!(rules(&run(&layers("podsecurityContext"))), [Rule::NoPrivilege]);
@@ -336,7 +374,8 @@ fn a_namespaces_setting_that_raises_privilege_is_reported_by_its_origin() {
     let privileged = || json!({"securityContext": {"privileged": true}});
     let layers = [Layer::tree(Origin::NamespacePolicy("n/p".into()), "widget", json!({"security": privileged()}))];
     let plan = json!([deployment(container(privileged()))]);
-    let run = |file: &str| planned(file, &layers, &plan, json!({}), UserPrivileges::Allowed);
+    let own = || json!({"origins": [["spec.template.spec.containers[0]", "settings.security"]]});
+    let run = |file: &str| planned(file, &layers, &plan, own(), UserPrivileges::Allowed);
     let Verdict::Refused(Refusal::Invalid(violations)) = run("{}").verdict else { panic!("must be refused") };
     assert!(violations[0].path.starts_with("settings.widget.security"), "{violations:?}");
     let message = &violations[0].message;
@@ -346,7 +385,7 @@ fn a_namespaces_setting_that_raises_privilege_is_reported_by_its_origin() {
     let more = json!([deployment(pod(
         json!({"hostPID": true, "containers": [{"name": "main", "securityContext": {"privileged": true}}]})
     ))]);
-    let both = planned("{}", &layers, &more, json!({}), UserPrivileges::Allowed);
+    let both = planned("{}", &layers, &more, own(), UserPrivileges::Allowed);
     assert_eq!(rules(&both), [Rule::NoPrivilege], "the policy is responsible for a privilege that it adds itself");
 }
 

@@ -27,6 +27,10 @@ fn made(spec: &Value) -> [Value; 3] {
     [claim("own", spec), deployment(pod), set]
 }
 
+/// The paths of the spec in these manifests.
+const AT: [&str; 3] =
+    ["spec", "spec.template.spec.volumes[0].ephemeral.volumeClaimTemplate.spec", "spec.volumeClaimTemplates[0].spec"];
+
 #[test]
 fn data_sources_need_the_users_spec_or_a_grant() {
     for source in [
@@ -34,12 +38,15 @@ fn data_sources_need_the_users_spec_or_a_grant() {
         json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "c"}),
     ] {
         for field in ["dataSource", "dataSourceRef"] {
-            for manifest in made(&json!({"accessModes": ["ReadWriteOnce"], field: source})) {
+            for (manifest, at) in made(&json!({"accessModes": ["ReadWriteOnce"], field: source})).into_iter().zip(AT) {
                 let plan = json!([manifest]);
+                let from = |source: &str| json!([[format!("{at}.{field}"), source]]);
                 assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NamedReferences], "{plan}");
-                assert_eq!(rules(&run("{}", &plan, json!({"title": "c"}))), [Rule::NamedReferences], "no reference");
+                let title = json!({"title": {"name": "c"}, "origins": from("spec.title")});
+                assert_eq!(rules(&run("{}", &plan, title)), [Rule::NamedReferences], "no reference");
                 assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
-                let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
+                let origins = from("spec.podSpec.volumes[0].spec.dataSource");
+                let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}, "origins": origins});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own spec names the data source: {plan}");
                 // Another owner can already have a PersistentVolumeClaim with the planned name. Kubernetes would copy
                 // that owner's data before the operator notices.
@@ -48,7 +55,12 @@ fn data_sources_need_the_users_spec_or_a_grant() {
             }
         }
     }
-    for own in [json!({"restore": {"snapshotName": "s"}}), json!({"snapshots": ["s"]})] {
+    for (own, from) in [
+        (json!({"restore": {"snapshotName": "s"}}), "spec.restore.snapshotName"),
+        (json!({"snapshots": ["s"]}), "spec.snapshots[0]"),
+    ] {
+        let mut own = own;
+        own["origins"] = json!([["spec.dataSource.name", from]]);
         let source = json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"});
         assert!(run("{}", &json!([claim("own", &json!({"dataSource": source}))]), own).planned().is_some());
     }
@@ -62,8 +74,12 @@ fn only_the_users_spec_allows_a_data_source_in_another_namespace() {
     let source = |namespace: &str| json!({"kind": "PersistentVolumeClaim", "name": "c", "namespace": namespace});
     let plan = |namespace: &str| json!([claim("own", &json!({"dataSourceRef": source(namespace)}))]);
     let granted = "grants: {persistentVolumeClaims: [c]}";
-    assert_eq!(rules(&run(granted, &plan("other"), json!({"claim": "c"}))), [Rule::NamedReferences]);
-    assert!(run("{}", &plan("other"), json!({"dataSourceRef": source("other")})).planned().is_some());
+    let from = |source: &str| json!([["spec.dataSourceRef.name", source]]);
+    let name = json!({"claim": "c", "origins": from("spec.claim")});
+    assert_eq!(rules(&run(granted, &plan("other"), name)), [Rule::NamedReferences]);
+    let of = |namespace: &str| json!({"dataSourceRef": source(namespace), "origins": from("spec.dataSourceRef.name")});
+    assert!(run("{}", &plan("other"), of("other")).planned().is_some());
+    assert_eq!(rules(&run("{}", &plan("other"), of("third"))), [Rule::NamedReferences]);
     assert!(run(granted, &plan("n"), json!({})).planned().is_some(), "the object's own");
 }
 
@@ -75,7 +91,8 @@ fn secrets_of_a_planned_account_need_the_spec_a_grant_or_the_same_plan() {
         let plan = json!([account]);
         assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NamedReferences], "{field}");
         assert!(run("grants: {secrets: [s]}", &plan, json!({})).planned().is_some(), "{field}");
-        assert!(run("{}", &plan, json!({"pullSecret": "s"})).planned().is_some(), "{field}");
+        let own = json!({"pullSecret": "s", "origins": [[format!("{field}[0].name"), "spec.pullSecret"]]});
+        assert!(run("{}", &plan, own).planned().is_some(), "{field}");
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
         assert!(run("{}", &json!([secret, account]), json!({})).planned().is_some(), "{field}");
     }

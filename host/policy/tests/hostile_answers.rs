@@ -126,6 +126,11 @@ fn a_hundred_thousand_manifests_are_refused() {
 }
 
 #[test]
+fn a_hundred_thousand_origins_are_refused() {
+    assert_eq!(breach("answers 100000 origins"), Rule::Bounded);
+}
+
+#[test]
 fn invalid_json_and_invalid_utf8_have_different_errors() {
     let Failure::NotJson { verb: Verb::Translate, what, .. } = failure("answers no JSON") else { panic!() };
     assert_eq!(what, "manifests[0]");
@@ -208,7 +213,7 @@ fn too_costly_samples_are_not_all_evaluated() {
 /// Calls every function of a misbehaving sandbox, and checks the total cost of the sandbox.
 #[test]
 fn no_misbehavior_exceeds_the_limits_of_a_pass() {
-    const MODES: [&str; 13] = [
+    const MODES: [&str; 14] = [
         "loops for ever",
         "recurses for ever",
         "grows for ever",
@@ -217,6 +222,7 @@ fn no_misbehavior_exceeds_the_limits_of_a_pass() {
         "answers 100 MiB",
         "answers 20 MiB",
         "answers 100000 manifests",
+        "answers 100000 origins",
         "trap in pass",
         "trap in needs",
         "trap in map-env",

@@ -55,14 +55,17 @@ fn a_bad_value_in_the_object_is_reported_to_the_user() {
 #[test]
 fn a_missing_field_is_reported_at_its_place() {
     let probe = json!({"readinessProbe": {"httpGet": {"path": "/x"}}});
-    let rendered = own(&probe.clone(), probe, &[]);
+    let mut user = probe.clone();
+    user["origins"] = json!([["spec.template.spec.containers[0]", "spec"]]);
+    let rendered = own(&probe, user, &[]);
     assert_eq!(violations(&rendered), ["spec.readinessProbe.httpGet.port"]);
 }
 
 #[test]
 fn a_bad_value_from_a_setting_names_the_setting_and_its_origin() {
     let layer = |origin| [Layer::tree(origin, "widget", json!({"security": {"foo": 7}}))];
-    let rendered = own(&json!({"securityContext": {"foo": 7}}), json!({}), &layer(Origin::CommandLine));
+    let user = json!({"origins": [["spec.template.spec.containers[0].securityContext", "settings.security"]]});
+    let rendered = own(&json!({"securityContext": {"foo": 7}}), user, &layer(Origin::CommandLine));
     let told = failure(&rendered);
     for part in [
         "manifests[0] (Deployment w) spec.template.spec.containers[0].securityContext.foo: ",

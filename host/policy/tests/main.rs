@@ -8,6 +8,8 @@ mod describe;
 mod fields;
 mod found;
 mod guard;
+mod guard_origins;
+mod guard_overlay_origins;
 mod guard_overlays;
 mod guard_power;
 mod guard_references;

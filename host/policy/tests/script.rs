@@ -116,7 +116,7 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ("return {};", "policy.js:2:8: translate returns a wrong value: manifests is missing: write a list"),
         ("", "translate returns a wrong value: the answer is missing: write an object"),
         ("return {manifests: {}};", "manifests is an object: write a list"),
-        ("return {manifest: []};", "manifest is not a field of this record: remove it, or use one of manifests, gates"),
+        ("return {manifest: []};", "manifest is not a field of this record: remove it, or use one of manifests, origins"),
         (
             "return {manifests: [{a: 2 ** 53}]};",
             "manifests[0].a is 9007199254740992, and JavaScript has no exact integers",
@@ -135,6 +135,11 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
             "return {manifests: [], notes: [{severity: 'loud', reason: 'R', message: 'm'}]};",
             "notes[0].severity is the unknown case \"loud\"",
         ),
+        (
+            "return {manifests: [], origins: [{manifest: -1, path: '', from: 'spec'}]};",
+            "origins[0].manifest is a number: write a whole number from 0",
+        ),
+        ("return {manifests: [], origins: [{manifest: 0, path: ''}]};", "origins[0].from is missing: write a text"),
         ("return (async () => 1)();", "the answer is a Promise, and a policy does not wait"),
         ("throw {tag: 'invalid', val: [{path: 'spec'}]};", "val[0].message is missing: write a text"),
         (

@@ -137,9 +137,9 @@ fn the_memo_distinguishes_the_origins_of_a_setting() {
     let memo = Arc::new(Memo::new(1 << 20));
     let privileged = json!({"securityContext": {"privileged": true}});
     let main = json!({"name": "main", "image": "i", "securityContext": {"privileged": true}});
-    // The native policy parses a manifest that is a text in the object. So the guard does not find the manifest's
-    // values in the user's spec.
-    let object = widget(json!({"plan": [deployment(json!({"containers": [main]})).to_string()]}));
+    let origins = json!([["spec.template.spec.containers[0]", "settings.security"]]);
+    let plan = json!([deployment(json!({"containers": [main]})).to_string()]);
+    let object = widget(json!({"plan": plan, "origins": origins}));
     let render = |origin: &Origin| {
         let layers = [Layer::tree(origin.clone(), "widget", json!({"security": privileged.clone()}))];
         renderer("{}", &layers).with_memo(Arc::clone(&memo)).render(&object, &Fixed::default()).unwrap()

@@ -90,6 +90,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         finalizer: None,
         kept: Vec::new(),
         gates_hold: false,
+        origins: Vec::new(),
         extra: "{}".to_owned(),
     })
 }

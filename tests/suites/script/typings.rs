@@ -78,6 +78,7 @@ impl Typings {
         match of {
             Type::String => "string".to_owned(),
             Type::Bool => "boolean".to_owned(),
+            Type::U32 => "number".to_owned(),
             Type::Id(id) => match &self.contract.definition(*id).kind {
                 TypeDefKind::List(inner) => format!("{}[]", self.shown(inner)),
                 TypeDefKind::Option(inner) => self.shown(inner),

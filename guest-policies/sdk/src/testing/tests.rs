@@ -37,7 +37,7 @@ impl Policy for Chain {
         if subject.object().name().is_empty() {
             return Err(refusal::invalid("metadata.name", "is required"));
         }
-        Ok(crate::plan::of(&[json!({"kind": "One"}), json!({"kind": "Two"}), json!({"kind": "Two"})], env))
+        Ok(crate::plan::of(&["One", "Two", "Two"].map(|kind| json!({"kind": kind}).into()), env))
     }
 
     fn assess(_: &Subject, _: &Observation) -> Report {

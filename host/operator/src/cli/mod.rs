@@ -17,6 +17,7 @@ mod grantable;
 mod health;
 mod left_out;
 mod objects;
+mod origins;
 mod output;
 mod policy;
 mod program;

@@ -22,10 +22,15 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     for variable in variables(entry) {
         table.row(variable);
     }
+    heading(out, document, entry, with_status)?;
+    if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
+}
+
+/// Prints the name of an object. With `with_status`, adds the phase and the message that the object would get.
+pub(super) fn heading(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let text = |field: &str| entry.status[field].as_str().unwrap_or_default();
     let status = if with_status { format!(": {}: {}", text("phase"), text("message")) } else { String::new() };
-    out.text(&format!("{}{}\n", document.identity, printable(&status)))?;
-    if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
+    out.text(&format!("{}{}\n", document.identity, printable(&status)))
 }
 
 /// Returns the container, name, value and origin of each variable.

@@ -100,8 +100,11 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     } else {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"peers": peers.join(",")}})
     };
+    let path = "spec.template.spec.containers[0].securityContext".to_owned();
+    let origin = kaos_policy::contract::Origin { manifest: 0, path, from: "settings.securityContext".into() };
     Ok(Plan {
         manifests: vec![manifest.to_string()],
+        origins: vec![origin],
         gates: vec![],
         env,
         notes: vec![],

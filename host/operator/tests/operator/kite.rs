@@ -149,7 +149,17 @@ fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let manifests = manifests.iter().map(Value::to_string).collect();
     let finalizer = (spec["hold"] == true).then(|| "sky.io/hold".to_owned());
     let (env, notes, kept) = (Vec::new(), Vec::new(), Vec::new());
-    Ok(Plan { manifests, gates, env, notes, finalizer, kept, gates_hold: false, extra: "{}".to_owned() })
+    Ok(Plan {
+        manifests,
+        gates,
+        env,
+        notes,
+        finalizer,
+        kept,
+        gates_hold: false,
+        origins: Vec::new(),
+        extra: "{}".to_owned(),
+    })
 }
 
 fn assess(_: &Subject, seen: &Observation) -> Report {

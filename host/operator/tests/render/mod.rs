@@ -4,6 +4,7 @@
 mod differs;
 mod drawn;
 mod ends;
+mod explained;
 mod held;
 mod input;
 mod large;

@@ -134,9 +134,12 @@ macro_rules! adapt_v0_1 {
         }
 
         pub fn plan(it: theirs::Plan) -> ours::Plan {
-            let theirs::Plan { manifests, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } = it;
+            let theirs::Plan { manifests, origins, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } =
+                it;
+            let origin = |theirs::Origin { manifest, path, from }| ours::Origin { manifest, path, from };
             ours::Plan {
                 manifests,
+                origins: origins.into_iter().map(origin).collect(),
                 gates: blockers(gates),
                 env: env(mapping),
                 notes: notes(told),
@@ -274,9 +277,12 @@ macro_rules! adapt_v0_1 {
         }
 
         pub fn to_plan(it: ours::Plan) -> theirs::Plan {
-            let ours::Plan { manifests, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } = it;
+            let ours::Plan { manifests, origins, gates, env: mapping, notes: told, finalizer, kept, gates_hold, extra } =
+                it;
+            let origin = |ours::Origin { manifest, path, from }| theirs::Origin { manifest, path, from };
             theirs::Plan {
                 manifests,
+                origins: origins.into_iter().map(origin).collect(),
                 gates: to_blockers(gates),
                 env: to_env(mapping),
                 notes: to_notes(told),

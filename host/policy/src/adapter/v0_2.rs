@@ -31,7 +31,7 @@ use policy::kaos::policy0_2_0_draft_1::types as v0_2;
 
 /// Converts a plan. A link becomes a part of the note's message, because the host has no field for it.
 pub(crate) fn plan(it: v0_2::Plan) -> contract::Plan {
-    let v0_2::Plan { manifests, gates, env, notes, finalizer, kept, gates_hold, extra } = it;
+    let v0_2::Plan { manifests, origins, gates, env, notes, finalizer, kept, gates_hold, extra } = it;
     let note = |v0_2::Note { severity, reason, message, path, link }| v0_1::Note {
         severity,
         reason,
@@ -39,5 +39,5 @@ pub(crate) fn plan(it: v0_2::Plan) -> contract::Plan {
         path,
     };
     let notes = notes.into_iter().map(note).collect();
-    convert::plan(v0_1::Plan { manifests, gates, env, notes, finalizer, kept, gates_hold, extra })
+    convert::plan(v0_1::Plan { manifests, origins, gates, env, notes, finalizer, kept, gates_hold, extra })
 }

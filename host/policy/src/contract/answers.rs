@@ -40,8 +40,19 @@ pub struct EnvVar {
     pub name: String,
     /// The source of the variable's value.
     pub source: EnvSource,
-    /// The origin of the value: a path in the object or a setting.
+    /// The place of the value in the object, in the settings or in a found object.
     pub origin: String,
+}
+
+/// The origin of a value in a manifest, and of the values below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The position of the manifest in the plan.
+    pub manifest: u32,
+    /// The path in the manifest.
+    pub path: String,
+    /// The place in the object, in the settings or in a found object.
+    pub from: String,
 }
 
 /// The severity of a note.
@@ -83,6 +94,9 @@ pub struct Blocker {
 pub struct Plan {
     /// The manifests of the children.
     pub manifests: Vec<Json>,
+    /// The origins of values in the manifests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<Origin>,
     /// The plan gates: they hold back the first apply of the plan. After one complete apply, the host only reports the
     /// plan gates, unless `gates_hold` is set.
     pub gates: Vec<Blocker>,

@@ -8,8 +8,8 @@ mod answers;
 mod questions;
 
 pub use answers::{
-    Blocker, Child, Condition, EnvSource, EnvVar, KeySelector, Note, Observation, Outcome, Plan, Refusal, Report,
-    Severity, Truth, Violation,
+    Blocker, Child, Condition, EnvSource, EnvVar, KeySelector, Note, Observation, Origin, Outcome, Plan, Refusal,
+    Report, Severity, Truth, Violation,
 };
 pub use kaos_objects::{Fields, Followed, Reference, ResourceType, SecretFacts, Selector, Target};
 pub use questions::{Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Sample, Subject};

@@ -116,6 +116,7 @@ impl Sandbox for Beneath {
             finalizer: None,
             kept: Vec::new(),
             gates_hold: false,
+            origins: Vec::new(),
             extra,
         }))
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, manifest, privilege::Seen, rules::Below};
+use super::{Rule, Stage, breaches::Breaches, manifest, rules::Below};
 use crate::{
     contract::{Plan, ResourceType},
     pods,
@@ -25,26 +25,26 @@ const SCHEDULING: [&str; 5] =
 const CONTENT: [&str; 2] = ["ConfigMap", "Secret"];
 
 /// The type and the name of a manifest.
-type Identity = (ResourceType, String);
+type ManifestName = (ResourceType, String);
 
-fn identity(manifest: &Value) -> Identity {
+fn name_of(manifest: &Value) -> ManifestName {
     (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned())
 }
 
 /// The manifests of an amended plan, and what they have in common with the plan of the layer below.
-pub(super) struct Amended<'a> {
-    below: BTreeMap<Identity, &'a Value>,
+pub(super) struct AmendedPlan<'a> {
+    below: BTreeMap<ManifestName, &'a Value>,
     /// Whether the contents that containers of the layer below may read are the same as before.
     has_same_content: bool,
 }
 
-impl<'a> Amended<'a> {
+impl<'a> AmendedPlan<'a> {
     pub(super) fn new(below: &Below<'a>, manifests: &[Value]) -> Self {
-        let above: BTreeMap<_, _> = manifests.iter().map(|manifest| (identity(manifest), manifest)).collect();
-        let below: BTreeMap<_, _> = below.manifests.iter().map(|manifest| (identity(manifest), manifest)).collect();
-        let is_same = |(identity, manifest): (&Identity, &&'a Value)| {
-            !(identity.0.group().is_empty() && CONTENT.contains(&identity.0.kind.as_str()))
-                || above.get(identity).is_some_and(|above| runs_the_same(manifest, above))
+        let above: BTreeMap<_, _> = manifests.iter().map(|manifest| (name_of(manifest), manifest)).collect();
+        let below: BTreeMap<_, _> = below.manifests.iter().map(|manifest| (name_of(manifest), manifest)).collect();
+        let is_same = |(name, manifest): (&ManifestName, &&'a Value)| {
+            !(name.0.group().is_empty() && CONTENT.contains(&name.0.kind.as_str()))
+                || above.get(name).is_some_and(|above| runs_the_same(manifest, above))
         };
         let has_same_content = below.iter().all(is_same);
         Self { below, has_same_content }
@@ -52,22 +52,22 @@ impl<'a> Amended<'a> {
 
     /// Returns whether the layer below has exactly this manifest.
     pub(super) fn has(&self, manifest: &Value) -> bool {
-        self.below.get(&identity(manifest)) == Some(&manifest)
+        self.below.get(&name_of(manifest)) == Some(&manifest)
     }
 
     /// Returns the manifest of the layer below whose privileges this manifest keeps: the overlay changed only labels,
     /// annotations and scheduling.
     pub(super) fn kept(&self, manifest: &Value) -> Option<&'a Value> {
-        let below = self.below.get(&identity(manifest)).copied();
+        let below = self.below.get(&name_of(manifest)).copied();
         below.filter(|below| self.has_same_content && runs_the_same(below, manifest))
     }
 }
 
 /// Adds a breach for every part of the plan below that an overlay must keep but did not.
-pub(super) fn check(plan: &Plan, seen: &[Seen<'_>], below: &Below<'_>, breaches: &mut Breaches) {
-    let above: BTreeMap<_, _> = seen.iter().map(|seen| (identity(seen.manifest), seen)).collect();
+pub(super) fn check(plan: &Plan, stages: &[Stage<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
+    let above: BTreeMap<_, _> = stages.iter().map(|stage| (name_of(stage.manifest), stage)).collect();
     for (i, manifest) in below.manifests.iter().enumerate() {
-        let Some(Seen { path, manifest: now, .. }) = above.get(&identity(manifest)) else {
+        let Some(Stage { path, manifest: now, .. }) = above.get(&name_of(manifest)) else {
             let path = format!("below {}", manifest::path(i, manifest));
             breaches.add(
                 Rule::KeepsBelow,
@@ -81,7 +81,7 @@ pub(super) fn check(plan: &Plan, seen: &[Seen<'_>], below: &Below<'_>, breaches:
             breaches.add(Rule::KeepsBelow, format_args!("{path} spec.selector"), message);
         }
     }
-    let Plan { manifests: _, gates, env: _, notes, finalizer, kept, gates_hold, extra: _ } = plan;
+    let Plan { manifests: _, origins: _, gates, env: _, notes, finalizer, kept, gates_hold, extra: _ } = plan;
     for (field, is_kept) in [
         ("gates", *gates == below.plan.gates),
         ("gates-hold", *gates_hold == below.plan.gates_hold),

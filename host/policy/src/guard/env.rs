@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Rule, breaches::Breaches, manifest, rules::Mapped};
+use super::{Rule, breaches::Breaches, manifest, rules::Rules};
 use crate::{
     contract::{EnvSource, EnvVar, KeySelector},
     cut::{VALUE, cut},
@@ -15,25 +15,19 @@ use crate::{
 /// A variable: its container's name and its own name.
 type VariableKey<'a> = (&'a str, &'a str);
 
-/// Compares the mapping with the manifests. `overlays` are the overlays that set variables.
-pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], overlays: Option<&Mapped<'_>>, breaches: &mut Breaches) {
-    let author =
-        |container: &str, name: &str| overlays.and_then(|it| it.overlay_of(container, name)).map_or(0, |it| it.0);
+/// Compares the mapping with the manifests.
+pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, breaches: &mut Breaches) {
     let mut mapped: BTreeMap<VariableKey<'_>, Value> = BTreeMap::new();
     for (i, var) in mapping.iter().enumerate() {
         let path = format!("env[{i}]");
         if var.name.is_empty() || var.name.contains(['=', '\0']) {
-            let author = author(&var.container, &var.name);
-            breaches.add_of(
-                author,
-                Rule::ValidNames,
-                &path,
-                format_args!("`{}` is not the name of a variable", var.name),
-            );
+            let author = rules.author(&var.container, &var.name);
+            let message = format_args!("`{}` is not the name of a variable", var.name);
+            breaches.add_of(author, Rule::ValidNames, &path, message);
         }
         let Some(source) = source(&var.source) else {
             let message = format_args!("the source of {} is not a JSON object", var.name);
-            breaches.add_of(author(&var.container, &var.name), Rule::JsonObjects, path, message);
+            breaches.add_of(rules.author(&var.container, &var.name), Rule::JsonObjects, path, message);
             continue;
         };
         if mapped.insert((&var.container, &var.name), source).is_some() {
@@ -53,7 +47,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], overlays: Option<&M
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
         let message = format_args!("maps {name} of container {container}, which no manifest contains");
-        breaches.add_of(author(container, name), Rule::EnvAsMapped, "env", message);
+        breaches.add_of(rules.author(container, name), Rule::EnvAsMapped, "env", message);
     }
 }
 

@@ -7,12 +7,15 @@
 //!
 //! - types, namespaces and names outside of the claim;
 //! - power over nodes and other ServiceAccounts;
-//! - Secrets and PersistentVolumeClaims whose names are neither in the user's spec nor in the settings
+//! - Secrets and PersistentVolumeClaims whose names come neither from the user's spec nor from the settings
 //!   ([`Rule::NamedReferences`]);
 //! - Services that clients outside of the cluster can reach;
 //! - volumes and devices of other users, and tokens that other services trust;
 //! - metadata that the host or a controller acts on, also inside of templates;
 //! - finalizers of other controllers.
+//!
+//! The plan declares where such values come from ([`crate::contract::Origin`]). The guard looks up each value in its
+//! declared place, and never searches for it.
 //!
 //! The guard checks the plan of the policy, and then the plan of each overlay. So each breach has one author.
 //!
@@ -28,11 +31,10 @@
 //!   policy may emit;
 //! - PersistentVolumeClaims that a `StatefulSet` finds by name: only the name shows the object that owns them.
 
+mod allowed;
 mod annotated;
-mod asked;
 mod below;
 mod breaches;
-mod cap;
 mod env;
 mod filled;
 mod finalizer;
@@ -43,17 +45,15 @@ mod plan;
 mod power;
 mod privilege;
 mod raised;
+mod reason;
 mod references;
 mod rules;
-mod said;
 mod shape;
-mod words;
+mod stage;
 
-pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{plan, report};
 pub(crate) use rules::{Below, Mapped, Rules, Stop};
-pub(crate) use shape::{PathStep, written};
-pub(crate) use words::of_the_user;
+use stage::Stage;
 
 pub use crate::rule::{Breach, Rule, UserPrivileges};

@@ -8,15 +8,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Rule, below,
-    below::Amended,
+    Rule, Stage, below,
+    below::AmendedPlan,
     breaches::{Breaches, TOLD},
-    env, finalizer, manifest,
-    privilege::{self, Seen},
-    references,
+    env, finalizer, manifest, privilege, references,
     rules::{Rules, Stop},
-    shape::{misfits, written},
-    words,
+    shape::{Misfit, misfits},
 };
 use crate::{
     contract::{EnvSource, EnvVar, Plan, Report, ResourceType, Violation},
@@ -24,11 +21,13 @@ use crate::{
     failure::{Failure, Verb},
     json,
     limits::Limits,
+    origins::{InvalidOrigin, Origins, Places, nearest, written},
     pods,
+    rule::Breach,
 };
 
-/// Checks a plan, and returns its parsed manifests.
-pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
+/// Checks a plan, and returns its parsed manifests with their origins.
+pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>, Origins<'a>), Stop> {
     let mut breaches = Breaches::default();
     if plan.manifests.len() > rules.limits.manifests {
         let message = format_args!("{} manifests, at most {}", plan.manifests.len(), rules.limits.manifests);
@@ -41,20 +40,25 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     }
     let verb = if rules.below.is_some() { Verb::Amend } else { Verb::Translate };
     let manifests = parse(plan, verb).map_err(Stop::Policy)?;
+    let within = Places::of_a_pass(rules.object, rules.layers);
+    let (origins, invalid) = Origins::read(&plan.origins, &plan.env, &manifests, rules.limits, within);
+    for InvalidOrigin { breach: Breach { rule, path, message }, variable } in invalid {
+        let layer = variable.map_or(0, |EnvVar { container, name, .. }| rules.author(container, name));
+        breaches.add_of(layer, rule, path, message);
+    }
     // Check shapes first: if a value has a wrong type, the other rules report confusing breaches.
-    let violations = shapes(&manifests, rules.object, &mut breaches);
+    let violations = shapes(&manifests, &origins, &mut breaches);
     if !violations.is_empty() {
         return Err(Stop::User(violations));
     }
-    let amended = rules.below.as_ref().map(|below| Amended::new(below, &manifests));
-    let looked = |(i, manifest)| {
+    let amended = rules.below.as_ref().map(|below| AmendedPlan::new(below, &manifests));
+    let stage = |(i, manifest)| {
         let kept = amended.as_ref().and_then(|amended| amended.kept(manifest));
-        let kept = kept.map(|kept| (kept, pods::specs(kept, true)));
-        Seen { path: manifest::path(i, manifest), manifest, specs: pods::specs(manifest, true), kept }
+        Stage::new(i, manifest, kept, &origins)
     };
-    let plan_seen: Vec<Seen<'_>> = manifests.iter().enumerate().map(looked).collect();
+    let stages: Vec<_> = manifests.iter().enumerate().map(stage).collect();
     let mut names = BTreeSet::new();
-    for Seen { path, manifest, specs, .. } in &plan_seen {
+    for Stage { path, manifest, specs, .. } in &stages {
         let is_below = amended.as_ref().is_some_and(|amended| amended.has(manifest));
         manifest::check(path, manifest, is_below, rules, &mut breaches);
         bounds(path, specs, rules.limits, &mut breaches);
@@ -65,21 +69,28 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     }
     nothing_extra(&plan.extra, &mut breaches);
     if let Some(below) = &rules.below {
-        below::check(plan, &plan_seen, below, &mut breaches);
+        below::check(plan, &stages, below, &mut breaches);
     }
     // Skip the costly checks of every field if the plan is too large or the list of breaches is full.
     let mut violations = Vec::new();
     if !breaches.is_full() {
-        violations = privilege::check(&plan_seen, rules, &mut breaches);
+        violations = privilege::check(&stages, rules, &mut breaches);
         // The finalizer of an overlay's plan is the finalizer of the policy below.
         if rules.below.is_none() {
             violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
         }
-        references::check(&plan_seen, rules, &mut breaches);
-        env::check(&plan.env, &manifests, rules.mapped.as_ref(), &mut breaches);
+        references::check(&stages, rules, &mut breaches);
+        env::check(&plan.env, &manifests, rules, &mut breaches);
+    }
+    drop(stages);
+    if origins.is_exhausted() {
+        // The other breaches may be about values whose origins were not looked up.
+        let message = "take too many steps to look up: declare them for smaller parts of the manifests".to_owned();
+        let breach = Breach { rule: Rule::Bounded, path: "origins".to_owned(), message };
+        return Err(Stop::Policy(Failure::Guard(vec![breach])));
     }
     match (breaches.of_lowest(), violations.is_empty()) {
-        (None, true) => Ok(manifests),
+        (None, true) => Ok((manifests, origins)),
         (None, false) => Err(Stop::User(violations)),
         (Some((0, breaches)), _) => Err(Stop::Policy(Failure::Guard(breaches))),
         (Some((overlay, breaches)), _) => Err(Stop::Overlay(overlay, Failure::Guard(breaches))),
@@ -100,15 +111,14 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
 
 /// Reports values with a type that does not match their field. If the user wrote the value, reports a violation,
 /// otherwise a breach.
-fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
+fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
-        // Check only a few misfits, because `of_the_user` walks the whole object for each value.
         for misfit in misfits(manifest).into_iter().take(TOLD) {
-            if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
+            if let Some(path) = of_the_user(origins, (i, manifest), &misfit) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
                 let message = format!("{}: no {kind} can contain this value; correct or remove it", misfit.message);
-                violations.push(Violation { path: written(&path), message });
+                violations.push(Violation { path, message });
             } else {
                 let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
                 breaches.add(Rule::FitsKind, path, misfit.message);
@@ -118,6 +128,14 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
     violations.dedup();
     violations.truncate(TOLD);
     violations
+}
+
+/// Returns the path in the object's spec of a value with a wrong type. If the policy merged the value, the place has
+/// another value of the same type.
+fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
+    let places = origins.places(index, manifest, &misfit.path);
+    let place = nearest(places.iter().filter(|place| place.is_of_the_spec()), misfit.value)?;
+    Some(written(&place.path))
 }
 
 /// Limits the number of pod specs and containers.

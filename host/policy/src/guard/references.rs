@@ -1,5 +1,5 @@
-//! Checks the Secrets and PersistentVolumeClaims that pods use. The user's spec, the settings or a grant must name each
-//! of these objects, unless the plan itself contains the object.
+//! Checks the Secrets and PersistentVolumeClaims that pods use. The name of each must come from the user's spec or from
+//! the settings, or a grant must list the name, unless the plan itself contains the object.
 //!
 //! For the data source of a PersistentVolumeClaim, the spec, the settings or a grant must name the data source even if
 //! the plan contains it. Kubernetes copies the data of the data source at once, and an object of another owner may
@@ -9,13 +9,15 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, filled, privilege::Seen, rules::Rules};
+use super::{Rule, Stage, breaches::Breaches, filled, reason, rules::Rules};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
     json::list,
     manifest::Grants,
+    origins::{Author, PathStep, Place, steps},
     pods,
+    settings::Origin,
 };
 
 /// The kind of a referenced object.
@@ -29,9 +31,8 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Secret, Self::Claim, Self::Source];
-
-    /// Returns whether a field with the name `field` can contain a reference to an object of this kind.
+    /// Returns whether a field with the name `field` can contain a reference to an object of this kind. So a policy
+    /// cannot take another text of the object for the name of a Secret.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -69,12 +70,10 @@ struct Named<'a> {
     name: &'a str,
 }
 
-/// A reference, and the path of the field in the plan that contains the reference.
+/// A reference, and the path of the field in the manifest that contains the reference.
 struct Used<'a, 'b> {
-    /// The manifest's path.
-    path: &'b String,
     /// The path of the spec that contains the field; `None` if the field is at the top of the manifest.
-    at: Option<&'b String>,
+    at: Option<&'m String>,
     field: FieldPath,
     named: Named<'a>,
     /// Whether the reference names the data source of a PersistentVolumeClaim.
@@ -99,29 +98,25 @@ impl fmt::Display for FieldPath {
     }
 }
 
-pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) {
+pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Breaches) {
     let own = rules.owner.namespace.as_str();
-    let claims: Vec<_> = plan.iter().map(|Seen { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
-    let mut used: Vec<Used<'a, '_>> = Vec::new();
-    for (Seen { path, manifest, specs, kept }, claims) in plan.iter().zip(&claims) {
-        let uses = of_manifest(path, manifest, specs, claims, own);
-        let Some((kept, specs)) = kept else {
-            used.extend(uses);
+    let claims: Vec<_> = plan.iter().map(|Stage { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
+    let mut used: Vec<(&Stage<'_, '_>, Used<'_, '_>)> = Vec::new();
+    for (stage, claims) in plan.iter().zip(&claims) {
+        let uses = of_manifest(stage.manifest, &stage.specs, claims, own);
+        let Some((kept, specs)) = &stage.kept else {
+            used.extend(uses.into_iter().map(|used| (stage, used)));
             continue;
         };
         let claims = filled::claims(kept, specs);
-        let before: BTreeSet<_> = of_manifest(path, kept, specs, &claims, own).iter().map(Used::key).collect();
-        used.extend(uses.into_iter().filter(|used| !before.contains(&used.key())));
+        let before: BTreeSet<_> = of_manifest(kept, specs, &claims, own).iter().map(Used::key).collect();
+        used.extend(uses.into_iter().filter(|used| !before.contains(&used.key())).map(|used| (stage, used)));
     }
     if used.is_empty() {
         return;
     }
-    let mut allowed = BTreeSet::new();
-    for text in [&rules.object["spec"], rules.annotated, rules.settings] {
-        names(text, own, &mut allowed);
-    }
     let mut brought = BTreeSet::new();
-    for Seen { manifest, .. } in plan {
+    for Stage { manifest, .. } in plan {
         let of = ResourceType::of_object(manifest);
         let claim = of.group().is_empty() && of.kind == "PersistentVolumeClaim";
         if let (true, Some(name)) = (claim || of.is_secret(), manifest["metadata"]["name"].as_str()) {
@@ -141,30 +136,31 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         let (mapped, container, name) = (rules.mapped?, within.0?, within.1?);
         mapped.overlay_of(container, name)
     };
-    for Used { path, at, field, named, is_source, within } in used {
-        let (layer, grants) = author(within).unwrap_or((0, rules.grants));
-        if !allowed.contains(&named) && (is_source || !brought.contains(&named)) && !granted(named, grants) {
-            let Named { kind, elsewhere, name } = named;
-            let (at, dot) = at.map_or(("", ""), |at| (at.as_str(), "."));
-            let path = format_args!("{path} {at}{dot}{field}");
-            let name = cut(name, VALUE);
-            match elsewhere {
-                None => {
-                    let message = format_args!(
-                        "uses {kind} {name}, which neither the object's own spec nor the settings name: grant it in \
-                         grants.{}",
-                        kind.grant()
-                    );
-                    breaches.add_of(layer, Rule::NamedReferences, path, message);
-                }
-                Some(namespace) => {
-                    let namespace = cut(namespace, VALUE);
-                    let message = format_args!(
-                        "uses {kind} {name} of namespace {namespace}, which neither the object's own spec nor the \
-                         settings name, and which cannot be granted"
-                    );
-                    breaches.add_of(layer, Rule::NamedReferences, path, message);
-                }
+    for (stage, used) in used {
+        let (layer, grants) = author(used.within).unwrap_or((0, rules.grants));
+        let Named { kind, elsewhere, name } = used.named;
+        if (!used.is_source && brought.contains(&used.named)) || granted(used.named, grants) {
+            continue;
+        }
+        let Err(reason) = used.is_the_authors(stage) else { continue };
+        let path = format_args!("{} {}", stage.path, used.path());
+        let name = cut(name, VALUE);
+        match elsewhere {
+            None => {
+                let message = format_args!(
+                    "uses {kind} {name}, whose name comes neither from the object's own spec nor from the settings: \
+                     {reason}, or grant it in grants.{}",
+                    kind.grant()
+                );
+                breaches.add_of(layer, Rule::NamedReferences, path, message);
+            }
+            Some(namespace) => {
+                let namespace = cut(namespace, VALUE);
+                let message = format_args!(
+                    "uses {kind} {name} of namespace {namespace}, which comes neither from the object's own spec nor \
+                     from the settings, and which cannot be granted: {reason}"
+                );
+                breaches.add_of(layer, Rule::NamedReferences, path, message);
             }
         }
         if breaches.is_full() {
@@ -178,11 +174,47 @@ impl<'a> Used<'a, '_> {
     fn key(&self) -> (Named<'a>, bool, Within<'a>) {
         (self.named, self.is_source, self.within)
     }
+
+    /// Returns the path of the field in the manifest.
+    fn path(&self) -> String {
+        let (at, dot) = self.at.map_or(("", ""), |at| (at.as_str(), "."));
+        format!("{at}{dot}{}", self.field)
+    }
+
+    /// Accepts a name that the user or the operator's owner wrote in a field for such names. Returns why the name has no
+    /// such origin.
+    fn is_the_authors(&self, stage: &Stage<'_, '_>) -> Result<(), String> {
+        let Named { kind, elsewhere, name } = self.named;
+        let name = Value::from(name);
+        let mut path = steps(&self.path()).unwrap_or_default();
+        if self.is_source {
+            path.push(PathStep::Name("name".to_owned()));
+        }
+        let places = stage.origins.places(stage.index, stage.manifest, &path);
+        let is_its = |place: &Place<'_>| {
+            let mut names = place.path.iter().rev().filter_map(PathStep::name);
+            let named = names.next().filter(|last| *last != "name").or_else(|| names.next());
+            named.is_some_and(|field| kind.is_plausible(field))
+                && elsewhere.is_none_or(|namespace| place.above["namespace"] == namespace)
+        };
+        if places.iter().any(|place| *place.value == name && is_its(place) && is_trusted(place)) {
+            return Ok(());
+        }
+        Err(reason::of(stage, &path, &places, &name, is_its))
+    }
+}
+
+/// Returns whether a user or the operator's owner wrote the value in a place.
+fn is_trusted(place: &Place<'_>) -> bool {
+    match place.author {
+        Author::Object => place.is_of_the_spec(),
+        Author::Setting(_, source) => source.origin.is_of_operator() || source.origin == Origin::Annotation,
+        Author::Found(_) => false,
+    }
 }
 
 /// Returns every reference in a manifest. `specs` are its pod specs, and `claims` its PersistentVolumeClaims.
 fn of_manifest<'a, 'b>(
-    path: &'b String,
     manifest: &'a Value,
     specs: &'b [(String, &'a Value)],
     claims: &'b [(String, &'a Value)],
@@ -192,18 +224,18 @@ fn of_manifest<'a, 'b>(
     for (at, spec) in specs {
         of_pod(spec, &mut |kind, field, name, within| {
             let named = Named { kind, elsewhere: None, name };
-            used.push(Used { path, at: Some(at), field, named, is_source: false, within });
+            used.push(Used { at: Some(at), field, named, is_source: false, within });
         });
     }
     of_account(manifest, &mut |field, name| {
         let named = Named { kind: Kind::Secret, elsewhere: None, name };
-        used.push(Used { path, at: None, field, named, is_source: false, within: (None, None) });
+        used.push(Used { at: None, field, named, is_source: false, within: (None, None) });
     });
     for (at, spec) in claims {
         for field in filled::SOURCES {
             let named = of_source(&spec[field], own);
             let field = FieldPath([None; 2], field);
-            let of_field = |named| Used { path, at: Some(at), field, named, is_source: true, within: (None, None) };
+            let of_field = |named| Used { at: Some(at), field, named, is_source: true, within: (None, None) };
             used.extend(named.map(of_field));
         }
     }
@@ -271,27 +303,5 @@ fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str, 
                 note_in(names, Kind::Secret, within, ("env", j), "valueFrom.secretKeyRef.name", name);
             }
         }
-    }
-}
-
-/// Collects every name that the guard accepts in references. The name of the field must suggest the kind. The value
-/// must be a text, an object with `name`, or a list of these.
-fn names<'a>(value: &'a Value, own: &str, allowed: &mut BTreeSet<Named<'a>>) {
-    match value {
-        Value::Object(fields) => {
-            for (field, value) in fields {
-                for kind in Kind::ALL.into_iter().filter(|kind| kind.is_plausible(field)) {
-                    let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-                    for item in items {
-                        let Some(name) = item.as_str().or_else(|| item["name"].as_str()) else { continue };
-                        allowed.insert(Named { kind, elsewhere: None, name });
-                        allowed.insert(Named { kind, elsewhere: elsewhere(item, own), name });
-                    }
-                }
-                names(value, own, allowed);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| names(item, own, allowed)),
-        _ => {}
     }
 }

@@ -1,15 +1,15 @@
 //! The input of the guard for one plan, and the person who must correct a plan that the guard rejects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{UserPrivileges, cap::Cap};
+use super::UserPrivileges;
 use crate::{
     contract::{Claim, Plan, Violation},
     failure::Failure,
     limits::Limits,
-    manifest::Grants,
+    manifest::{Grants, Privilege},
     object::ObjectRef,
     settings::Effective,
 };
@@ -51,16 +51,27 @@ pub(crate) struct Rules<'a> {
     pub(crate) owner: &'a ObjectRef,
     /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
-    /// The settings from the object's annotations.
-    pub(crate) annotated: &'a Value,
     /// The settings from the operator's owner.
     pub(crate) settings: &'a Value,
     /// All effective settings, each with the name of its policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
-    /// The limit on the privileges that settings of packages can raise. `None` means that these settings may raise all
-    /// privileges.
-    pub(crate) cap: Option<&'a Cap<'a>>,
+    /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
+    /// privileges. The operator's flags limit the privileges that grants can list. The same file contains settings and
+    /// grants, so a limit on grants alone would have no effect.
+    pub(crate) grantable: Option<&'a BTreeSet<Privilege>>,
+}
+
+impl Rules<'_> {
+    /// Returns whether settings of packages must not raise a privilege.
+    pub(super) fn is_beyond(&self, privilege: Privilege) -> bool {
+        self.grantable.is_some_and(|listed| !listed.contains(&privilege))
+    }
+
+    /// Returns the number of the layer that set a variable: 0 is the layer whose plan it is.
+    pub(super) fn author(&self, container: &str, name: &str) -> usize {
+        self.mapped.and_then(|mapped| mapped.overlay_of(container, name)).map_or(0, |(layer, _)| layer)
+    }
 }
 
 /// The reason why the guard rejects a plan. The variant shows who must correct the plan.

@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
+use crate::origins::PathStep;
+
 /// The maximum number of misfits that are reported for one manifest.
 const TOLD: usize = 10;
 /// The maximum length of a parser's own error message, in characters.
@@ -25,13 +27,6 @@ pub(super) struct Misfit<'a> {
     pub(super) value: &'a Value,
     /// The types of the field and of the value, as a text.
     pub(super) message: String,
-}
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathStep {
-    Name(String),
-    Index(usize),
 }
 
 /// The result of parsing a manifest as a type. An error contains a path.
@@ -100,10 +95,7 @@ fn steps(path: &serde_path_to_error::Path) -> Vec<PathStep> {
 }
 
 fn at<'a>(value: &'a Value, path: &[PathStep]) -> Option<&'a Value> {
-    path.iter().try_fold(value, |value, step| match step {
-        PathStep::Name(name) => value.get(name),
-        PathStep::Index(index) => value.get(index),
-    })
+    path.iter().try_fold(value, |value, step| step.of(value))
 }
 
 fn at_mut<'a>(value: &'a mut Value, path: &[PathStep]) -> Option<&'a mut Value> {
@@ -153,27 +145,10 @@ impl fmt::Display for ShownType<'_> {
     }
 }
 
-/// Formats a path for messages.
-pub(crate) fn written(path: &[PathStep]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            PathStep::Index(index) => text.push_str(&format!("[{index}]")),
-            PathStep::Name(name) if name.contains(['.', '/', '[']) => text.push_str(&format!("[\"{name}\"]")),
-            PathStep::Name(name) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(name);
-            }
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origins::written;
     use serde_json::json;
 
     fn told(manifest: &Value) -> Vec<String> {

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{Checks, place::Place};
 use crate::{
     cut::{VALUE, cut},
-    guard::PathStep,
     names::{is_key, is_label, is_label_value, is_subdomain},
+    origins::PathStep,
 };
 
 /// The maximum number of findings that are reported for one manifest.

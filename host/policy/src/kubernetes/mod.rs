@@ -34,9 +34,8 @@ use serde_json::Value;
 
 pub use checks::Checks;
 pub use fields::VERSION;
-pub(crate) use found::Finding;
-use found::Findings;
-pub(crate) use origin::{Origins, judge};
+use found::{Finding, Findings};
+pub(crate) use origin::judge;
 use place::Place;
 
 /// Returns all values and fields in a manifest that an API server would refuse.

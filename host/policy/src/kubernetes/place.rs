@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::guard::PathStep;
+use crate::origins::PathStep;
 
 static NULL: Value = Value::Null;
 
@@ -107,7 +107,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::guard::written;
+    use crate::origins::written;
 
     #[test]
     fn a_place_without_a_value_has_a_path() {

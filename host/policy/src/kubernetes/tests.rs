@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Checks, check};
-use crate::guard::written;
+use crate::origins::written;
 
 fn told(manifest: &Value) -> Vec<String> {
     let line = |finding: super::Finding| format!("{}: {}", written(&finding.path), finding.message);

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{PolicyFailure, Rendered, Verdict};
+use super::{Explained, PolicyFailure, Rendered, Verdict};
 use crate::{
     contract::{Blocker, EnvSource, EnvVar, KeySelector, Note, Reference, Refusal, Violation},
     policy::PolicyId,
@@ -24,6 +24,7 @@ pub struct Document<'a> {
     fuel: u64,
     env: Vec<Value>,
     manifests: &'a [Value],
+    origins: Vec<Explained>,
     gates: &'a [Blocker],
     refused: Option<Refused>,
     notes: &'a [Note],
@@ -106,6 +107,7 @@ impl Rendered {
             fuel: self.fuel,
             env: self.env().iter().map(variable).collect(),
             manifests: self.manifests(),
+            origins: self.explained(),
             gates: if is_gated { self.gates() } else { &[] },
             refused: match &self.verdict {
                 Verdict::Planned(_) => None,

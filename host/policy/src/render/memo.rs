@@ -21,6 +21,8 @@ pub(crate) struct MemoAnswer {
     pub(crate) fuel: u64,
     pub(crate) needs: Vec<Need>,
     pub(crate) subject: Arc<Subject>,
+    /// The objects that the overlays found, the lowest overlay first.
+    pub(crate) overlay_found: Arc<[Found]>,
     pub(crate) verdict: Verdict,
     /// The number of the layer that answered last; 0 is the policy, and 1 is the lowest overlay.
     pub(crate) last_asked: usize,
@@ -122,7 +124,7 @@ fn weight(answer: &MemoAnswer) -> usize {
         Verdict::Refused(refusal) => written(refusal),
         Verdict::Failed(_) => 0,
     };
-    1024 + object.len() + settings.len() + written(found) + planned
+    1024 + object.len() + settings.len() + written(found) + written(&*answer.overlay_found) + planned
 }
 
 /// Returns the length of a value as JSON text.

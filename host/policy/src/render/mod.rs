@@ -5,6 +5,7 @@ mod annotations;
 mod binding;
 mod document;
 mod error;
+mod explained;
 mod found;
 mod key;
 mod layer;
@@ -18,8 +19,10 @@ mod secret;
 mod size;
 mod verdict;
 
+pub use amended::SetBy;
 pub use document::{Document, Message, Refused};
 pub use error::RenderError;
+pub use explained::Explained;
 pub(crate) use found::Asked;
 pub use load::TOO_LARGE;
 pub use rendered::Rendered;

@@ -21,11 +21,10 @@ use crate::{
     contract::{Cluster, EnvVar, Found, Need, Plan, Refusal, Subject},
     digest::canonical,
     failure::Failure,
-    guard::{self, Cap, Stop},
+    guard::{self, Stop},
     kubernetes,
     lookup::Lookup,
     memo::{self, Memo},
-    settings::Effective,
     stamp,
 };
 
@@ -109,6 +108,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         verdict: answer.verdict,
         last_asked: answer.last_asked,
         subject: answer.subject,
+        overlay_found: answer.overlay_found,
         recalled,
         steps,
         object: reference,
@@ -187,7 +187,7 @@ impl Pass<'_> {
             Err(Stop::Policy(failure)) => return Err(failed(failure)),
             Err(Stop::Overlay(at, failure)) => return Err(self.failed_overlay(at, failure, &subjects)),
         };
-        let mut amended = Vec::new();
+        let (mut amended, mut set_by) = (Vec::new(), amended::SetBy::default());
         for (at, (overlay, subject)) in (1..).zip(self.overlays.iter().zip(&subjects)) {
             ledger.asking = at;
             let failed = |failure| self.failed(overlay, failure, &subject.found);
@@ -205,13 +205,16 @@ impl Pass<'_> {
                 Err(Stop::Policy(failure) | Stop::Overlay(_, failure)) => return Err(failed(failure)),
             };
             amended::note_variables(&mut overlaid, at, &planned.plan.env, &plan.env);
-            amended.push(amended::children(&planned.manifests, &manifests, &self.reference.namespace));
+            let children = amended::children(&planned.manifests, &manifests, &self.reference.namespace);
+            set_by.note(at, &children, &planned.manifests, &manifests);
+            amended.push(children);
             planned = CheckedPlan { plan, manifests };
         }
         let CheckedPlan { plan, manifests } = planned;
         let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.kept);
-        let Plan { manifests: _, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
-        let planned = Planned { manifests, gates, env, overlaid, amended, notes, finalizer, gates_hold };
+        let Plan { manifests: _, origins, gates, env, notes, finalizer, gates_hold, kept: _, extra: _ } = plan;
+        let planned =
+            Planned { manifests, origins, gates, env, overlaid, amended, set_by, notes, finalizer, gates_hold };
         Ok(Verdict::Planned(Arc::new(planned)))
     }
 
@@ -271,9 +274,7 @@ impl Pass<'_> {
     fn admit(&self, layer: &PassLayer<'_>, plan: &Plan, under: &Under<'_>) -> Result<Vec<Value>, Stop> {
         let policy = &layer.bound.policy;
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
-        let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
-        let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
-        let cap = self.binding.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
+        let settings = self.layers().map(|layer| layer.settings.of_operator()).collect::<Value>();
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let (below, mapped) = match under {
             Under::Mapping(by) => (None, Some(guard::Mapped { by, grants: &overlay_grants })),
@@ -287,15 +288,13 @@ impl Pass<'_> {
             limits: policy.limits(),
             owner: self.reference,
             object: self.object,
-            annotated: &annotated,
             settings: &settings,
             layers: &layers,
             user_privileges: self.binding.user_privileges,
-            cap: cap.as_ref(),
+            grantable: self.binding.grantable.as_ref(),
         };
-        let manifests = guard::plan(plan, &rules)?;
-        let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
-        kubernetes::judge(&manifests, self.binding.checks, &origins)?;
+        let (manifests, declared) = guard::plan(plan, &rules)?;
+        kubernetes::judge(&manifests, self.binding.checks, &declared)?;
         Ok(manifests)
     }
 
@@ -335,6 +334,7 @@ impl Pass<'_> {
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
         let subject = Arc::new(self.subject(self.base, found));
-        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, verdict, last_asked: ledger.asking }
+        let overlay_found = ledger.asked.iter().skip(1).flat_map(|asked| asked.found.iter().cloned()).collect();
+        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, overlay_found, verdict, last_asked: ledger.asking }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ObjectRef, Planned, PolicyFailure, Verdict};
 use crate::{
-    contract::{Blocker, EnvVar, Need, Note, Reference, Refusal, Subject},
+    contract::{Blocker, EnvVar, Found, Need, Note, Reference, Refusal, Subject},
     policy::PolicyId,
     settings::Effective,
 };
@@ -32,6 +32,8 @@ pub struct Rendered {
     /// The number of the layer that answered last.
     pub(super) last_asked: usize,
     pub(super) subject: Arc<Subject>,
+    /// The objects that the overlays found, the lowest overlay first.
+    pub(super) overlay_found: Arc<[Found]>,
     pub(super) recalled: bool,
     /// The number of steps for checking the settings in the object's annotations. A step takes about 0.2 µs.
     pub(crate) steps: usize,

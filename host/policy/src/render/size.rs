@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     contract::{Answer, Found, Reference, Violation},
-    guard::{PathStep, written},
+    origins::{PathStep, written},
     units::{bytes, count as grouped},
 };
 

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::size;
+use super::{amended::SetBy, size};
 use crate::{
-    contract::{Blocker, EnvVar, Found, Note, Reference, Refusal},
+    contract::{Blocker, EnvVar, Found, Note, Origin, Reference, Refusal},
     failure::Failure,
     policy::PolicyId,
 };
@@ -28,6 +28,9 @@ pub enum Verdict {
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
+    /// The origins of values in the manifests, as the layers declare them.
+    #[serde(skip)]
+    pub origins: Vec<Origin>,
     /// The plan gates, which hold back the first apply. After one complete apply, the plan gates hold back nothing,
     /// unless `gates_hold` is set.
     pub gates: Vec<Blocker>,
@@ -40,6 +43,9 @@ pub struct Planned {
     /// The children that each overlay changed or added, the lowest overlay first.
     #[serde(skip)]
     pub amended: Vec<Vec<Reference>>,
+    /// The overlays that set values of manifests.
+    #[serde(skip)]
+    pub set_by: SetBy,
     /// Messages for the user.
     pub notes: Vec<Note>,
     /// The finalizer that the plan requests instead of the claim's finalizer. `None` keeps the claim's finalizer.

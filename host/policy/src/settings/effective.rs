@@ -45,54 +45,24 @@ impl Effective {
     /// Returns the values that the operator's owner set. Leaves out the schema's defaults, settings of namespaces, and
     /// annotations.
     pub(crate) fn of_operator(&self) -> Value {
-        self.given_by(|origin| match origin {
-            Origin::Preset(_)
-            | Origin::Environment
-            | Origin::OperatorConfig
-            | Origin::PolicyFile(_)
-            | Origin::ClusterPolicy(_)
-            | Origin::File(_)
-            | Origin::CommandLine => true,
-            Origin::SchemaDefault | Origin::NamespacePolicy(_) | Origin::Annotation => false,
-        })
-    }
-
-    /// Returns the values from the process's own flags. Leaves out the environment: in the chart's pods, the
-    /// environment contains the data of `kaos-operator-config` from the time of the start. A user with the right to
-    /// install policies possibly can also write that ConfigMap.
-    pub(crate) fn of_flags(&self) -> Value {
-        self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
-    }
-
-    /// Returns the values from the object's own annotations.
-    pub(crate) fn of_annotations(&self) -> Value {
-        self.given_by(|origin| *origin == Origin::Annotation)
+        let mut given = Value::Object(serde_json::Map::new());
+        for (path, _) in self.sources.iter().filter(|(_, source)| source.origin.is_of_operator()) {
+            let Some(value) = path.find_in(&self.tree) else { continue };
+            put(&mut given, path.names(), value.clone());
+        }
+        given
     }
 
     /// Returns each value from a namespace's settings: its path, its source, and a tree that contains only this value.
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
-        self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
-    }
-
-    /// Returns each value with an origin for which the function `by` returns true. The result has the form of
-    /// [`Self::of_namespaces`].
-    pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
-        let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
+        let is_namespace = |source: &Source| matches!(source.origin, Origin::NamespacePolicy(_));
+        let given = self.sources.iter().filter(move |(_, source)| is_namespace(source));
         given.filter_map(|(path, source)| {
             let value = path.find_in(&self.tree)?;
             let mut alone = Value::Object(serde_json::Map::new());
             put(&mut alone, path.names(), value.clone());
             Some((path, source, alone))
         })
-    }
-
-    fn given_by(&self, by: impl Fn(&Origin) -> bool) -> Value {
-        let mut given = Value::Object(serde_json::Map::new());
-        for (path, _) in self.sources.iter().filter(|(_, source)| by(&source.origin)) {
-            let Some(value) = path.find_in(&self.tree) else { continue };
-            put(&mut given, path.names(), value.clone());
-        }
-        given
     }
 
     /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest

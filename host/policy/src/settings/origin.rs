@@ -50,6 +50,28 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
+    /// Returns whether the operator's owner writes this layer. The schema's defaults, the settings of namespaces and
+    /// annotations have other authors.
+    pub(crate) fn is_of_operator(&self) -> bool {
+        match self {
+            Self::Preset(_)
+            | Self::Environment
+            | Self::OperatorConfig
+            | Self::PolicyFile(_)
+            | Self::ClusterPolicy(_)
+            | Self::File(_)
+            | Self::CommandLine => true,
+            Self::SchemaDefault | Self::NamespacePolicy(_) | Self::Annotation => false,
+        }
+    }
+
+    /// Returns whether the process's own flags name this layer. The environment is not such a layer: in the chart's
+    /// pods, the environment contains the data of `kaos-operator-config` from the time of the start. A user with the
+    /// right to install policies possibly can also write that ConfigMap.
+    pub(crate) fn is_of_flags(&self) -> bool {
+        matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)
+    }
+
     /// Returns the rank of a layer. Layers of equal rank keep their order, so the later of two `--set` arguments wins.
     pub(super) fn rank(&self) -> u8 {
         match self {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kaos_policy::{
     code::Native,
     contract::{
-        Claim, Cluster, Descriptor, EnvSource, EnvVar, Need, Observation, Plan, Reference, Refusal, Report,
+        Claim, Cluster, Descriptor, EnvSource, EnvVar, Need, Observation, Origin, Plan, Reference, Refusal, Report,
         ResourceType, Sample, Subject, Target,
     },
     digest::Digest,
@@ -105,12 +105,15 @@ pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, 
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    // If a manifest is a text in the object, the guard does not find its values in the user's spec. So the guard treats
-    // these values as the policy's.
+    // If a manifest is a text in the object, its values are the policy's own.
+    let users = (0..).zip(&manifests).filter(|(_, manifest)| !manifest.is_string());
+    let whole = |(i, _): (u32, &Value)| Origin { manifest: i, path: String::new(), from: format!("spec.plan[{i}]") };
+    let origins = users.map(whole).chain(declared(&object, manifests.len())).collect();
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     Ok(Plan {
         manifests,
+        origins,
         gates: vec![],
         env,
         notes: vec![],
@@ -166,18 +169,31 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
+/// Returns the origins of each manifest: its pod comes from `spec.podSpec`, and its first container from
+/// `spec.container`. `spec.origins` contains further pairs of a path and a source.
+fn declared(object: &Value, manifests: usize) -> Vec<Origin> {
+    let given = object["spec"]["origins"].as_array().into_iter().flatten();
+    let given = given.map(|pair| (pair[0].as_str().unwrap(), pair[1].as_str().unwrap()));
+    let merged = [("spec.template.spec", "spec.podSpec"), ("spec.template.spec.containers[0]", "spec.container")];
+    let declared: Vec<_> = merged.into_iter().chain(given).collect();
+    let origin =
+        |manifest, (path, from): &(&str, &str)| Origin { manifest, path: (*path).into(), from: (*from).into() };
+    let of_one = |manifest| declared.iter().map(move |pair| origin(manifest, pair));
+    (0..u32::try_from(manifests).unwrap()).flat_map(of_one).collect()
+}
+
 /// Returns a plan with the manifests in `spec.planned`, the `extra` in `spec.extra`, and the finalizer in
 /// `spec.finalizer`.
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
-    // If a manifest is a text in the object, the guard does not find its values in the user's spec. So the guard treats
-    // these values as the policy's.
+    let origins = declared(&object, manifests.len());
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
     let finalizer = object["spec"]["finalizer"].as_str().map(str::to_owned);
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], finalizer, kept: vec![], gates_hold: false, extra })
+    let (gates, notes, kept) = (vec![], vec![], vec![]);
+    Ok(Plan { manifests, origins, gates, env, notes, finalizer, kept, gates_hold: false, extra })
 }
 
 /// Renders manifests whose values do not come from the user's spec, together with the user's own spec.

@@ -157,6 +157,7 @@ impl translation::GuestPass for Pass {
             finalizer: None,
             kept: vec![],
             gates_hold: false,
+            origins: Vec::new(),
             extra: text("{}"),
         })
     }

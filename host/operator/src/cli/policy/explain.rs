@@ -1,5 +1,5 @@
 //! `policy explain`: explains one object: which policies answer for the object, the inputs of these policies, and the
-//! origin of each variable.
+//! origin of each variable and of each value in the children.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
     in_force::standing,
-    object_word,
+    object_word, origins,
     output::{Output, complain},
     table::Table,
     variables,
@@ -275,7 +275,7 @@ impl Told {
         for variable in variables(&self.entry) {
             env.row(variable);
         }
-        for table in [states, inputs, settings, env] {
+        for table in [states, inputs, settings, env, origins::table(&self.entry)] {
             if !table.is_empty() {
                 text += &format!("\n{table}");
             }
@@ -301,7 +301,7 @@ impl Told {
         json!({
             "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
             "amended": amended, "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings,
-            "env": env, "conditions": conditions(&self.object).collect::<Vec<_>>(),
+            "env": env, "origins": rendered.explained(), "conditions": conditions(&self.object).collect::<Vec<_>>(),
         })
     }
 }

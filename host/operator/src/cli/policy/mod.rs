@@ -52,8 +52,8 @@ use clap::{Args, Subcommand};
 
 use super::{
     Form, HELD_BACK, HOME, ObjectWord, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back,
-    facts, format, grantable, name, namespace, object_word, objects, one_namespace, output, rbac::scope, settings,
-    table, variables::variables,
+    facts, format, grantable, name, namespace, object_word, objects, one_namespace, origins, output, rbac::scope,
+    settings, table, variables::variables,
 };
 use output::Output;
 
@@ -80,7 +80,7 @@ enum PolicyVerb {
     /// List the installed policies and the states of their revisions
     List(list::List),
     /// Explain one object: which policies answer for the object and why, which objects these policies read, and the
-    /// origin of each variable
+    /// origin of each variable and of each value in the children
     Explain(explain::Explain),
     /// Restore an earlier revision of a policy
     Rollback(rollback::Rollback),

@@ -22,6 +22,7 @@ use super::{
     facts::ClusterFacts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
+    origins,
     output::{Output, complain},
     policy::{Beside, Installed},
     settings, variables,
@@ -75,6 +76,9 @@ pub(super) struct Render {
     /// Print the origin of each environment variable's value, as a table; -o json always contains the variables
     #[arg(long)]
     env: bool,
+    /// Print the origin of each value in each child, as a table; -o json always contains the origins
+    #[arg(long, conflicts_with = "env")]
+    explain: bool,
     /// Also print the status that each object would get; with --env, print its phase and message
     #[arg(long)]
     status: bool,
@@ -116,13 +120,14 @@ impl Render {
             unserved,
             output,
             env,
+            explain,
             status,
             facts,
             namespace_policies,
             grantable,
             read_namespaces,
         } = self;
-        let show = Show { form: Shown::of(output, env)?, status };
+        let show = Show { form: Shown::of(output, env, explain)?, status };
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
@@ -158,22 +163,27 @@ struct Show {
     status: bool,
 }
 
-/// The output format of all results, or only the variables.
+/// The output format of all results, or only the variables or the origins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(ChildrenForm),
     Variables,
+    Origins,
 }
 
 impl Shown {
-    fn of(form: Option<ChildrenForm>, env: bool) -> anyhow::Result<Self> {
-        match (env, form) {
-            (false, form) => Ok(Self::All(form.unwrap_or(ChildrenForm::Yaml))),
-            (true, None | Some(ChildrenForm::Table)) => Ok(Self::Variables),
-            (true, Some(ChildrenForm::Json)) => {
-                Err(anyhow!("--env prints a table: leave out --env; -o json contains the variables anyway"))
+    fn of(form: Option<ChildrenForm>, env: bool, explain: bool) -> anyhow::Result<Self> {
+        let (table, flag, contained) = match (env, explain) {
+            (false, false) => return Ok(Self::All(form.unwrap_or(ChildrenForm::Yaml))),
+            (true, _) => (Self::Variables, "--env", "variables"),
+            (false, true) => (Self::Origins, "--explain", "origins"),
+        };
+        match form {
+            None | Some(ChildrenForm::Table) => Ok(table),
+            Some(ChildrenForm::Json) => {
+                Err(anyhow!("{flag} prints a table: leave out {flag}; -o json contains the {contained} anyway"))
             }
-            (true, Some(ChildrenForm::Yaml)) => Err(anyhow!("--env prints a table: leave out --env or -o yaml")),
+            Some(ChildrenForm::Yaml) => Err(anyhow!("{flag} prints a table: leave out {flag} or -o yaml")),
         }
     }
 }
@@ -200,6 +210,7 @@ impl Show {
             held_back |= tell(document, &entry, self.form == Shown::All(ChildrenForm::Json));
             match self.form {
                 Shown::Variables => variables::write(out, document, &entry, self.status)?,
+                Shown::Origins => origins::write(out, document, &entry, self.status)?,
                 Shown::All(ChildrenForm::Yaml) => yaml::write(out, document, &entry, self.status)?,
                 Shown::All(ChildrenForm::Json) => list.write(out, &entry)?,
                 Shown::All(ChildrenForm::Table) => table.add(document, &entry, self.status),
@@ -213,7 +224,7 @@ impl Show {
             ));
         }
         match self.form {
-            Shown::Variables | Shown::All(ChildrenForm::Yaml) => {}
+            Shown::Variables | Shown::Origins | Shown::All(ChildrenForm::Yaml) => {}
             Shown::All(ChildrenForm::Json) => list.finish(out)?,
             Shown::All(ChildrenForm::Table) => out.text(&table.to_string())?,
         }

@@ -113,6 +113,7 @@ impl Sandbox for Opened {
             finalizer: None,
             kept: vec![],
             gates_hold: false,
+            origins: Vec::new(),
             extra: text("{}"),
         }))
     }

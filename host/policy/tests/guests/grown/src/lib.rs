@@ -87,6 +87,7 @@ impl translation::GuestPass for Pass {
         };
         Ok(Plan {
             manifests: vec![text(CONFIG)],
+            origins: vec![],
             gates: vec![],
             env,
             notes: vec![note],

@@ -211,8 +211,11 @@ impl translation::GuestPass for Pass {
         } else if is("emits twice") {
             manifests.push(text(CONFIG));
         }
+        let count = if is("answers 100000 origins") { 100_000 } else { 0 };
+        let origin = |_| Origin { manifest: 0, path: text("data.a"), from: text("spec.a") };
         Ok(Plan {
             manifests,
+            origins: (0..count).map(origin).collect(),
             gates: vec![],
             env,
             notes: vec![],

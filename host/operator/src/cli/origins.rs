@@ -1,0 +1,27 @@
+//! `render --explain` and `policy explain`: shows the origin of each value in each child.
+
+use std::io;
+
+use kaos_policy::render::Explained;
+
+use super::{output::Output, table::Table, variables::heading};
+use crate::{input::Document, offline::Entry};
+
+/// Prints the origins of one object's children below its name. With `with_status`, adds the phase and the message that
+/// the object would get.
+pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
+    heading(out, document, entry, with_status)?;
+    let table = table(entry);
+    if table.is_empty() { out.text("no children\n\n") } else { out.text(&format!("{table}\n")) }
+}
+
+/// Returns a table with a row for each value.
+pub(in crate::cli) fn table(entry: &Entry) -> Table {
+    let mut table = Table::new(&["CHILD", "FIELD", "FROM"]);
+    for Explained { child, path, from, layer, overlay } in entry.rendered.explained() {
+        let of_overlay = overlay.map(|overlay| format!("the overlay {overlay}")).filter(|overlay| *overlay != from);
+        let from = [Some(from), layer, of_overlay].into_iter().flatten().collect::<Vec<_>>();
+        table.row([child, path, from.join(", ")]);
+    }
+    table
+}

@@ -1,0 +1,132 @@
+//! Decides whether a privileged value comes from a place whose author may raise the privilege. The plan declares the
+//! places, and the guard looks up the value in each of them.
+//!
+//! The guard compares single leaves of a value and ignores nulls, because a policy may merge a value from two places
+//! and remove nulls.
+
+use super::{Stage, UserPrivileges, power::Raised, reason, rules::Rules};
+use crate::{
+    origins::{Author, PathStep, Place, is_equal, leaves, setting, steps, written},
+    settings::{self, Origin},
+};
+
+/// The decision about a privileged value. The worst decision about a leaf is the decision about the value.
+pub(super) enum Decision<'a> {
+    /// The author of the place may raise the privilege.
+    Allowed,
+    /// The value comes from the settings of a namespace: from a setting of this policy, with its source.
+    OfNamespace(&'a str, settings::Path, &'a settings::Source),
+    /// The value comes from this path of the object, but users must not raise privileges.
+    OfUser(String),
+    /// The plan declares no place that has the value. The text tells why.
+    Unknown(String),
+}
+
+impl Decision<'_> {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Allowed => 0,
+            Self::OfNamespace(..) => 1,
+            Self::OfUser(_) => 2,
+            Self::Unknown(_) => 3,
+        }
+    }
+}
+
+/// Decides about a raised field of a manifest.
+pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rules<'a>) -> Decision<'a> {
+    let (first, rest) = raised.field;
+    let names: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
+    let at = steps(&raised.path).unwrap_or_default();
+    let mut worst = Decision::Allowed;
+    let mut leaves = leaves(raised.value);
+    if leaves.is_empty() {
+        // Only nulls: the field itself raises the privilege.
+        leaves.push((Vec::new(), raised.value));
+    }
+    for (below, value) in leaves {
+        let path = [at.as_slice(), &below].concat();
+        let names: Vec<&str> = names.iter().copied().chain(below.iter().filter_map(PathStep::name)).collect();
+        let places = stage.origins.places(stage.index, stage.manifest, &path);
+        let decisions = places.iter().filter(|place| is_equal(place.value, value) && is_named(place, &names));
+        let decisions = decisions.filter_map(|place| by_author(place, raised, below.len(), rules));
+        let decision = decisions.min_by_key(Decision::rank).unwrap_or_else(|| {
+            let is_its = |place: &Place<'_>| is_named(place, &names);
+            Decision::Unknown(reason::of(stage, &path, &places, value, is_its))
+        });
+        if decision.rank() > worst.rank() {
+            worst = decision;
+        }
+    }
+    worst
+}
+
+/// Returns the decision for a place with the value, by the author of the place. `below` is the number of steps from the
+/// raised field to the value.
+fn by_author<'a>(place: &Place<'a>, raised: &Raised<'_>, below: usize, rules: &Rules<'a>) -> Option<Decision<'a>> {
+    match place.author {
+        Author::Object => {
+            // A declared path can lead into a list within the value, so the place can have fewer steps than the value.
+            let field = place.path.get(..place.path.len().saturating_sub(below)).unwrap_or_default();
+            (place.is_of_the_spec() && is_for(place, raised)).then(|| by_user(written(field), rules))
+        }
+        Author::Setting(policy, source) => match &source.origin {
+            Origin::Annotation => is_for(place, raised).then(|| {
+                let key = source.via.as_deref().unwrap_or_default();
+                by_user(format!("metadata.annotations[\"{key}\"]"), rules)
+            }),
+            Origin::NamespacePolicy(_) => Some(Decision::OfNamespace(policy, setting(&place.path), source)),
+            origin => {
+                let is_beyond = rules.is_beyond(raised.privilege);
+                (origin.is_of_operator() && (!is_beyond || origin.is_of_flags())).then_some(Decision::Allowed)
+            }
+        },
+        Author::Found(_) => None,
+    }
+}
+
+fn by_user<'a>(path: String, rules: &Rules<'_>) -> Decision<'a> {
+    match rules.user_privileges {
+        UserPrivileges::Allowed => Decision::Allowed,
+        UserPrivileges::Forbidden => Decision::OfUser(path),
+    }
+}
+
+/// Returns whether a user's place is for the container or pod with the field. A value for one container allows nothing
+/// for another container. A value for no particular container applies to the pod and to its main container.
+fn is_for(place: &Place<'_>, raised: &Raised<'_>) -> bool {
+    match (place.container, raised.container) {
+        (None, None) => true,
+        (None, Some(of)) => of.is_main,
+        (Some(name), Some(of)) => name == of.name,
+        (Some(_), None) => false,
+    }
+}
+
+/// Returns whether a place has the name of the field: its path ends in the names of the field. So `spec.debug: true` is
+/// never the origin of `hostNetwork: true`. In settings, the first name may have a word before it: `podSecurityContext`.
+fn is_named(place: &Place<'_>, names: &[&str]) -> bool {
+    let own: Vec<&str> = place.path.iter().filter_map(PathStep::name).collect();
+    let Some(own) = own.len().checked_sub(names.len()).map(|before| &own[before..]) else { return false };
+    let Some(((first, rest), (own_first, own_rest))) = names.split_first().zip(own.split_first()) else { return false };
+    let is_setting = matches!(place.author, Author::Setting(..));
+    own_rest == rest && (own_first == first || (is_setting && ends_with_word(own_first, first)))
+}
+
+/// Returns whether a name ends in a word, which begins with a capital letter there: `serviceType` ends in `type`.
+fn ends_with_word(name: &str, word: &str) -> bool {
+    let mut letters = word.chars();
+    let capital = letters.next().map(|letter| letter.to_ascii_uppercase());
+    name.strip_suffix(letters.as_str()).is_some_and(|before| before.ends_with(|letter| Some(letter) == capital))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_with_a_whole_word() {
+        assert!(ends_with_word("podSecurityContext", "securityContext") && ends_with_word("serviceType", "type"));
+        assert!(!ends_with_word("prototype", "type") && !ends_with_word("type", "serviceType"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Tells why no declared origin allows a value, for the author of the policy.
+
+use serde_json::Value;
+
+use super::Stage;
+use crate::{
+    cut::{VALUE, cut},
+    origins::{Author, PathStep, Place, is_equal, written},
+    settings::Origin,
+};
+
+/// Returns the reason, and what to declare. `places` are the declared places, and `is_its` tells whether a place is for
+/// values of this field.
+pub(super) fn of(
+    stage: &Stage<'_, '_>,
+    path: &[PathStep],
+    places: &[Place<'_>],
+    value: &Value,
+    is_its: impl Fn(&Place<'_>) -> bool,
+) -> String {
+    // An origin of the whole pod explains less than an origin of the value itself. So prefer equal values.
+    let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
+        return if stage.origins.is_declared(stage.index, path) {
+            "its declared origin has no such value: correct the origin in the plan".to_owned()
+        } else {
+            "declare in the plan's origins where it comes from".to_owned()
+        };
+    };
+    let shown = shown(place);
+    if !is_equal(place.value, value) {
+        return format!("its declared origin {shown} has another value: correct the origin in the plan");
+    }
+    if let Author::Setting(_, source) = place.author
+        && source.origin == Origin::SchemaDefault
+    {
+        return format!("its declared origin {shown} has the policy's own default");
+    }
+    if !matches!(place.author, Author::Setting(..)) && !place.is_of_the_spec() {
+        return format!("its declared origin {shown} allows nothing: only the object's spec and settings do");
+    }
+    if is_its(place) {
+        return format!("its declared origin {shown} does not allow it");
+    }
+    format!("its declared origin {shown} is not a field for it")
+}
+
+/// Returns the source of a place, in the form of the plan.
+fn shown(place: &Place<'_>) -> String {
+    let path = written(&place.path);
+    let text = match place.author {
+        Author::Object => path,
+        Author::Setting(..) => format!("settings.{path}"),
+        Author::Found(id) => format!("{id} {path}"),
+    };
+    cut(&text, VALUE).into_owned()
+}

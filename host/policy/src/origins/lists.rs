@@ -1,0 +1,40 @@
+//! Finds the items of a source's list that correspond to an item of a manifest's list.
+//!
+//! A merge moves items. So an item corresponds to the items of the same `name`, and to items without a `name`.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use serde_json::Value;
+
+/// The positions of the items of each list that was read before.
+#[derive(Default)]
+pub(super) struct Lists<'a>(RefCell<HashMap<*const Value, Positions<'a>>>);
+
+#[derive(Default)]
+struct Positions<'a> {
+    named: HashMap<&'a str, Vec<usize>>,
+    nameless: Vec<usize>,
+}
+
+impl<'a> Lists<'a> {
+    /// Returns the positions of the items that correspond to `item`. `items` is the list with its items.
+    pub(super) fn corresponding(&self, list: &'a Value, items: &'a [Value], item: &Value) -> Vec<usize> {
+        let mut read = self.0.borrow_mut();
+        let positions = read.entry(std::ptr::from_ref(list)).or_insert_with(|| Positions::of(items));
+        let named = item["name"].as_str().and_then(|name| positions.named.get(name));
+        named.into_iter().flatten().chain(&positions.nameless).copied().collect()
+    }
+}
+
+impl<'a> Positions<'a> {
+    fn of(items: &'a [Value]) -> Self {
+        let mut positions = Self::default();
+        for (i, item) in items.iter().enumerate() {
+            match item["name"].as_str() {
+                Some(name) => positions.named.entry(name).or_default().push(i),
+                None => positions.nameless.push(i),
+            }
+        }
+        positions
+    }
+}

@@ -1,0 +1,246 @@
+//! Looks up the places from which a value of a manifest may come.
+
+use serde_json::Value;
+
+use super::{
+    Origins, PathStep, Source,
+    path::{self, Selector, append, written},
+};
+use crate::{
+    pods,
+    settings::{self, Effective},
+};
+
+static NULL: Value = Value::Null;
+
+/// A place that a declared origin names for a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Place<'a> {
+    pub(crate) author: Author<'a>,
+    /// The path in the object, in the settings or in the found object.
+    pub(crate) path: Vec<PathStep>,
+    pub(crate) value: &'a Value,
+    /// The value that contains the place.
+    pub(crate) above: &'a Value,
+    /// The name of the container that contains the place.
+    pub(crate) container: Option<&'a str>,
+}
+
+/// The author of the values in a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Author<'a> {
+    /// The user, in the object.
+    Object,
+    /// The author of a layer of a policy's settings.
+    Setting(&'a str, &'a settings::Source),
+    /// Any program of the cluster, in an object that answers the need with this id.
+    Found(&'a str),
+}
+
+impl Place<'_> {
+    /// Returns whether the place is in the object's spec.
+    pub(crate) fn is_of_the_spec(&self) -> bool {
+        matches!(self.author, Author::Object) && self.path.first().and_then(PathStep::name) == Some("spec")
+    }
+}
+
+/// The root of a place.
+#[derive(Clone, Copy)]
+enum Root<'a> {
+    Object,
+    Settings(&'a str, &'a Effective),
+    Found(&'a str),
+}
+
+/// A value, and the way to it.
+#[derive(Clone)]
+struct Here<'a> {
+    path: Vec<PathStep>,
+    value: &'a Value,
+    above: &'a Value,
+    container: Option<&'a str>,
+}
+
+impl<'a> Here<'a> {
+    fn root(value: &'a Value) -> Self {
+        Self { path: Vec::new(), value, above: &NULL, container: None }
+    }
+
+    fn step(&self, step: &PathStep) -> Option<Self> {
+        let value = step.of(self.value)?;
+        let in_containers = self.path.last().and_then(PathStep::name).is_some_and(|of| pods::CONTAINERS.contains(&of));
+        let is_container = matches!(step, PathStep::Index(_)) && in_containers;
+        let container = if is_container { value["name"].as_str() } else { self.container };
+        let mut path = self.path.clone();
+        path.push(step.clone());
+        Some(Self { path, value, above: self.value, container })
+    }
+
+    fn place(self, root: Root<'a>) -> Option<Place<'a>> {
+        let author = match root {
+            Root::Object => Author::Object,
+            Root::Found(id) => Author::Found(id),
+            Root::Settings(policy, settings) => Author::Setting(policy, settings.source(&setting(&self.path))?),
+        };
+        let Self { path, value, above, container } = self;
+        Some(Place { author, path, value, above, container })
+    }
+}
+
+impl<'a> Origins<'a> {
+    /// Returns the places from which the value at `path` of a manifest may come, the most probable first. Compare the
+    /// values: a place is only what the policy claims.
+    pub(crate) fn places(&self, index: usize, manifest: &Value, path: &[PathStep]) -> Vec<Place<'a>> {
+        let mut places = Vec::new();
+        for (source, rest, values) in self.covering(index, manifest, path) {
+            self.follow(source, rest, &values, &mut places);
+        }
+        places
+    }
+
+    /// Returns whether the plan declares an origin for exactly this path.
+    pub(crate) fn is_declared(&self, index: usize, path: &[PathStep]) -> bool {
+        self.declared.contains_key(&(index, written(path)))
+    }
+
+    /// Returns the path in the object's spec from which the policy computes the variable at a path.
+    pub(crate) fn of_variable(&self, manifest: &Value, path: &[PathStep]) -> Option<String> {
+        let at = path.iter().position(|step| step.name() == Some("env"))? + 1;
+        let mut values = vec![manifest];
+        for step in path.get(..=at)? {
+            values.push(step.of(values.last()?)?);
+        }
+        match self.variable(&values, at + 1)? {
+            Source::Object(path) => {
+                let steps = path::resolve(path, self.within.object)?;
+                (steps.first()?.name() == Some("spec")).then(|| written(&steps))
+            }
+            Source::Setting(_) | Source::Found(..) => None,
+        }
+    }
+
+    /// Returns the sources of the value and of the values above it, the longest path first. Each has the rest of the
+    /// path, and the manifest's values on it.
+    fn covering<'s>(
+        &'s self,
+        index: usize,
+        manifest: &'s Value,
+        path: &'s [PathStep],
+    ) -> Vec<(&'s Source, &'s [PathStep], Vec<&'s Value>)> {
+        let mut values = Vec::with_capacity(path.len() + 1);
+        let mut texts = vec![String::new()];
+        values.push(manifest);
+        for step in path {
+            let Some(value) = values.last().and_then(|value| step.of(value)) else { return Vec::new() };
+            values.push(value);
+            let mut text = texts.last().cloned().unwrap_or_default();
+            append(&mut text, step);
+            texts.push(text);
+        }
+        let mut covering = Vec::new();
+        if !self.spend(path.len()) {
+            return covering;
+        }
+        for (at, text) in texts.into_iter().enumerate().rev() {
+            let variable =
+                (at >= 2 && path[at - 2].name() == Some("env")).then(|| self.variable(&values, at)).flatten();
+            if let Some(source) = variable {
+                // The origin may be the place of the variable, of a value within it, or of the value itself.
+                covering.extend((at..=path.len()).map(|at| (source, &path[at..], values[at + 1..].to_vec())));
+            }
+            for source in self.declared.get(&(index, text)).into_iter().flatten().rev() {
+                covering.push((source, &path[at..], values[at + 1..].to_vec()));
+            }
+        }
+        covering
+    }
+
+    /// Returns the origin of the variable at a position of the path.
+    fn variable(&self, values: &[&Value], at: usize) -> Option<&Source> {
+        let container = values.get(at.checked_sub(2)?)?["name"].as_str()?;
+        let name = values.get(at)?["name"].as_str()?;
+        self.env.get(container)?.get(name)
+    }
+
+    fn follow(&self, source: &Source, rest: &[PathStep], values: &[&Value], places: &mut Vec<Place<'a>>) {
+        let within = self.within;
+        match source {
+            Source::Object(path) => self.walk(Root::Object, within.object, path, rest, values, places),
+            Source::Setting(path) => {
+                for (policy, settings) in within.layers {
+                    self.walk(Root::Settings(policy, settings), settings.tree(), path, rest, values, places);
+                }
+            }
+            Source::Found(id, path) => {
+                if let Some((id, objects)) = within.found.get_key_value(id) {
+                    for object in objects {
+                        self.walk(Root::Found(id), object, path, rest, values, places);
+                    }
+                }
+            }
+        }
+    }
+
+    fn walk(
+        &self,
+        root: Root<'a>,
+        value: &'a Value,
+        path: &[Selector],
+        rest: &[PathStep],
+        values: &[&Value],
+        places: &mut Vec<Place<'a>>,
+    ) {
+        if !self.spend(path.len() + 1) {
+            return;
+        }
+        let Some(start) = path.iter().try_fold(Here::root(value), |here, step| here.step(&step.step(here.value)?))
+        else {
+            return;
+        };
+        let mut here = vec![start];
+        for (step, planned) in rest.iter().zip(values) {
+            let mut next = Vec::new();
+            for here in &here {
+                match (step, here.value.as_array()) {
+                    (PathStep::Name(_), _) => next.extend(here.step(step)),
+                    (PathStep::Index(_), Some(items)) => {
+                        let corresponding = self.lists.corresponding(here.value, items, planned);
+                        if !self.spend(corresponding.len()) {
+                            return;
+                        }
+                        next.extend(corresponding.into_iter().filter_map(|i| here.step(&PathStep::Index(i))));
+                    }
+                    (PathStep::Index(_), None) => {}
+                }
+            }
+            here = next;
+            if !self.spend(here.len()) {
+                return;
+            }
+        }
+        places.extend(here.into_iter().filter_map(|here| here.place(root)));
+    }
+}
+
+/// Returns the path of the setting that contains a value.
+pub(crate) fn setting(path: &[PathStep]) -> settings::Path {
+    path.iter().map_while(|step| step.name().map(str::to_owned)).collect()
+}
+
+/// Returns the first place with an equal value. Without such a place, returns the first one that the policy may have
+/// merged into the value: both are objects, or both are lists.
+pub(crate) fn nearest<'p, 'a: 'p>(places: impl Iterator<Item = &'p Place<'a>>, value: &Value) -> Option<&'p Place<'a>> {
+    let places: Vec<_> = places.collect();
+    let is_merged = |place: &Place<'_>| {
+        (place.value.is_object() && value.is_object()) || (place.value.is_array() && value.is_array())
+    };
+    let merged = || places.iter().find(|place| is_merged(place));
+    places.iter().find(|place| is_equal(place.value, value)).or_else(merged).copied()
+}
+
+/// Returns whether both values are equal. A policy that reads and writes a fraction may change its last digit.
+pub(crate) fn is_equal(one: &Value, other: &Value) -> bool {
+    let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
+    let is_same = |(one, other): (f64, f64)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON;
+    one == other || fraction(one).zip(fraction(other)).is_some_and(is_same)
+}

@@ -1,0 +1,144 @@
+//! The origins that a plan declares: for each value of a manifest, the places from which it may come.
+//!
+//! A policy declares an origin, and the host looks up the value there. The host never searches for values: without a
+//! declared origin, a value is the policy's own. Origins are claims of a policy that nobody trusts. So a place counts
+//! only if the caller compares the values.
+
+mod leaves;
+mod lists;
+mod lookup;
+mod path;
+mod source;
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashMap},
+};
+
+use serde_json::Value;
+
+pub(crate) use leaves::leaves;
+pub(crate) use lookup::{Author, Place, is_equal, nearest, setting};
+pub(crate) use path::{PathStep, steps, written};
+pub(crate) use source::Source;
+
+use crate::{
+    contract::{EnvVar, Origin},
+    limits::Limits,
+    rule::{Breach, Rule},
+    settings::Effective,
+};
+use lists::Lists;
+
+/// The maximum number of steps for looking up the values of one plan. A step takes less than a microsecond.
+const STEPS: usize = 2_000_000;
+
+/// The values that origins can name.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    /// The object in the form that the user wrote.
+    pub(crate) object: &'a Value,
+    /// The effective settings of each layer, the lowest layer first, with the name of the layer's policy.
+    pub(crate) layers: &'a [(&'a str, &'a Effective)],
+    /// The found objects by the ids of needs. Only explanations read them: a found object allows nothing.
+    pub(crate) found: &'a BTreeMap<String, Vec<Value>>,
+}
+
+impl<'a> Places<'a> {
+    /// Returns the places whose authors a pass trusts.
+    pub(crate) fn of_a_pass(object: &'a Value, layers: &'a [(&'a str, &'a Effective)]) -> Self {
+        static NOTHING: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        Self { object, layers, found: &NOTHING }
+    }
+}
+
+/// An origin with an invalid path or source.
+pub(crate) struct InvalidOrigin<'a> {
+    pub(crate) breach: Breach,
+    /// The variable with this origin. `None` if the origin is of a manifest.
+    pub(crate) variable: Option<&'a EnvVar>,
+}
+
+/// The origins of one plan.
+pub(crate) struct Origins<'a> {
+    within: Places<'a>,
+    /// The sources by manifest and path, in the order of the plan.
+    declared: HashMap<(usize, String), Vec<Source>>,
+    /// The origins of variables, by container and name.
+    env: HashMap<&'a str, HashMap<&'a str, Source>>,
+    lists: Lists<'a>,
+    steps: Cell<usize>,
+}
+
+impl<'a> Origins<'a> {
+    /// Reads the origins of a plan. Also returns each origin that has an invalid path or source.
+    pub(crate) fn read(
+        origins: &[Origin],
+        env: &'a [EnvVar],
+        manifests: &[Value],
+        limits: &Limits,
+        within: Places<'a>,
+    ) -> (Self, Vec<InvalidOrigin<'a>>) {
+        let mut invalid = Vec::new();
+        let mut breach = |rule, path: String, message: String, variable: Option<&'a EnvVar>| {
+            invalid.push(InvalidOrigin { breach: Breach { rule, path, message }, variable });
+        };
+        let mut declared: HashMap<_, Vec<_>> = HashMap::new();
+        if origins.len() > limits.origins {
+            let message = format!("{} origins, at most {}", origins.len(), limits.origins);
+            breach(Rule::Bounded, "origins".to_owned(), message, None);
+        }
+        for (i, Origin { manifest, path, from }) in origins.iter().take(limits.origins).enumerate() {
+            let index = *manifest as usize;
+            let Some(manifest) = manifests.get(index) else {
+                let message = format!("the plan has no manifests[{index}]");
+                breach(Rule::ValidOrigins, format!("origins[{i}]"), message, None);
+                continue;
+            };
+            let Some(steps) = path::parse(path).filter(|_| path.len() <= source::TEXT) else {
+                let message = format!("`{path}` is not a path");
+                breach(Rule::ValidOrigins, format!("origins[{i}].path"), message, None);
+                continue;
+            };
+            let Some(source) = Source::parse(from) else {
+                breach(Rule::ValidOrigins, format!("origins[{i}].from"), no_source(from), None);
+                continue;
+            };
+            // Without an item of this name, there is no value that could have an origin.
+            if let Some(steps) = path::resolve(&steps, manifest) {
+                declared.entry((index, written(&steps))).or_default().push(source);
+            }
+        }
+        let mut variables: HashMap<&str, HashMap<&str, Source>> = HashMap::new();
+        for (i, variable) in env.iter().enumerate() {
+            let EnvVar { container, name, origin, .. } = variable;
+            match Source::parse(origin) {
+                Some(source) => drop(variables.entry(container).or_default().insert(name, source)),
+                None => breach(Rule::ValidOrigins, format!("env[{i}].origin"), no_source(origin), Some(variable)),
+            }
+        }
+        let origins = Self { within, declared, env: variables, lists: Lists::default(), steps: Cell::new(STEPS) };
+        (origins, invalid)
+    }
+
+    /// Returns whether the look-ups took too many steps. From then on, they find nothing.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps.get() == 0
+    }
+
+    /// Counts steps. Returns whether some are left.
+    fn spend(&self, steps: usize) -> bool {
+        self.steps.set(self.steps.get().saturating_sub(steps));
+        !self.is_exhausted()
+    }
+}
+
+fn no_source(text: &str) -> String {
+    format!(
+        "`{text}` is not a place: write spec.… or metadata.… for a field of the object, settings.… for a setting, or \
+         the id of a need, a space and a path"
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Explains a plan: for each value of each manifest, the place from which it comes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Planned, Rendered};
+use crate::{
+    contract::{Answer, EnvVar, Found, Reference},
+    limits::Limits,
+    origins::{Author, Origins, PathStep, Place, Places, is_equal, leaves, written},
+    settings::Effective,
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, MANAGED_BY, POD_SPEC_HASH},
+};
+
+/// The metadata that the operator itself writes, besides the owner reference.
+const STAMPED: [&str; 4] = [APPLIED_DIGEST, HASH_STANDS_FOR, MANAGED_BY, POD_SPEC_HASH];
+
+/// The origin of one value of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// The manifest, as `Kind/name`.
+    pub child: String,
+    /// The path of the value in the manifest.
+    pub path: String,
+    /// The place in the object, in the settings or in a found object. A value without a place comes from `the policy`,
+    /// from `the overlay NAME`, or from `the operator`, which writes metadata.
+    pub from: String,
+    /// The layer that set the value, if it comes from a setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// The overlay that set the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<String>,
+}
+
+impl Rendered {
+    /// Returns the origin of each value of each manifest; empty without a plan. Shows an origin that a layer declares
+    /// only if the value there is equal. For a variable whose value a layer computes, shows the declared origin.
+    pub fn explained(&self) -> Vec<Explained> {
+        let Some(planned) = self.planned() else { return Vec::new() };
+        let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
+        let found = self.found();
+        let policies = std::iter::once(&self.policy).chain(&self.overlays);
+        let layers: Vec<(&str, &Effective)> =
+            policies.zip(&self.settings).map(|(policy, settings)| (policy.name.as_str(), &**settings)).collect();
+        let within = Places { object: &object, layers: &layers, found: &found };
+        // The guard has limited and checked these origins before.
+        let limits = Limits { origins: usize::MAX, ..Limits::default() };
+        let (origins, _) = Origins::read(&planned.origins, &planned.env, &planned.manifests, &limits, within);
+        let explain = |(index, manifest)| self.of_manifest(planned, &origins, index, manifest);
+        planned.manifests.iter().enumerate().flat_map(explain).collect()
+    }
+
+    /// Returns the objects that the layers found, by the ids of their needs.
+    fn found(&self) -> BTreeMap<String, Vec<Value>> {
+        let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for Found { id, answer } in self.subject.found.iter().chain(&*self.overlay_found) {
+            if let Answer::Objects(objects) = answer {
+                let parsed = objects.iter().filter_map(|text| serde_json::from_str(text).ok());
+                all.entry(id.clone()).or_default().extend(parsed);
+            }
+        }
+        all
+    }
+
+    fn of_manifest(&self, planned: &Planned, origins: &Origins<'_>, index: usize, manifest: &Value) -> Vec<Explained> {
+        let reference = Reference::of_object(manifest);
+        let child = format!("{}/{}", reference.kind, reference.name);
+        let reference = Reference { namespace: Some(self.object.namespace.clone()), ..reference };
+        let explain = |(path, value): (Vec<PathStep>, &Value)| {
+            let places = origins.places(index, manifest, &path);
+            let variable = variable(planned, manifest, &path);
+            let written = written(&path);
+            let overlay = planned.set_by.overlay(&reference, &written).or_else(|| overlay_of(planned, variable?));
+            let overlay = overlay.and_then(|at| self.overlays.get(at.checked_sub(1)?)).map(|it| it.name.clone());
+            let of_nobody = || match &overlay {
+                Some(overlay) => format!("the overlay {overlay}"),
+                None => "the policy".to_owned(),
+            };
+            let (from, layer) = match places.iter().find(|place| is_equal(place.value, value)) {
+                Some(place) => shown(place),
+                None if is_stamped(&path) => ("the operator".to_owned(), None),
+                None => (computed(variable, &path).unwrap_or_else(of_nobody), None),
+            };
+            Explained { child: child.clone(), path: written, from, layer, overlay }
+        };
+        leaves(manifest).into_iter().map(explain).collect()
+    }
+}
+
+/// Returns the place in the form of the contract, and the layer of a setting.
+fn shown(place: &Place<'_>) -> (String, Option<String>) {
+    let path = written(&place.path);
+    match place.author {
+        Author::Object => (path, None),
+        Author::Setting(policy, source) => (format!("settings.{path}"), Some(format!("{source} (policy {policy})"))),
+        Author::Found(id) => (format!("{id} {path}"), None),
+    }
+}
+
+/// Returns the variable of the mapping that contains the value at a path.
+fn variable<'p>(planned: &'p Planned, manifest: &Value, path: &[PathStep]) -> Option<&'p EnvVar> {
+    let env = path.iter().position(|step| step.name() == Some("env"))?;
+    let container = path.get(..env)?.iter().try_fold(manifest, |value, step| step.of(value))?;
+    let entry = path.get(env + 1)?.of(&container["env"])?;
+    planned.env.iter().find(|it| container["name"] == *it.container && entry["name"] == *it.name)
+}
+
+/// Returns the number of the overlay that set a variable.
+fn overlay_of(planned: &Planned, EnvVar { container, name, .. }: &EnvVar) -> Option<usize> {
+    planned.overlaid.get(&(container.clone(), name.clone())).copied()
+}
+
+/// Returns the origin of a variable's literal value that a layer computes from another value.
+fn computed(variable: Option<&EnvVar>, path: &[PathStep]) -> Option<String> {
+    let [.., PathStep::Index(_), value] = path else { return None };
+    (value.name() == Some("value")).then(|| Some(variable?.origin.clone())).flatten()
+}
+
+fn is_stamped(path: &[PathStep]) -> bool {
+    let [.., metadata, field, key] = path else {
+        return matches!(path, [metadata, field] if metadata.name() == Some("metadata") && field.name() == Some("namespace"));
+    };
+    let of_a_key = metadata.name() == Some("metadata")
+        && matches!(field.name(), Some("labels" | "annotations"))
+        && key.name().is_some_and(|key| STAMPED.contains(&key));
+    of_a_key || path[1].name() == Some("ownerReferences")
+}
