@@ -73,7 +73,7 @@ struct Named<'a> {
 /// A reference, and the path of the field in the manifest that contains the reference.
 struct Used<'a, 'b> {
     /// The path of the spec that contains the field; `None` if the field is at the top of the manifest.
-    at: Option<&'m String>,
+    at: Option<&'b String>,
     field: FieldPath,
     named: Named<'a>,
     /// Whether the reference names the data source of a PersistentVolumeClaim.

@@ -124,7 +124,7 @@ fn weight(answer: &MemoAnswer) -> usize {
         Verdict::Refused(refusal) => written(refusal),
         Verdict::Failed(_) => 0,
     };
-    1024 + object.len() + settings.len() + written(found) + written(&*answer.overlay_found) + planned
+    1024 + object.len() + settings.len() + written(found) + written(&&*answer.overlay_found) + planned
 }
 
 /// Returns the length of a value as JSON text.
