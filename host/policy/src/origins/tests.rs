@@ -15,7 +15,7 @@ fn equal(object: &Value, manifest: &Value, declared: &[(&str, &str)], at: &str) 
     let manifests = [manifest.clone()];
     let within = Places::of_a_pass(object, &[]);
     let (origins, breaches) = Origins::read(&declared, &[], &manifests, &Limits::default(), within);
-    assert_eq!(breaches, []);
+    assert!(breaches.is_empty(), "every origin has a valid path and source");
     let value = path(at).iter().try_fold(manifest, |value, step| step.of(value)).unwrap();
     let places = origins.places(0, manifest, &path(at));
     places.iter().filter(|place| is_equal(place.value, value)).map(|place| written(&place.path)).collect()
