@@ -40,7 +40,7 @@ pub const MOST_NAMESPACES: usize = 100;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationPolicySpec {
-    /// The namespaces whose Agents and AccessGrants count.
+    /// The namespaces whose Agents and AccessGrants the data includes.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MOST_NAMESPACES)))]
     pub namespaces: Vec<String>,
     /// The ConfigMap of the decision point, in the same namespace, with the keys policy.rego and data.json.
