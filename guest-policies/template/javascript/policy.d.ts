@@ -180,7 +180,24 @@ export interface EnvVar {
   container: string;
   name: string;
   source: EnvSource;
-  origin: string;
+  origin: Source;
+}
+
+/**
+ * The origin of a value in a manifest, and of all values below it. The host looks up each value at the same path
+ * below `from`. In a list, the host looks at the items with the same `name`, and at the items without a `name`. The
+ * host believes an origin only for values that are equal in both places. So one origin can cover a whole part of a
+ * manifest into which the policy merges a part of the object.
+ *
+ * Several origins can cover one value. The value comes from the origin with the longest path that has an equal
+ * value, and of equally long paths from the last one. All other values are the policy's own.
+ */
+export interface Origin {
+  /** The position of the manifest in the plan. */
+  manifest: number;
+  /** A path in the manifest; an empty text means the whole manifest. */
+  path: string;
+  from: Source;
 }
 
 export type Severity = 'info' | 'warning';
@@ -202,6 +219,12 @@ export interface Blocker {
 /** The children that the cluster should have for the object. */
 export interface Plan {
   manifests: Json[];
+  /**
+   * The origins of values in the manifests. The mapping has the origins of variables. A value that raises a
+   * privilege or names a Secret or a PersistentVolumeClaim needs an origin in the object or in the owner's
+   * settings, or a grant.
+   */
+  origins?: Origin[];
   /**
    * The plan gates. Plan gates hold back the apply until the host has applied a plan of the object in full once.
    * After this first full apply, the host only reports the gates, so a flapping dependency neither stops nor
