@@ -116,7 +116,10 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ("return {};", "policy.js:2:8: translate returns a wrong value: manifests is missing: write a list"),
         ("", "translate returns a wrong value: the answer is missing: write an object"),
         ("return {manifests: {}};", "manifests is an object: write a list"),
-        ("return {manifest: []};", "manifest is not a field of this record: remove it, or use one of manifests, origins"),
+        (
+            "return {manifest: []};",
+            "manifest is not a field of this record: remove it, or use one of manifests, origins",
+        ),
         (
             "return {manifests: [{a: 2 ** 53}]};",
             "manifests[0].a is 9007199254740992, and JavaScript has no exact integers",

@@ -57,7 +57,10 @@ fn a_new_version_that_active_settings_break_is_refused_until_they_change() {
             sized_5(world, "1").await;
             world.apply(&package("widgets", edition, "")).await;
             let message = until_unfit(world, "widgets").await;
-            assert!(message.contains(told) && message.contains("correct or delete the settings"), "{edition}: {message}");
+            assert!(
+                message.contains(told) && message.contains("correct or delete the settings"),
+                "{edition}: {message}"
+            );
             world.quiet().await;
             assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
             restart_writes_nothing(world).await;

@@ -261,7 +261,11 @@ async fn depth_and_age_describe_waiting_objects() {
     advance(Duration::from_secs(2)).await;
     assert_eq!((queue.depth(), queue.oldest_age()), (2, Duration::from_secs(5)));
     fresh(&queue, &["x"]);
-    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "the oldest age comes from the first key of each urgency alone");
+    assert_eq!(
+        queue.oldest_age(),
+        Duration::from_secs(2),
+        "the oldest age comes from the first key of each urgency alone"
+    );
     assert_eq!(drain(&queue).await, ["a", "x"]);
     assert_eq!(queue.oldest_age(), Duration::ZERO);
 }
