@@ -60,7 +60,7 @@ pub struct Settings {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their `ServiceAccount`. null selects Kubernetes' default.
+    /// Whether pods get a token. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]

@@ -44,7 +44,7 @@ pub struct Settings {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their ServiceAccount. null selects Kubernetes' default.
+    /// Whether pods get a token. null selects Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// The volume of stores with local storage.
     pub volume: Volume,

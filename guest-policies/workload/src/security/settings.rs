@@ -22,7 +22,7 @@ pub struct SecuritySettings {
     /// Address of another Service as decision point, with Envoy's gRPC interface: `name.namespace.svc:port`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_service", extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
     pub authorizer: String,
-    /// Whether requests without a valid token reach the decision point. If false, the Gateway refuses these requests.
+    /// Whether requests without a valid token reach the decision point. If false, the Gateway refuses them.
     pub jwt_optional: bool,
     /// The tokens of Agents, from the header `x-agent-authorization`.
     pub agents: AgentTokens,
