@@ -18,7 +18,8 @@ const SCRIPT: &str = include_str!("../../../guest-policies/template/javascript/p
 
 fn script() -> Arc<Policy> {
     let inner = gate::Candidate { form: CodeForm::Script, bytes: SCRIPT.into(), ..gate::Candidate::default() };
-    let origin = ComponentOrigin::File("policy.js".into());
+    // The loader compiles embedded components in this process. Other components need a child of the program.
+    let origin = ComponentOrigin::Embedded;
     Loader::cached(sample_cluster()).unwrap().check(&Candidate { origin, inner }).result.unwrap()
 }
 
