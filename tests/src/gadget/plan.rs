@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Plan, Refusal, Subject, Violation};
+use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Origin, Plan, Refusal, Subject, Violation};
 use serde_json::{Map, Value, json};
 
 use super::object::{object, text};
@@ -82,7 +82,15 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
     if object["spec"]["does"] == "stray" {
         manifests.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}}));
     }
+    // The host reports an impossible port to the user who wrote it.
+    let service = manifests.iter().position(|manifest| manifest["kind"] == "Service");
+    let port = |at: usize| Origin {
+        manifest: at.try_into().unwrap_or(u32::MAX),
+        path: "spec.ports[0].port".to_owned(),
+        from: "spec.port".to_owned(),
+    };
     Ok(Plan {
+        origins: service.map(port).into_iter().collect(),
         manifests: manifests.iter().map(Value::to_string).collect(),
         gates: inputs::unready(subject),
         env,
@@ -90,7 +98,6 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         finalizer: None,
         kept: Vec::new(),
         gates_hold: false,
-        origins: Vec::new(),
         extra: "{}".to_owned(),
     })
 }
