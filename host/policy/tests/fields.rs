@@ -150,7 +150,7 @@ fn a_pass_waits_while_there_is_too_much_to_read_and_every_change_matters() {
     let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
     let [blocker] = &blockers[..] else { panic!("{blockers:?}") };
     assert_eq!((blocker.on.to_string().as_str(), blocker.reason.as_str()), ("Namespace n", "TooLarge"));
-    assert!(blocker.message.contains("have more than 64 MiB in total"), "{}", blocker.message);
+    assert!(blocker.message.contains("are larger than 64 MiB in total"), "{}", blocker.message);
     assert!(rendered.needs.len() == 2 && rendered.needs.iter().all(|need| need.fields.is_empty()));
     assert_eq!(rendered.needs[0].target.of(), of("v1", "ConfigMap"));
 }

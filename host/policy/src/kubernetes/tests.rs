@@ -190,7 +190,7 @@ fn invalid_node_selectors_names_and_users_of_pods_are_found() {
         of_pod,
         &[
             (json!({"nodeSelecter": {}}), "nodeSelecter"),
-            (json!({"nodeSelector": {"a b": "c"}}), "nodeSelector.a b"),
+            (json!({"nodeSelector": {"a b": "c"}}), "nodeSelector[\"a b\"]"),
             (json!({"nodeSelector": {"a": "c d"}}), "nodeSelector.a"),
             (json!({"tolerations": [{"key": "a", "operator": "Is"}]}), "tolerations[0].operator"),
             (json!({"tolerations": [{}]}), "tolerations[0].operator"),
@@ -235,7 +235,7 @@ fn invalid_services_and_configmaps_are_found() {
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a b": "c", "large": "x".repeat(1 << 20)}});
     let told = told(&config);
     assert!(
-        told.len() == 2 && told[0].starts_with("data.a b: ") && told[1].starts_with("data: has 1048577 "),
+        told.len() == 2 && told[0].starts_with("data[\"a b\"]: ") && told[1].starts_with("data: has 1048577 "),
         "{told:?}"
     );
 }

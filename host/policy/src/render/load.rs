@@ -72,7 +72,7 @@ impl Load {
             name: at.to_owned(),
         };
         let message = format!(
-            "the policies read fields of {of} objects, and these fields are larger than {} in total: make the objects \
+            "the policies read fields of {of} objects, and these objects are larger than {} in total: make the objects \
              smaller, or reference fewer objects",
             bytes(MOST_READ)
         );
