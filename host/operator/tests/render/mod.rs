@@ -99,7 +99,10 @@ fn json_has_one_complete_entry_for_each_object() {
     let entry = &list[1];
     let mut fields: Vec<_> = entry.as_object().expect("an object").keys().map(String::as_str).collect();
     fields.sort_unstable();
-    assert_eq!(fields, ["env", "fuel", "gates", "manifests", "notes", "object", "origins", "policy", "refused", "status"]);
+    assert_eq!(
+        fields,
+        ["env", "fuel", "gates", "manifests", "notes", "object", "origins", "policy", "refused", "status"]
+    );
     assert_eq!(
         entry["object"],
         serde_json::json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "namespace": "default", "name": "writer"})
