@@ -67,6 +67,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         object["spec"]["image"] = json!(image);
     }
     let mut env = env;
+    let from = if object["spec"]["port"].is_null() { "settings.port" } else { "spec.port" };
     if object["spec"]["port"].is_null() {
         hold::wait_for(&subject.settings);
         let settings: Value = serde_json::from_str(&subject.settings).unwrap_or_default();
@@ -82,12 +83,12 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
     if object["spec"]["does"] == "stray" {
         manifests.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}}));
     }
-    // The host reports an impossible port to the user who wrote it.
+    // So the host can tell the author of an impossible port.
     let service = manifests.iter().position(|manifest| manifest["kind"] == "Service");
     let port = |at: usize| Origin {
         manifest: at.try_into().unwrap_or(u32::MAX),
         path: "spec.ports[0].port".to_owned(),
-        from: "spec.port".to_owned(),
+        from: from.to_owned(),
     };
     Ok(Plan {
         origins: service.map(port).into_iter().collect(),
