@@ -29,7 +29,9 @@ impl PathStep {
 /// Formats a path.
 pub(crate) fn written(path: &[PathStep]) -> String {
     let mut text = String::new();
-    path.iter().for_each(|step| append(&mut text, step));
+    for step in path {
+        append(&mut text, step);
+    }
     text
 }
 
