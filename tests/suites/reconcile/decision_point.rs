@@ -29,7 +29,7 @@ fn everywhere(options: &mut Options) {
     options.decision_point = Some(self::options(&[]));
 }
 
-/// Applies the operator's namespace, a second namespace, and the definition of ReferenceGrants.
+/// Applies the operator's namespace, a second namespace, and the definition of `ReferenceGrants`.
 async fn prepare(w: &World) {
     let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
     references["spec"]["versions"][0]["name"] = json!("v1beta1");
