@@ -96,6 +96,37 @@ security:
 }
 
 #[test]
+fn a_limit_of_the_earlier_release_that_the_values_lack_is_named() {
+    let folder = Folder::new("upgrade-limits");
+    let config = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {
+            "SECURITY_PDP_ENABLED": "true", "SECURITY_USER_AUTH_AUDIENCE": "kaos",
+            "SECURITY_NETWORK_POLICY_EGRESS_ENABLED": "true",
+        },
+    });
+    let config = folder.write("config.yaml", config.to_string());
+    let check = |values: &str| {
+        let values = folder.write("values.yaml", values);
+        of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks")
+    };
+    let rows = [
+        ("security.userAuth.audience", "other applications"),
+        ("security.networkPolicy.egress.enabled", "no longer limit the connections"),
+    ];
+    let dropped = check("{security: {pdp: {enabled: true}}}");
+    let kept = check(
+        "{security: {pdp: {enabled: true}, userAuth: {audience: kaos}, networkPolicy: {egress: {enabled: true}}}}",
+    );
+    for (about, message) in rows {
+        let is_named =
+            |breaks: &[(String, String)]| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
+        assert!(is_named(&dropped) && !is_named(&kept), "{about}: {dropped:?} {kept:?}");
+    }
+}
+
+#[test]
 fn the_operators_configuration_tells_that_a_cluster_is_secured_where_the_values_do_not() {
     let ran = check(&["-f", &sample("19-operator-config.yaml"), "-o", "json"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);

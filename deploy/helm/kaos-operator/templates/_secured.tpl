@@ -40,12 +40,12 @@ finds nothing. */ -}}
 {{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
 {{- /* The variables that the new release still sets. */ -}}
 {{- $still := merge (include "kaos-operator.security" . | fromJson) (.Values.extraConfig | default dict) -}}
-{{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
+{{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "SECURITY_NETWORK_POLICY_EGRESS_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
 {{- if and (eq (get $config $variable) "true") (ne (toString (get $still $variable)) "true") -}}
 {{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
-{{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" -}}
+{{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" "SECURITY_USER_AUTH_AUDIENCE" -}}
 {{- if and (get $config $variable) (not (get $still $variable)) -}}
 {{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
 {{- end -}}

@@ -58,7 +58,7 @@ const PARTS: [Part; 4] = [
 
 /// The values that this operator serves, as [`PARTS`]: if the values turn off what the cluster has, objects open, or calls
 /// take another way.
-const SERVED: [(&str, &str, &str); 5] = [
+const SERVED: [(&str, &str, &str); 7] = [
     (
         "security.pdp.enabled",
         "SECURITY_PDP_ENABLED",
@@ -74,6 +74,16 @@ const SERVED: [(&str, &str, &str); 5] = [
         "security.userAuth.issuer",
         "SECURITY_USER_AUTH_ISSUER",
         "nothing checks the tokens of users at routes that are created later",
+    ),
+    (
+        "security.userAuth.audience",
+        "SECURITY_USER_AUTH_AUDIENCE",
+        "the gateway also accepts tokens of users that the issuer gave to other applications",
+    ),
+    (
+        "security.networkPolicy.egress.enabled",
+        "SECURITY_NETWORK_POLICY_EGRESS_ENABLED",
+        "NetworkPolicies no longer limit the connections that pods open",
     ),
     (
         "security.gatewayRouting.enabled",
