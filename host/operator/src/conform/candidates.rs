@@ -5,9 +5,20 @@ use serde_json::{Value, json};
 
 use crate::fuzz::{Draw, Generator};
 
-/// Texts of the forms that settings often have: a number, an amount, a duration, a path, an image, a URL, a word.
-const TEXTS: [&str; 9] =
-    ["1", "2", "3Gi", "45s", "/other", "example.com/other:2", "http://other.example:81", "other", "Other"];
+/// Texts of the forms that settings often have: a word, a number, an amount, a duration, a path, an image, a URL, keys.
+const TEXTS: [&str; 11] = [
+    "other",
+    "1",
+    "3Gi",
+    "45s",
+    "/other",
+    "example.com/other",
+    "example.com/other:2",
+    "http://other.example:81",
+    "Other",
+    "2",
+    "{\"keys\": []}",
+];
 
 /// Returns values for the setting `name` that differ from `current`. `facets` are the parts of the schema for the
 /// setting.
@@ -17,6 +28,7 @@ pub(super) fn candidates(generator: &Generator, name: &str, facets: &[&Value], c
         for listed in ["enum", "examples"] {
             found.extend(facet[listed].as_array().into_iter().flatten().cloned());
         }
+        found.extend(facet.get("const").cloned());
     }
     for facet in facets {
         match &facet["type"] {

@@ -112,7 +112,9 @@ impl<'a> Cases<'a> {
         let base = &self.fixed[draw.rng.usize(..self.fixed.len())];
         let of = &self.claims[base.claim].primary;
         let (mut object, mut others) = (base.object.clone(), base.others.clone());
-        Mutator { crds: self.crds, generator: &self.generator, of, draw: &mut draw }.change(&mut object);
+        // Many changes find more problems of one kind, and few changes leave more objects that get a plan.
+        let often = draw.rng.choice([1, 1, 2, 4]).unwrap_or_default();
+        Mutator { crds: self.crds, generator: &self.generator, of, draw: &mut draw, often }.change(&mut object);
         if !others.is_empty() && draw.one_in(10) {
             others.swap_remove(draw.rng.usize(..others.len()));
         }

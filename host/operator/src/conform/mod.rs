@@ -27,10 +27,19 @@ mod paths;
 mod report;
 mod shrink;
 mod spread;
+#[cfg(test)]
+mod tests;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use kaos_policy::{contract::Cluster, policy::Policy, settings::Layer};
+use kaos_policy::{
+    contract::Cluster,
+    policy::Policy,
+    settings::{Layer, Path},
+};
 use serde_json::Value;
 
 use crate::{input::Document, schema::KnownCrds};
@@ -44,7 +53,7 @@ pub use report::{CheckResult, ClaimedKind, Counterexample, End, Findings, Passin
 pub use spread::Spread;
 
 /// The maximum number of random objects on which the check tries each setting.
-const KEPT: usize = 24;
+const KEPT: usize = 32;
 /// The fuel check fails if a pass takes more than this percentage of the limit.
 pub const MOST_FUEL: u64 = 80;
 
@@ -55,6 +64,8 @@ pub struct Conform<'a> {
     pub policy: &'a Arc<Policy>,
     /// The settings of all passes.
     pub settings: &'a [Layer],
+    /// Settings that need no effect.
+    pub without_effect: &'a [Path],
     /// The facts about the cluster.
     pub cluster: &'a Cluster,
     /// The schemas of kinds.
@@ -78,13 +89,13 @@ struct Failures {
 impl Conform<'_> {
     /// Runs all checks. Keeps only a limited number of objects in memory, however many objects there are.
     pub fn run(&self) -> Result<Findings, ConformError> {
-        let Self { policy, settings, cluster, crds, files, objects, seed, only } = *self;
+        let Self { policy, settings, without_effect: _, cluster, crds, files, objects, seed, only } = *self;
         let exam = Exam::new(policy, settings, cluster, crds)?;
         let cases = Cases::new(policy, crds, files, seed);
-        let all = cases.fixed().len() as u64 + objects;
+        let all = objects.saturating_add(cases.fixed().len() as u64);
         let numbers = only.map_or(0..all, |number| number..number.saturating_add(1));
         let (mut failures, mut ends) = (BTreeMap::<Property, Failures>::new(), BTreeMap::<End, u64>::new());
-        let (mut fuel, mut kept) = (Vec::new(), Vec::new());
+        let (mut fuel, mut kept, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
         for number in numbers {
             let case = cases.case(number);
             let Examined { end, fuel: used, problems } = exam.examine(&case)?;
@@ -100,11 +111,14 @@ impl Conform<'_> {
                 failures.insert(property, Failures { count: 1, first: told(&case, problem, None) });
             }
             let is_fixed = number < cases.fixed().len() as u64;
-            if is_fixed || (end == End::Planned && kept.len() < cases.fixed().len() + KEPT) {
+            let has_room = end == End::Planned && kept.len() < cases.fixed().len() + KEPT;
+            // Settings have effects on certain fields, so keep an object with a field that no kept object has.
+            if is_fixed || (has_room && fields(&case.object).any(|field| !seen.contains(&field))) {
+                seen.extend(fields(&case.object));
                 kept.push(case);
             }
         }
-        let effects = only.is_none().then(|| Effects::of(self, &exam, &kept)).transpose()?;
+        let effects = only.is_none().then(|| Effects::of(self, &kept)).transpose()?;
         if let Some((case, problem, tree)) = effects.as_ref().and_then(|effects| effects.failed.clone()) {
             let first = told(&case, problem, Some(tree));
             failures.entry(Property::Answers).or_insert(Failures { count: 1, first });
@@ -127,6 +141,23 @@ impl Conform<'_> {
             fuel_limit: Some(policy.limits().fuel),
         })
     }
+}
+
+/// Returns the path of each field, without the positions of list items.
+fn fields(object: &Value) -> impl Iterator<Item = String> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), object)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                open.extend(members.iter().map(|(name, value)| (format!("{path}.{name}"), value)));
+            }
+            Value::Array(items) => open.extend(items.iter().map(|item| (path.clone(), item))),
+            _ => {}
+        }
+        found.push(path);
+    }
+    found.into_iter()
 }
 
 fn told(case: &Case, Problem { message, .. }: Problem, settings: Option<Value>) -> Counterexample {

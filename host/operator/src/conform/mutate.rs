@@ -17,6 +17,8 @@ pub(super) struct Mutator<'a> {
     pub(super) generator: &'a Generator,
     pub(super) of: &'a ResourceType,
     pub(super) draw: &'a mut Draw,
+    /// The number of fields to change among twelve fields.
+    pub(super) often: u8,
 }
 
 impl Mutator<'_> {
@@ -46,7 +48,7 @@ impl Mutator<'_> {
                     self.put(object, path, Some(value));
                 }
                 0 if !is_top => self.put(object, path, None),
-                1..=3 if !is_top => {
+                chance if !is_top && chance <= self.often => {
                     let value = self.made(part, name);
                     self.put(object, path, Some(value));
                 }

@@ -249,7 +249,7 @@ pub(super) fn result(
 
 fn settings(effects: Option<&Effects>) -> CheckResult {
     let property = Property::Settings;
-    let Some(Effects { declared, without, untried, .. }) = effects else {
+    let Some(Effects { effective, declared, without, untried, .. }) = effects else {
         return skipped(property, "--only checks one object");
     };
     let untried = match untried.as_slice() {
@@ -257,11 +257,10 @@ fn settings(effects: Option<&Effects>) -> CheckResult {
         some => format!("; no other valid value is known for {}", some.join(", ")),
     };
     if without.is_empty() {
-        let effective = declared - effects.map_or(0, |effects| effects.untried.len());
         return passed(property, format!("{effective} of {declared} settings have an effect{untried}"));
     }
     let none = format!("without an effect on any object: {}", without.join(", "));
-    let remedy = "remove the setting, or add an object on which it has an effect with -f";
+    let remedy = "remove it, name an object on which it has an effect with -f, or accept it with --without-effect";
     failed(property, format!("{none}: {remedy}{untried}"), without.len() as u64, None)
 }
 

@@ -6,12 +6,15 @@ mod text;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     gate::Check as Checked,
+    near::nearest,
+    policy::Policy,
     settings::{self, Layer, Origin},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     HELD_BACK, UNUSABLE,
@@ -42,8 +45,11 @@ pub(super) struct ConformVerb {
     /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     settings: Option<String>,
+    /// Settings that need no effect, for example because they have an effect only on a special cluster
+    #[arg(long, value_delimiter = ',', value_name = "PATH,…")]
+    without_effect: Vec<String>,
     /// Number of random objects
-    #[arg(long, default_value_t = 200, value_name = "N")]
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     objects: u64,
     /// Seed of the random objects; equal seeds give equal objects
     #[arg(long, default_value_t = 0)]
@@ -73,7 +79,7 @@ enum FindingsForm {
 impl ConformVerb {
     /// Runs the gate and then all other checks, and prints one result for each check.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { file, crds, filenames, settings, objects, seed, only, output, facts } = self;
+        let Self { file, crds, filenames, settings, without_effect, objects, seed, only, output, facts } = self;
         let repeat =
             Repeat { file: &file, crds: &crds, filenames: &filenames, settings: settings.as_deref(), seed, objects };
         let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
@@ -92,8 +98,10 @@ impl ConformVerb {
                 let loaded = Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings };
                 let layers = layers(&loaded, settings.as_deref())?;
                 let policy = &loaded.policy;
+                let without_effect = paths(policy, &without_effect)?;
                 let (settings, cluster, crds, files) = (&*layers, &cluster, &known, &*files);
-                Conform { policy, settings, cluster, crds, files, objects, seed, only }.run()?
+                let without_effect = &*without_effect;
+                Conform { policy, settings, without_effect, cluster, crds, files, objects, seed, only }.run()?
             }
             Err(error) => Findings::of_gate(described.map(|policy| policy.id().clone()), seed, error.to_string()),
         };
@@ -105,7 +113,7 @@ impl ConformVerb {
             FindingsForm::Json => {
                 let mut shown = json!(findings);
                 for check in shown["checks"].as_array_mut().into_iter().flatten() {
-                    if let Some(counterexample) = check["counterexample"].as_object_mut() {
+                    if let Some(Value::Object(counterexample)) = check.get_mut("counterexample") {
                         // A failure with other settings is repeated with all objects.
                         let is_usual = !counterexample.contains_key("settings");
                         let only = counterexample["number"].as_u64().filter(|_| is_usual);
@@ -144,4 +152,18 @@ pub(super) fn layers(loaded: &Loaded, file: Option<&str>) -> anyhow::Result<Vec<
     }
     policy.settings(&layers)?;
     Ok(layers)
+}
+
+/// Parses the paths of declared settings.
+fn paths(policy: &Policy, texts: &[String]) -> anyhow::Result<Vec<settings::Path>> {
+    let declared: Vec<String> = policy.schema().leaves().iter().map(|(path, _)| path.to_string()).collect();
+    let path = |text: &String| {
+        if declared.contains(text) {
+            return Ok(settings::Path::parse(text));
+        }
+        let near = nearest(text, declared.iter().map(String::as_str));
+        let hint = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
+        bail!("--without-effect: {} has no setting {text}{hint}", policy.id().name)
+    };
+    texts.iter().map(path).collect()
 }
