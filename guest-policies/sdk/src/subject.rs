@@ -1,6 +1,7 @@
 //! Typed views of the policy's input.
 
 use crate::blocker;
+use crate::deserialize::from_value;
 use crate::kept::Subject;
 use crate::object::Object;
 use crate::refusal;
@@ -14,6 +15,8 @@ pub trait SubjectExt {
     fn object(&self) -> Object;
     /// Decodes the effective settings into a type of the policy.
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
+    /// Like [`settings`](Self::settings), for a type that derives serde's `Deserialize`.
+    fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal>;
     /// Returns the object that the policy requested by name, with the need `id`.
     fn one(&self, id: &str) -> Lookup<Object>;
     /// Returns the objects that the policy requested with the labelled need `id`.
@@ -83,6 +86,11 @@ impl SubjectExt for Subject {
         T::decode(settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 
+    fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal> {
+        let settings = self.parsed_settings().ok_or_else(|| refusal::invalid("settings", "must be JSON"))?;
+        from_value(settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
+    }
+
     fn one(&self, id: &str) -> Lookup<Object> {
         match self.list(id) {
             Lookup::There(objects) => objects.into_iter().next().map_or(Lookup::Absent, Lookup::There),
@@ -129,7 +137,7 @@ fn answer<'a>(subject: &'a Subject, id: &str) -> Option<&'a Answer> {
 #[cfg(test)]
 mod tests {
     use super::{Lookup, SubjectExt};
-    use crate::types::{Answer, Refusal};
+    use crate::types::{Answer, Refusal, Violation};
     use crate::{need, testing};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
@@ -188,6 +196,10 @@ mod tests {
             panic!("must be refused")
         };
         assert_eq!(wrong[0].path, "settings.ports.http");
+        assert_eq!(subject.read_settings::<BTreeMap<String, BTreeMap<String, u16>>>(), {
+            let message = "must be a whole number from 0 to 65535, not string \"x\"".to_owned();
+            Err(Refusal::Invalid(vec![Violation { path: "settings.ports.http".to_owned(), message }]))
+        });
         assert!(subject.settings::<Value>().is_ok());
         let mut broken = subject;
         "{".clone_into(&mut broken.settings);
