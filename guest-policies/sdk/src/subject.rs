@@ -5,7 +5,7 @@ use crate::deserialize::from_value;
 use crate::kept::Subject;
 use crate::object::Object;
 use crate::refusal;
-use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts};
+use crate::types::{Answer, Blocker, Reference, Refusal, ResourceType, SecretFacts};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_decode::Decode;
 
@@ -53,10 +53,10 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. If no object was found, returns a refusal that waits for `on`, with the reason
-    /// `NotFound`, `Unserved` or `Forbidden`.
-    pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
-        let blocked = match self {
+    /// Returns the found object. If no object was found, returns a blocker for `on`, with the reason `NotFound`,
+    /// `Unserved` or `Forbidden`. A plan gate waits for this blocker.
+    pub fn or_blocker(self, on: Reference) -> Result<T, Blocker> {
+        Err(match self {
             Self::There(found) => return Ok(found),
             Self::Absent | Self::Unasked => blocker::not_found(on),
             Self::Unserved => {
@@ -71,8 +71,12 @@ impl<T> Lookup<T> {
                 let message = format!("{kind} {name} cannot be read: {why}", kind = on.kind, name = on.name);
                 blocker::new(on, "Forbidden", message)
             }
-        };
-        Err(refusal::waiting(vec![blocked]))
+        })
+    }
+
+    /// Like [`or_blocker`](Self::or_blocker), but returns a refusal that waits for `on`.
+    pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
+        self.or_blocker(on).map_err(|blocker| refusal::waiting(vec![blocker]))
     }
 }
 
@@ -183,6 +187,8 @@ mod tests {
         assert_eq!(Lookup::There(1).or_wait(need::reference("v1", "ConfigMap", "c")).unwrap(), 1);
         assert_eq!(waits_because(Lookup::<()>::Absent), said("NotFound", "ConfigMap c not found"));
         assert_eq!(waits_because(Lookup::<()>::Unasked), said("NotFound", "ConfigMap c not found"));
+        let blocker = Lookup::<()>::Absent.or_blocker(need::reference("v1", "ConfigMap", "c")).unwrap_err();
+        assert_eq!((blocker.reason, blocker.message), said("NotFound", "ConfigMap c not found"));
         let unserved = said("Unserved", "this cluster does not serve ConfigMap of v1");
         assert_eq!(waits_because(Lookup::<()>::Unserved), unserved);
         let forbidden = said("Forbidden", "ConfigMap c cannot be read: no grant");
