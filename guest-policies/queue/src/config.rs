@@ -26,9 +26,11 @@ pub(crate) fn text(subject: &Subject, spec: &Spec, settings: &Settings, extra: &
     if spec.replicas > 1 {
         let host = subject.service_host(name, object.namespace());
         let routes: Vec<String> =
-            (0..spec.replicas).map(|member| format!("    nats://{name}-{member}.{host}:6222\n")).collect();
-        text +=
-            &format!("cluster {{\n  name: {name}\n  listen: 0.0.0.0:6222\n  routes: [\n{}  ]\n}}\n", routes.concat());
+            (0..spec.replicas).map(|member| format!("    \"nats://{name}-{member}.{host}:6222\"\n")).collect();
+        text += &format!(
+            "cluster {{\n  name: \"{name}\"\n  listen: 0.0.0.0:6222\n  routes: [\n{}  ]\n}}\n",
+            routes.concat()
+        );
     }
     text + extra
 }
