@@ -90,7 +90,8 @@ export function assess(subject, seen) {
   const { name } = subject.object.metadata;
   const live = seen.children.find((child) => child.identity.kind === 'StatefulSet' && child.live)?.live;
   const available = kaos.available(live);
-  const wanted = live ? live.spec?.replicas ?? 1 : 0;
+  // Before the first apply, there is no StatefulSet whose spec has the number.
+  const wanted = live ? live.spec?.replicas ?? 1 : readSpec(subject.object).value?.replicas ?? 0;
   const hasMajority = available * 2 > wanted;
   const members = `${available} of ${wanted} members available`;
   const [phase, message] = verdict(seen, hasMajority, members);

@@ -1,7 +1,7 @@
 //! The report for the status of a Queue.
 
 use kaos_policy_sdk::types::{Condition, Observation, Outcome, Refusal, Report, Subject};
-use kaos_policy_sdk::{ObservationExt, Rollout, SubjectExt, condition, json};
+use kaos_policy_sdk::{Object, ObservationExt, SubjectExt, condition, json};
 use serde_json::json;
 
 use crate::found::{Found, Login};
@@ -14,7 +14,10 @@ const LOGIN_KNOWN: &str = "LoginKnown";
 pub(crate) fn report(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let rollout = seen.rollout("StatefulSet");
-    let has_majority = rollout.available * 2 > rollout.wanted;
+    // Before the first apply, there is no StatefulSet whose spec has the number.
+    let wanted = if seen.live("StatefulSet").is_some() { rollout.wanted } else { members_of(&object) };
+    let has_majority = rollout.available * 2 > wanted;
+    let members = format!("{} of {wanted} members available", rollout.available);
     let (phase, message) = match &seen.outcome {
         Outcome::Refused(Refusal::Invalid(wrong)) => {
             let told: Vec<String> = wrong.iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
@@ -25,8 +28,8 @@ pub(crate) fn report(subject: &Subject, seen: &Observation) -> Report {
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) if !has_majority => {
             ("Waiting", seen.gates.first().map_or_else(|| "waiting".to_owned(), |gate| gate.message.clone()))
         }
-        _ if has_majority => ("Ready", members(&rollout)),
-        _ => ("Pending", members(&rollout)),
+        _ if has_majority => ("Ready", members),
+        _ => ("Pending", members),
     };
     let host = subject.service_host(object.name(), object.namespace());
     let fields = json!({
@@ -45,8 +48,9 @@ pub(crate) fn report(subject: &Subject, seen: &Observation) -> Report {
     }
 }
 
-fn members(rollout: &Rollout) -> String {
-    format!("{} of {} members available", rollout.available, rollout.wanted)
+/// Returns the number of servers that a Queue wants. Returns 0 if its spec cannot be read.
+fn members_of(object: &Object) -> u64 {
+    object.read::<Spec>("spec").map_or(0, |spec| spec.replicas.into())
 }
 
 /// Returns the condition about the password, or `None` for a Queue without a password.

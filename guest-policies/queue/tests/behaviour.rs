@@ -151,6 +151,9 @@ fn a_queue_is_ready_with_a_majority_of_its_members() {
     let said = |report: &Report| (report.ready, report.phase.clone(), report.message.clone());
     let expected = |ready, phase: &str, message: &str| (ready, phase.to_owned(), message.to_owned());
     assert_eq!(said(&report(Outcome::Applied, 1, false)), expected(false, "Pending", "1 of 3 members available"));
+    let subject = subject(&with_password()).beside::<Queue>(&[]).build();
+    let none = Queue::assess(&subject, &testing::observation(Outcome::Applied).build());
+    assert_eq!(said(&none), expected(false, "Pending", "0 of 3 members available"));
     let up = report(Outcome::Applied, 2, false);
     assert_eq!(said(&up), expected(true, "Ready", "2 of 3 members available"));
     let fields: Value = serde_json::from_str(&up.fields).unwrap();
