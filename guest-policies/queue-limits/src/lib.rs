@@ -66,7 +66,7 @@ impl Overlay for QueueLimits {
             }
             for name in names {
                 let path = format!("spec.template.spec.containers[name=\"{name}\"].resources.limits");
-                child.declare(path, format!("ConfigMap/{LIMITS} data"));
+                child.declare(path, format!("{LIMITS} data"));
             }
         });
         Ok(below)
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(resources(&plan)["limits"], json!({"cpu": "2"}));
         assert_eq!(resources(&plan)["requests"]["cpu"], "100m");
         let origin = plan.origins.last().unwrap();
-        assert_eq!((origin.manifest, &*origin.from), (3, "ConfigMap/limits data"));
+        assert_eq!((origin.manifest, &*origin.from), (3, "limits data"));
     }
 
     #[test]

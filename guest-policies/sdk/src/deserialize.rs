@@ -69,22 +69,20 @@ impl de::Error for Wrong {
 /// Returns the error about a value of another type, in the words of `Decode`.
 fn mismatch(found: Unexpected<'_>, wanted: &dyn Expected) -> Wrong {
     let wanted = match wanted.to_string().as_str() {
-        "u8" => whole(u8::MIN, u8::MAX),
-        "u16" => whole(u16::MIN, u16::MAX),
-        "u32" => whole(u32::MIN, u32::MAX),
-        "u64" | "usize" => whole(u64::MIN, u64::MAX),
-        "i8" => whole(i8::MIN, i8::MAX),
-        "i16" => whole(i16::MIN, i16::MAX),
-        "i32" => whole(i32::MIN, i32::MAX),
-        "i64" | "isize" => whole(i64::MIN, i64::MAX),
+        "u8" => whole(&u8::MIN, &u8::MAX),
+        "u16" => whole(&u16::MIN, &u16::MAX),
+        "u32" => whole(&u32::MIN, &u32::MAX),
+        "u64" | "usize" => whole(&u64::MIN, &u64::MAX),
+        "i8" => whole(&i8::MIN, &i8::MAX),
+        "i16" => whole(&i16::MIN, &i16::MAX),
+        "i32" => whole(&i32::MIN, &i32::MAX),
+        "i64" | "isize" => whole(&i64::MIN, &i64::MAX),
         "f32" | "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a map" => "an object".to_owned(),
         "a sequence" => "a list".to_owned(),
-        other => match other.strip_prefix("struct ") {
-            Some(_) => "an object".to_owned(),
-            None => other.to_owned(),
-        },
+        other if other.starts_with("struct ") => "an object".to_owned(),
+        other => other.to_owned(),
     };
     match found {
         Unexpected::Map => de::Error::custom(format_args!("must be {wanted}, not an object")),
@@ -98,7 +96,7 @@ fn mismatch(found: Unexpected<'_>, wanted: &dyn Expected) -> Wrong {
     }
 }
 
-fn whole(least: impl Display, most: impl Display) -> String {
+fn whole(least: &dyn Display, most: &dyn Display) -> String {
     format!("a whole number from {least} to {most}")
 }
 

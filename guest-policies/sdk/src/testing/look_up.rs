@@ -81,16 +81,19 @@ impl<'a> World<'a> {
 }
 
 /// Fails the test if the host would refuse the need.
-#[allow(clippy::panic, reason = "a test with an invalid need has failed")]
 fn check(need: &Need, before: Option<&Need>, claim: Option<&Claim>) {
     let Need { id, target, fields, .. } = need;
-    if before.is_some_and(|before| before.target != *target || before.fields != *fields) {
-        panic!("need {id}: the need had another target or other fields in an earlier round");
-    }
+    assert!(
+        before.is_none_or(|before| before.target == *target && before.fields == *fields),
+        "need {id}: the need had another target or other fields in an earlier round"
+    );
     let of = type_of(target);
-    if claim.is_some_and(|claim| !claim.reads.contains(&of)) {
-        panic!("need {id}: {} {} is not a type that the claim reads: add it to `reads`", of.api_version, of.kind);
-    }
+    assert!(
+        claim.is_none_or(|claim| claim.reads.contains(&of)),
+        "need {id}: {} {} is not a type that the claim reads: add it to `reads`",
+        of.api_version,
+        of.kind
+    );
     assert!(!is_secret(target) || fields.is_empty(), "need {id}: a need for a Secret has no fields");
 }
 
