@@ -5,11 +5,12 @@ use kaos_policy_sdk::types::{EnvVar, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, env};
 use serde_json::{Value, json};
 
-use crate::CONTAINER;
 use crate::config;
 use crate::found::{Found, Login};
 use crate::spec::{Settings, Spec};
 
+/// The container of a server in its pod.
+pub(crate) const CONTAINER: &str = "server";
 /// The annotation of the pods with the digest of the Secret. A new password changes the annotation, and so restarts the
 /// pods one after the other.
 const LOGIN_DIGEST: &str = "example.com/login-digest";

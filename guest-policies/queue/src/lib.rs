@@ -21,12 +21,11 @@ use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{Policy, SubjectExt, export_policy, include_json, need, plan};
 
+use crate::children::CONTAINER;
 use crate::found::Found;
 use crate::spec::{Settings, Spec};
 
 const API_VERSION: &str = "example.com/v1";
-/// The container of a server in its pod.
-const CONTAINER: &str = "server";
 
 /// The policy.
 pub struct Queue;

@@ -1,11 +1,13 @@
 //! Helpers for short tests of policies. The shipped component does not contain these helpers.
 
+mod defaults;
 mod look_up;
 mod recorded;
 #[cfg(test)]
 mod tests;
 
-pub use recorded::{assert_recorded_plans, defaults};
+pub use defaults::defaults;
+pub use recorded::assert_recorded_plans;
 
 use crate::types::{
     Answer, Blocker, Child, Claim, Cluster, EnvSource, EnvVar, Found, Need, Note, Observation, Outcome, Plan,
@@ -96,7 +98,7 @@ impl SubjectBuilder {
     #[must_use]
     pub fn defaults(mut self, schema: &str) -> Self {
         let mut settings = serde_json::from_str(&self.subject.settings).unwrap_or_default();
-        recorded::fill(&mut settings, &defaults(schema));
+        defaults::fill(&mut settings, &defaults(schema));
         self.subject.settings = json::text(&settings);
         self
     }
