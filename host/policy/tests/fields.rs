@@ -3,18 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::widget::{NATIVE, of, renderer, rules, widget};
+use crate::widget::{NATIVE, admitted, alone, of, renderer, rules, widget};
 use kaos_policy::{
     code::Native,
-    contract::{Answer, Cluster, Fields, Need, Reference, Refusal, ResourceType, Subject, Target},
-    digest::Digest,
+    contract::{Answer, Fields, Need, Reference, Refusal, ResourceType, Subject, Target},
     guard::Rule,
-    limits::Limits,
     lookup::{Fixed, Lookup, Sighting},
-    manifest::PolicyFile,
     memo::Memo,
-    policy::{Policy, Stack},
-    render::{Rendered, Renderer},
+    render::Rendered,
 };
 use serde_json::{Map, Value, json};
 
@@ -76,9 +72,7 @@ fn invalid_fields_are_a_breach_that_names_the_path() {
 
 /// Renders a Widget whose policy has these needs.
 fn asking(needs: fn(&Subject) -> Vec<Need>, object: &Value, cluster: &dyn Lookup) -> Rendered {
-    let native = Native { needs, ..NATIVE };
-    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
-    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], Cluster::default()).unwrap();
+    let renderer = alone(admitted(Native { needs, ..NATIVE }, "{}"), &[]);
     renderer.render(object, cluster).unwrap()
 }
 

@@ -3,17 +3,13 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use crate::widget::{NATIVE, of, renderer, widget};
+use crate::widget::{NATIVE, admitted, alone, of, renderer, widget};
 use kaos_policy::{
     code::Native,
-    contract::{Answer, Cluster, Need, Reference, Refusal, ResourceType, Selector, Subject, Target},
-    digest::Digest,
-    limits::Limits,
+    contract::{Answer, Need, Reference, Refusal, ResourceType, Selector, Subject, Target},
     lookup::{Fixed, Lookup, Sighting},
-    manifest::PolicyFile,
     memo::Memo,
-    policy::{Policy, Stack},
-    render::{Rendered, Renderer},
+    render::Rendered,
 };
 use serde_json::{Map, Value, json};
 
@@ -65,9 +61,7 @@ impl Lookup for Counted {
 
 /// Renders a Widget with a policy that has these needs. Returns the result and the number of lookups.
 fn asking(needs: fn(&Subject) -> Vec<Need>, objects: impl IntoIterator<Item = Value>) -> (Rendered, usize) {
-    let native = Native { needs, ..NATIVE };
-    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
-    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], Cluster::default()).unwrap();
+    let renderer = alone(admitted(Native { needs, ..NATIVE }, "{}"), &[]);
     let cluster = Counted { objects: Fixed::new(objects), looks: Cell::new(0) };
     let rendered = renderer.render(&widget(json!({})), &cluster).unwrap();
     (rendered, cluster.looks.get())

@@ -2,19 +2,13 @@
 //! its plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::sync::Arc;
-
-use crate::widget::{NATIVE, assess, config, deployment, planned, render, renderer, rules, widget};
+use crate::widget::{NATIVE, admitted, alone, assess, config, deployment, planned, render, renderer, rules, widget};
 use kaos_policy::{
     code::Native,
-    contract::{Child, Cluster, Observation, Outcome, Reference, Refusal, Report, Subject},
-    digest::Digest,
+    contract::{Child, Observation, Outcome, Reference, Refusal, Report, Subject},
     guard::{Rule, UserPrivileges},
-    limits::Limits,
     lookup::Fixed,
-    manifest::PolicyFile,
-    policy::{Policy, Stack},
-    render::{Rendered, Renderer},
+    render::Rendered,
     settings::{Layer, Origin},
     stamp::{APPLIED_DIGEST, POD_SPEC_HASH},
 };
@@ -138,9 +132,7 @@ fn a_policy_sees_the_keys_but_no_values_of_a_child_secret() {
     let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n",
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": r#"{"data":{"token":"c2VjcmV0"}}"#}},
         "data": {"token": "c2VjcmV0"}, "stringData": {"more": "c2VjcmV0"}, "type": "Opaque"});
-    let native = Native { assess: tell_the_first, ..NATIVE };
-    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
-    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], Cluster::default()).unwrap();
+    let renderer = alone(admitted(Native { assess: tell_the_first, ..NATIVE }, "{}"), &[]);
     let rendered = renderer.render(&widget(json!({})), &Fixed::default()).unwrap();
     let child = Child::new(Reference::of_object(&live), Some(&live));
     let told = renderer.assess(&rendered, Outcome::Applied, vec![child]).unwrap().report.message;

@@ -2,18 +2,14 @@
 //! numbers. No such origin allows a privilege or a reference.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
-use crate::widget::{NATIVE, deployment, planned, policy, rules, translate_planned, widget};
+use crate::widget::{NATIVE, admitted, alone, deployment, planned, policy, rules, translate_planned, widget};
 use kaos_policy::{
     code::Native,
-    contract::{Cluster, EnvSource, EnvVar, Origin, Plan, Refusal, Subject},
-    digest::Digest,
+    contract::{EnvSource, EnvVar, Origin, Plan, Refusal, Subject},
     failure::Failure,
     guard::{Rule, UserPrivileges},
-    limits::Limits,
     lookup::Fixed,
-    manifest::PolicyFile,
-    policy::{Policy, Stack},
-    render::{Rendered, Renderer},
+    render::Rendered,
 };
 use serde_json::{Value, json};
 
@@ -108,11 +104,7 @@ fn an_origin_without_a_place_is_refused() {
 }
 
 fn render(translate: fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>, spec: Value) -> Rendered {
-    let native = Native { translate, ..NATIVE };
-    let file = PolicyFile::parse("{}").unwrap();
-    let policy = Policy::admit(std::sync::Arc::new(native), Digest::of(b"o"), &file, Limits::default()).unwrap();
-    let stack = Stack::single(std::sync::Arc::new(policy)).unwrap();
-    let renderer = Renderer::new(&stack, &[], Cluster::default()).unwrap();
+    let renderer = alone(admitted(Native { translate, ..NATIVE }, "{}"), &[]);
     renderer.render(&widget(spec), &Fixed::default()).unwrap()
 }
 

@@ -13,6 +13,7 @@ mod guard_overlay_origins;
 mod guard_overlays;
 mod guard_power;
 mod guard_references;
+mod guard_settings;
 mod hostile_answers;
 mod hostile_bytes;
 mod kubernetes;

@@ -18,7 +18,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use crate::widget::{self, NATIVE, translate_planned, widget as object};
+use crate::widget::{self, NATIVE, admitted, translate_planned, widget as object};
 
 /// Changes the mapping.
 pub(crate) type MapEnv = Arc<dyn Fn(Vec<EnvVar>) -> Vec<EnvVar> + Send + Sync>;
@@ -119,9 +119,7 @@ impl Sandbox for Overlay {
 
 /// Returns the policy of Widgets, whose plan is in `spec.planned`. Its grants are in `file`.
 pub(crate) fn base(file: &str) -> Arc<Policy> {
-    let native = Native { translate: translate_planned, ..NATIVE };
-    let file = PolicyFile::parse(file).unwrap();
-    Arc::new(Policy::admit(Arc::new(native), Digest::of(b"n"), &file, Limits::default()).unwrap())
+    admitted(Native { translate: translate_planned, ..NATIVE }, file)
 }
 
 /// Renders a Widget with this plan and user's spec.

@@ -135,13 +135,23 @@ pub(crate) fn assess(_: &Subject, _: &Observation) -> Report {
     }
 }
 
-pub(crate) fn policy(file: &str) -> Arc<Policy> {
+/// Admits a policy with this code. Its grants and limits are in `file`.
+pub(crate) fn admitted(code: Native, file: &str) -> Arc<Policy> {
     let file = PolicyFile::parse(file).unwrap();
-    Arc::new(Policy::admit(Arc::new(NATIVE), Digest::of(b"native"), &file, Limits::default()).unwrap())
+    Arc::new(Policy::admit(Arc::new(code), Digest::of(b"native"), &file, Limits::default()).unwrap())
+}
+
+/// Returns a renderer of this policy without overlays.
+pub(crate) fn alone(policy: Arc<Policy>, layers: &[Layer]) -> Renderer {
+    Renderer::new(&Stack::single(policy).unwrap(), layers, Cluster::default()).unwrap()
+}
+
+pub(crate) fn policy(file: &str) -> Arc<Policy> {
+    admitted(NATIVE, file)
 }
 
 pub(crate) fn renderer(file: &str, layers: &[Layer]) -> Renderer {
-    Renderer::new(&Stack::single(policy(file)).unwrap(), layers, Cluster::default()).unwrap()
+    alone(policy(file), layers)
 }
 
 pub(crate) fn widget(spec: Value) -> Value {
@@ -209,11 +219,8 @@ pub(crate) fn planned_by(
     user: Value,
     told: impl FnOnce(Renderer) -> Renderer,
 ) -> Rendered {
-    let native = Native { translate: translate_planned, ..NATIVE };
-    let file = PolicyFile::parse(file).unwrap();
-    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &file, Limits::default()).unwrap();
     let mut spec = user;
     spec["planned"] = json!(plan.to_string());
-    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), layers, Cluster::default()).unwrap();
+    let renderer = alone(admitted(Native { translate: translate_planned, ..NATIVE }, file), layers);
     told(renderer).render(&widget(spec), &Fixed::default()).unwrap()
 }
