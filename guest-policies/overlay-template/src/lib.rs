@@ -32,7 +32,7 @@ impl Overlay for Mirror {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             claims: KINDS.iter().map(|(api_version, kind)| claim(api_version, kind)).collect(),
             settings_schema: include_json!("../settings.schema.json").to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 
@@ -54,16 +54,13 @@ fn claim(api_version: &str, kind: &str) -> Claim {
     Claim {
         primary: need::resource_type(api_version, kind),
         emits: vec![need::resource_type("apps/v1", "Deployment")],
-        reads: Vec::new(),
-        wishes: Vec::new(),
-        finalizer: None,
         // The gate asks the overlay to amend a small Deployment for this object.
         samples: vec![Sample {
             name: "any".to_owned(),
             object: json::text(&object(api_version, kind)),
-            beside: Vec::new(),
+            ..Sample::default()
         }],
-        extra: json::empty(),
+        ..Claim::default()
     }
 }
 

@@ -17,18 +17,15 @@ impl Policy for Banner {
         let claim = Claim {
             primary: need::resource_type("example.org/v1", "Banner"),
             emits: vec![need::resource_type("v1", "ConfigMap")],
-            reads: Vec::new(),
-            wishes: Vec::new(),
-            finalizer: None,
-            samples: vec![Sample { name: "hello".to_owned(), object: json::text(&banner), beside: Vec::new() }],
-            extra: json::empty(),
+            samples: vec![Sample { name: "hello".to_owned(), object: json::text(&banner), ..Sample::default() }],
+            ..Claim::default()
         };
         Descriptor {
             name: "banner".to_owned(),
             version: "0.1.0".to_owned(),
             claims: vec![claim],
             settings_schema: r#"{"type":"object"}"#.to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 

@@ -3,7 +3,7 @@
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Refusal, Sample, Subject};
-use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
+use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, need};
 
 #[derive(Decode)]
 struct Settings {
@@ -23,12 +23,8 @@ impl Overlay for Region {
         };
         let claim = Claim {
             primary: need::resource_type("example.org/v1", "Banner"),
-            emits: Vec::new(),
-            reads: Vec::new(),
-            wishes: Vec::new(),
-            finalizer: None,
             samples: vec![sample],
-            extra: json::empty(),
+            ..Claim::default()
         };
         Descriptor {
             name: "region".to_owned(),
@@ -36,7 +32,7 @@ impl Overlay for Region {
             claims: vec![claim],
             settings_schema: r#"{"properties":{"region":{"default":"eu-west-1","type":"string"}},"type":"object"}"#
                 .to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 

@@ -4,7 +4,7 @@
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{Claim, Descriptor, Plan, Refusal, Sample, Subject};
-use kaos_policy_sdk::{Decode, Overlay, SubjectExt, amend, export_overlay, json, need};
+use kaos_policy_sdk::{Decode, Overlay, SubjectExt, amend, export_overlay, need};
 use serde_json::json;
 
 const CONTAINER: &str = "forwarder";
@@ -35,18 +35,15 @@ impl Overlay for Sidecar {
         let claim = Claim {
             primary: need::resource_type("kaos.tools/v1alpha1", "Agent"),
             emits: vec![need::resource_type("apps/v1", "Deployment"), need::resource_type("v1", "ConfigMap")],
-            reads: Vec::new(),
-            wishes: Vec::new(),
-            finalizer: None,
             samples: vec![sample],
-            extra: json::empty(),
+            ..Claim::default()
         };
         Descriptor {
             name: "sidecar".to_owned(),
             version: "0.1.0".to_owned(),
             claims: vec![claim],
             settings_schema: SCHEMA.to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 

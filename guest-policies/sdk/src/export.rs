@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 /// contains this version, so that a host can check the version before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// A policy: five pure functions. `needs` and `map_env` have default methods, for a policy that reads no other objects
-/// or whose kind has no pods. All functions of a pass get the same subject, so a value that one function reads with
+/// A policy: five pure functions. `needs`, `map_env` and `assess` have default methods, for a policy that reads no other
+/// objects, whose kind has no pods, or whose status only says whether the pods serve. All functions of a pass get the same subject, so a value that one function reads with
 /// [`Subject::once`] is available to the others.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds that the policy claims, and the schema of its settings.
@@ -27,8 +27,12 @@ pub trait Policy {
     }
     /// Returns the plan with the manifests. `env` is the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
-    /// Returns the status to show to the user, based on the live children.
-    fn assess(subject: &Subject, seen: &Observation) -> Report;
+    /// Returns the status to show to the user, based on the live children. By default, the object is ready as soon as all
+    /// children exist and each Deployment and StatefulSet has an available pod of its current generation.
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        let _ = subject;
+        crate::seen::assess(seen)
+    }
 }
 
 /// An overlay. An overlay changes the answer of the policy below: its mapping of environment variables, its plan, or

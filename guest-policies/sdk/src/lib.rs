@@ -6,6 +6,7 @@
 //! | to | use |
 //! |---|---|
 //! | read the object, its settings and the objects that the host found | [`SubjectExt`], [`Object`], [`Lookup`] |
+//! | decode a spec or settings with serde's derive | [`Object::read`], [`SubjectExt::read_settings`] |
 //! | ask for other objects | [`need`] |
 //! | decode a subject once for all functions of a pass | [`types::Subject::once`] |
 //! | find duplicates in long lists | [`Places`] |
@@ -13,6 +14,8 @@
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
 //! | declare where the values of a manifest come from | [`plan::Child`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
+//! | leave a message for yourself in a plan | [`note::debug`] |
+//! | find live children, and count their pods | [`ObservationExt`], [`Rollout`] |
 //! | change the plan of the policy below | [`amend`] |
 //! | put text into YAML or a shell command | [`quote`] |
 //! | make and check names | [`names`] |
@@ -69,10 +72,11 @@ pub mod contract {
 pub mod decode {
     pub use kaos_decode::{Decode, Error, Fields, Value, variant};
 }
+mod deserialize;
 pub mod duration;
 pub mod env;
 mod export;
-#[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
+#[cfg(any(test, all(feature = "heap", target_arch = "wasm32", target_os = "unknown")))]
 mod heap;
 pub mod json;
 mod kept;
@@ -88,6 +92,7 @@ pub mod plan;
 pub mod quantity;
 pub mod quote;
 mod say;
+mod seen;
 mod subject;
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 pub mod testing;
@@ -112,4 +117,5 @@ pub use object::Object;
 pub use panics::tell as __tell_panic;
 pub use places::Places;
 pub use say::{Violations, blocker, condition, note, refusal};
+pub use seen::{ObservationExt, Rollout};
 pub use subject::{Lookup, SubjectExt};

@@ -1,5 +1,6 @@
 //! Reads any Kubernetes object.
 
+use crate::deserialize::from_value;
 use crate::refusal;
 use crate::types::Refusal;
 use alloc::{string::String, sync::Arc};
@@ -95,17 +96,34 @@ impl Object {
     /// for example `spec.config.memory.contextLimit`. Treats a missing member as an empty object.
     pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
         if self.unread {
-            return Err(refusal::invalid(field, "cannot be read: nest it less than 128 levels deep"));
+            return Err(unread(field));
         }
         let empty = Value::Object(serde_json::Map::new());
         let value = self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
         T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
     }
 
+    /// Like [`Object::get`], for a type that derives serde's `Deserialize`: an ordinary type of serde, or a type from
+    /// another crate. `Decode` makes smaller components.
+    pub fn read<T: for<'de> serde::Deserialize<'de>>(&self, field: &str) -> Result<T, Refusal> {
+        if self.unread {
+            return Err(unread(field));
+        }
+        let empty = Value::Object(serde_json::Map::new());
+        let value = self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
+        from_value(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+    }
+
     /// Returns the whole object.
     pub fn value(&self) -> &Value {
         &self.value
     }
+}
+
+/// Returns the refusal of a field that is nested too deeply for the parser.
+#[cold]
+fn unread(field: &str) -> Refusal {
+    refusal::invalid(field, "cannot be read: nest it less than 128 levels deep")
 }
 
 /// Replaces by null each list and object in `text` that is nested too deeply for the parser.
@@ -174,6 +192,7 @@ mod tests {
             assert_eq!(object.condition("Ready"), None, "{text}");
             let is_json = !matches!(text, "" | "{");
             let spec = object.get::<BTreeMap<String, Value>>("spec");
+            assert_eq!(spec, object.read("spec"), "{text}");
             assert_eq!(spec.ok(), is_json.then(BTreeMap::new), "{text}");
         }
     }
@@ -204,6 +223,7 @@ mod tests {
         };
         let message = "must be a string, not integer `1`".to_owned();
         assert_eq!(wrong, [Violation { path: "spec.models[0]".to_owned(), message }]);
+        assert_eq!(object.read::<BTreeMap<String, Vec<String>>>("spec"), Err(Refusal::Invalid(wrong)));
         assert!(object.get::<BTreeMap<String, String>>("data").unwrap().is_empty());
     }
 }

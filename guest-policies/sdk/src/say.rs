@@ -50,8 +50,13 @@ pub mod blocker {
 
 /// Builds notes. A note is a message for the user and delays nothing.
 pub mod note {
+    use crate::json;
     use crate::types::{Note, Severity};
     use alloc::{borrow::ToOwned, string::String};
+    use serde_json::Value;
+
+    /// The reason of the notes that [`debug`] returns.
+    pub const DEBUG: &str = "Debug";
 
     /// Returns a note with information for the user.
     pub fn info(reason: &str, message: impl Into<String>) -> Note {
@@ -61,6 +66,13 @@ pub mod note {
     /// Returns a note about something that the user probably did not intend.
     pub fn warning(reason: &str, message: impl Into<String>) -> Note {
         Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
+    }
+
+    /// Returns a note for the author of the policy. A policy is pure, so it cannot print a value: it puts the value into
+    /// its plan. `kaos-operator render` prints notes. The operator shows a note to users only if the policy's `assess`
+    /// puts it into the status. The message is `name = value`, with the value as JSON.
+    pub fn debug(name: &str, value: impl Into<Value>) -> Note {
+        info(DEBUG, format!("{name} = {}", json::text(&value.into())))
     }
 
     /// Returns `note` with the path of the field that the note is about.
@@ -175,6 +187,9 @@ mod tests {
         assert_eq!((&plain.severity, &plain.path), (&Severity::Info, &None));
         let placed = note::at("spec.a", note::warning("Reason", "text"));
         assert_eq!((&placed.severity, placed.path.as_deref()), (&Severity::Warning, Some("spec.a")));
+        let debug = note::debug("labels", serde_json::json!({"app": "x"}));
+        assert_eq!((debug.reason.as_str(), debug.message.as_str()), (note::DEBUG, r#"labels = {"app":"x"}"#));
+        assert_eq!(note::debug("pods", 3).message, "pods = 3");
         assert_eq!(condition::yes("A", "R", "m").status, Truth::Yes);
         assert_eq!(condition::no("A", "R", "m").status, Truth::No);
         assert_eq!(condition::unknown("A", "R", "m").status, Truth::Unknown);

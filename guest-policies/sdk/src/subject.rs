@@ -1,10 +1,11 @@
 //! Typed views of the policy's input.
 
 use crate::blocker;
+use crate::deserialize::from_value;
 use crate::kept::Subject;
 use crate::object::Object;
 use crate::refusal;
-use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts};
+use crate::types::{Answer, Blocker, Reference, Refusal, ResourceType, SecretFacts};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_decode::Decode;
 
@@ -14,6 +15,8 @@ pub trait SubjectExt {
     fn object(&self) -> Object;
     /// Decodes the effective settings into a type of the policy.
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
+    /// Like [`settings`](Self::settings), for a type that derives serde's `Deserialize`.
+    fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal>;
     /// Returns the object that the policy requested by name, with the need `id`.
     fn one(&self, id: &str) -> Lookup<Object>;
     /// Returns the objects that the policy requested with the labelled need `id`.
@@ -50,10 +53,10 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. If no object was found, returns a refusal that waits for `on`, with the reason
-    /// `NotFound`, `Unserved` or `Forbidden`.
-    pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
-        let blocked = match self {
+    /// Returns the found object. If no object was found, returns a blocker for `on`, with the reason `NotFound`,
+    /// `Unserved` or `Forbidden`. A plan gate waits for this blocker.
+    pub fn or_blocker(self, on: Reference) -> Result<T, Blocker> {
+        Err(match self {
             Self::There(found) => return Ok(found),
             Self::Absent | Self::Unasked => blocker::not_found(on),
             Self::Unserved => {
@@ -68,8 +71,12 @@ impl<T> Lookup<T> {
                 let message = format!("{kind} {name} cannot be read: {why}", kind = on.kind, name = on.name);
                 blocker::new(on, "Forbidden", message)
             }
-        };
-        Err(refusal::waiting(vec![blocked]))
+        })
+    }
+
+    /// Like [`or_blocker`](Self::or_blocker), but returns a refusal that waits for `on`.
+    pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
+        self.or_blocker(on).map_err(|blocker| refusal::waiting(vec![blocker]))
     }
 }
 
@@ -81,6 +88,11 @@ impl SubjectExt for Subject {
     fn settings<T: Decode>(&self) -> Result<T, Refusal> {
         let settings = self.parsed_settings().ok_or_else(|| refusal::invalid("settings", "must be JSON"))?;
         T::decode(settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
+    }
+
+    fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal> {
+        let settings = self.parsed_settings().ok_or_else(|| refusal::invalid("settings", "must be JSON"))?;
+        from_value(settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 
     fn one(&self, id: &str) -> Lookup<Object> {
@@ -129,7 +141,7 @@ fn answer<'a>(subject: &'a Subject, id: &str) -> Option<&'a Answer> {
 #[cfg(test)]
 mod tests {
     use super::{Lookup, SubjectExt};
-    use crate::types::{Answer, Refusal};
+    use crate::types::{Answer, Refusal, Violation};
     use crate::{need, testing};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
@@ -175,6 +187,8 @@ mod tests {
         assert_eq!(Lookup::There(1).or_wait(need::reference("v1", "ConfigMap", "c")).unwrap(), 1);
         assert_eq!(waits_because(Lookup::<()>::Absent), said("NotFound", "ConfigMap c not found"));
         assert_eq!(waits_because(Lookup::<()>::Unasked), said("NotFound", "ConfigMap c not found"));
+        let blocker = Lookup::<()>::Absent.or_blocker(need::reference("v1", "ConfigMap", "c")).unwrap_err();
+        assert_eq!((blocker.reason, blocker.message), said("NotFound", "ConfigMap c not found"));
         let unserved = said("Unserved", "this cluster does not serve ConfigMap of v1");
         assert_eq!(waits_because(Lookup::<()>::Unserved), unserved);
         let forbidden = said("Forbidden", "ConfigMap c cannot be read: no grant");
@@ -188,6 +202,10 @@ mod tests {
             panic!("must be refused")
         };
         assert_eq!(wrong[0].path, "settings.ports.http");
+        assert_eq!(subject.read_settings::<BTreeMap<String, BTreeMap<String, u16>>>(), {
+            let message = "must be a whole number from 0 to 65535, not string \"x\"".to_owned();
+            Err(Refusal::Invalid(vec![Violation { path: "settings.ports.http".to_owned(), message }]))
+        });
         assert!(subject.settings::<Value>().is_ok());
         let mut broken = subject;
         "{".clone_into(&mut broken.settings);

@@ -1,28 +1,36 @@
 //! Helpers for short tests of policies. The shipped component does not contain these helpers.
 
+mod defaults;
+mod look_up;
 mod recorded;
 #[cfg(test)]
 mod tests;
 
-pub use recorded::{assert_recorded_plans, defaults};
+pub use defaults::defaults;
+pub use recorded::assert_recorded_plans;
 
 use crate::types::{
-    Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Need, Note, Observation, Outcome, Plan, Reference,
-    Refusal, SecretFacts, Selector, Subject, Target,
+    Answer, Blocker, Child, Claim, Cluster, EnvSource, EnvVar, Found, Need, Note, Observation, Outcome, Plan,
+    Reference, Refusal, SecretFacts, Subject,
 };
-use crate::{Object, Policy, contract, json, need};
-use kaos_fields::Fields;
+use crate::{Object, Overlay, Policy, contract, json, need};
+use look_up::World;
 use serde_json::Value;
-use std::collections::BTreeSet;
+
+/// The reason of the host if it does not look at Secrets.
+const NO_SECRETS: &str = "the operator does not look at Secrets: start it with --watch-secrets";
 
 /// Builds a [`Subject`].
 #[derive(Clone, Debug)]
-pub struct SubjectBuilder(contract::Subject);
+pub struct SubjectBuilder {
+    subject: contract::Subject,
+    no_secrets: bool,
+}
 
 /// Starts a subject for `object`. The subject has no settings, no found objects, the domain `cluster.local`, and the
 /// operator namespace `kaos-system`.
 pub fn subject(object: &Value) -> SubjectBuilder {
-    SubjectBuilder(contract::Subject {
+    let subject = contract::Subject {
         object: json::text(object),
         found: Vec::new(),
         settings: json::empty(),
@@ -33,14 +41,15 @@ pub fn subject(object: &Value) -> SubjectBuilder {
         },
         applied: false,
         extra: json::empty(),
-    })
+    };
+    SubjectBuilder { subject, no_secrets: false }
 }
 
 impl SubjectBuilder {
     /// Sets the effective settings.
     #[must_use]
     pub fn settings(mut self, settings: &Value) -> Self {
-        self.0.settings = json::text(settings);
+        self.subject.settings = json::text(settings);
         self
     }
 
@@ -60,112 +69,94 @@ impl SubjectBuilder {
     /// Answers need `id` with `answer`.
     #[must_use]
     pub fn answer(mut self, id: &str, answer: Answer) -> Self {
-        self.0.found.push(Found { id: id.to_owned(), answer });
+        self.subject.found.push(Found { id: id.to_owned(), answer });
         self
     }
 
     /// Marks the object as applied, as if the host had applied a plan of the object in full once.
     #[must_use]
     pub fn applied(mut self) -> Self {
-        self.0.applied = true;
+        self.subject.applied = true;
         self
     }
 
     /// Marks an optional type of the claim as served by the cluster.
     #[must_use]
     pub fn serves(mut self, api_version: &str, kind: &str) -> Self {
-        self.0.cluster.served.push(need::resource_type(api_version, kind));
+        self.subject.cluster.served.push(need::resource_type(api_version, kind));
         self
     }
 
     /// Sets the cluster's DNS domain.
     #[must_use]
     pub fn domain(mut self, domain: &str) -> Self {
-        domain.clone_into(&mut self.0.cluster.domain);
+        domain.clone_into(&mut self.subject.cluster.domain);
+        self
+    }
+
+    /// Fills in the defaults of a settings schema, as the host does. Settings that the test set keep their values.
+    #[must_use]
+    pub fn defaults(mut self, schema: &str) -> Self {
+        let mut settings = serde_json::from_str(&self.subject.settings).unwrap_or_default();
+        defaults::fill(&mut settings, &defaults(schema));
+        self.subject.settings = json::text(&settings);
+        self
+    }
+
+    /// Makes an operator that does not look at Secrets: the next [`beside`](Self::beside) answers each need for a Secret
+    /// with `forbidden`.
+    #[must_use]
+    pub fn no_secrets(mut self) -> Self {
+        self.no_secrets = true;
         self
     }
 
     /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does. The policy sees only the
-    /// fields that a need names.
+    /// fields that a need names. Answers that the test already gave stay.
     ///
     /// # Panics
     ///
-    /// Fails the test if the host would refuse the fields of a need.
+    /// Fails the test if the host would refuse a need: for example because the claim does not read its type, because of
+    /// its fields, or because the policy still has new needs after the last round.
     #[must_use]
-    pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
-        let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
-        let namespace = Object::parse(&self.0.object).namespace().to_owned();
-        for _ in 0..5 {
-            let mut found: Vec<Found> = P::needs(&self.0.clone().into())
-                .into_iter()
-                .map(|need| Found { answer: look_up(&need, &objects, &namespace), id: need.id })
-                .collect();
-            found.sort_by(|a, b| a.id.cmp(&b.id));
-            if found == self.0.found {
-                break;
-            }
-            self.0.found = found;
-        }
+    pub fn beside<P: Policy>(self, beside: &[Value]) -> Self {
+        let claims = P::describe().claims;
+        self.answered(&claims, P::needs, beside)
+    }
+
+    /// Like [`beside`](Self::beside), for the needs of an overlay.
+    ///
+    /// # Panics
+    ///
+    /// Fails the test if the host would refuse a need.
+    #[must_use]
+    pub fn beside_overlay<O: Overlay>(self, beside: &[Value]) -> Self {
+        let claims = O::describe().claims;
+        self.answered(&claims, O::needs, beside)
+    }
+
+    fn answered(mut self, claims: &[Claim], needs: impl Fn(&Subject) -> Vec<Need>, beside: &[Value]) -> Self {
+        let no_secrets = self.no_secrets.then_some(NO_SECRETS);
+        World::new(beside, no_secrets).answer(&mut self.subject, claims, needs);
         self
     }
 
     /// Returns the subject.
     pub fn build(self) -> Subject {
-        self.0.into()
+        self.subject.into()
     }
-}
-
-#[allow(clippy::panic, reason = "a test with an invalid need has failed")]
-fn look_up(need: &Need, objects: &[Object], namespace: &str) -> Answer {
-    let Need { id, target, fields, .. } = need;
-    let fields = Fields::parse(fields).unwrap_or_else(|error| panic!("need {id}: {error}"));
-    let matches = |object: &&Object| match target {
-        Target::Named(wanted) => {
-            is(object, &wanted.api_version, &wanted.kind)
-                && object.name() == wanted.name
-                && lives_in(object, wanted.namespace.as_deref(), namespace)
-        }
-        Target::Labelled(wanted) => {
-            is(object, &wanted.of.api_version, &wanted.of.kind)
-                && wanted.labels.iter().all(|(key, value)| object.label(key) == Some(value))
-                && lives_in(object, wanted.namespace.as_deref(), namespace)
-        }
-    };
-    let mut found = objects.iter().filter(matches);
-    let of_secrets = |api_version: &str, kind: &str| api_version == "v1" && kind == "Secret";
-    if let Target::Labelled(Selector { of, .. }) = target
-        && of_secrets(&of.api_version, &of.kind)
-    {
-        return Answer::Forbidden("Secrets are read by name, never by label".to_owned());
-    }
-    if let Target::Named(Reference { api_version, kind, .. }) = target
-        && of_secrets(api_version, kind)
-    {
-        assert!(fields.is_whole(), "need {id}: a need for a Secret has no fields");
-        let secret = found.next();
-        let data = ["data", "stringData"].into_iter().filter_map(|field| secret?.at(&[field])?.as_object());
-        let keys: BTreeSet<String> = data.flat_map(|map| map.keys().cloned()).collect();
-        let keys = keys.into_iter().collect();
-        return Answer::Secret(SecretFacts { present: secret.is_some(), keys, digest: "digest".to_owned() });
-    }
-    Answer::Objects(found.map(|object| json::text(&fields.of(object.value()))).collect())
-}
-
-fn is(object: &Object, api_version: &str, kind: &str) -> bool {
-    object.api_version() == api_version && object.kind() == kind
-}
-
-/// Returns whether an object is in the namespace `asked`. If a need names no namespace, `primary` replaces `asked`: the
-/// namespace of the object for which the policy answers. An object without a namespace matches every namespace, because
-/// `kubectl apply` would put the object into the current namespace.
-fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
-    let wanted = asked.unwrap_or(primary);
-    wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
 }
 
 /// Returns the plan of `P` for `subject`. First computes the mapping.
 pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
     P::translate(subject, P::map_env(subject, Vec::new())?)
+}
+
+/// Returns the plan of `P` with the overlay `O` over it, in the order of the host: first both mappings, then the plan,
+/// then the amended plan. `above` is the subject of the overlay, with its own settings and found objects.
+pub fn overlaid<P: Policy, O: Overlay>(subject: &Subject, above: &Subject) -> Result<Plan, Refusal> {
+    let env = O::map_env(above, P::map_env(subject, Vec::new())?)?;
+    O::amend(above, P::translate(subject, env)?)
 }
 
 /// Returns the manifests of `plan`.

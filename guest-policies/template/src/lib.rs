@@ -7,7 +7,7 @@ use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::plan::Child;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Outcome, Plan, Refusal, Report, Sample, Subject};
 use kaos_policy_sdk::{
-    Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, names, need, plan,
+    Decode, ObservationExt, Policy, SubjectExt, Violations, export_policy, include_json, json, names, need, plan,
 };
 use serde_json::{Value, json};
 
@@ -48,18 +48,15 @@ impl Policy for Website {
             claims: vec![Claim {
                 primary: need::resource_type(API_VERSION, "Website"),
                 emits: vec![need::resource_type("apps/v1", "Deployment"), need::resource_type("v1", "Service")],
-                reads: Vec::new(),
-                wishes: Vec::new(),
-                finalizer: None,
                 samples: vec![Sample {
                     name: "minimal".to_owned(),
                     object: json::text(&website(&json!({"title": "Hello"}))),
-                    beside: Vec::new(),
+                    ..Sample::default()
                 }],
-                extra: json::empty(),
+                ..Claim::default()
             }],
             settings_schema: include_json!("../settings.schema.json").to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 
@@ -121,10 +118,9 @@ impl Policy for Website {
     }
 
     fn assess(_subject: &Subject, seen: &Observation) -> Report {
-        let mut live = seen.children.iter().filter_map(|child| child.live.as_deref()).map(Object::parse);
-        let deployment = live.find(|child| child.kind() == "Deployment");
-        let available = deployment.as_ref().map_or(0, available);
-        let ready = matches!(seen.outcome, Outcome::Applied) && available > 0;
+        // Pods of an older generation can still serve while new pods start, but do not count.
+        let rollout = seen.rollout("Deployment");
+        let ready = matches!(seen.outcome, Outcome::Applied) && rollout.serves();
         let phase = match &seen.outcome {
             Outcome::Applied if ready => "Ready",
             Outcome::Refused(_) | Outcome::Failed(_) => "Failed",
@@ -133,24 +129,10 @@ impl Policy for Website {
         Report {
             ready,
             phase: phase.to_owned(),
-            message: format!("{available} replicas available"),
-            fields: json::empty(),
-            conditions: Vec::new(),
-            extra: json::empty(),
+            message: format!("{} replicas available", rollout.available),
+            ..Report::default()
         }
     }
-}
-
-/// Counts the available pods of the Deployment's current generation. Pods of an older generation can still serve while
-/// new pods start, but do not count. Until the Deployment controller has observed a change, the result is 0.
-fn available(deployment: &Object) -> u64 {
-    let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
-    let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();
-    if seen < deployment.generation() {
-        return 0;
-    }
-    let old = count("replicas").saturating_sub(count("updatedReplicas"));
-    count("availableReplicas").saturating_sub(old)
 }
 
 export_policy!(Website);
@@ -169,9 +151,10 @@ mod tests {
     use kaos_policy_sdk::{Object, Policy};
     use serde_json::{Value, json};
 
+    const SCHEMA: &str = include_str!("../settings.schema.json");
+
     fn plan(spec: &Value) -> Result<Plan, Refusal> {
-        let settings = json!({"image": "nginx:test", "port": 8080});
-        testing::plan::<Website>(&testing::subject(&website(spec)).settings(&settings).build())
+        testing::plan::<Website>(&testing::subject(&website(spec)).defaults(SCHEMA).build())
     }
 
     #[test]
@@ -200,8 +183,7 @@ mod tests {
     fn a_name_that_no_service_can_have_is_refused() {
         let mut object = website(&json!({"title": "Hello"}));
         object["metadata"]["name"] = json!("my.site");
-        let settings = json!({"image": "nginx:test", "port": 8080});
-        let subject = testing::subject(&object).settings(&settings).build();
+        let subject = testing::subject(&object).defaults(SCHEMA).build();
         let Err(Refusal::Invalid(violations)) = testing::plan::<Website>(&subject) else {
             panic!("the policy accepted the Website")
         };

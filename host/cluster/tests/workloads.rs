@@ -59,6 +59,24 @@ fn message(error: &kube::Error) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_pods_of_a_stateful_set_have_a_volume_for_each_claim_template() {
+    let (cluster, client) = start().await;
+    let mut spec = set(1);
+    spec["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}}}}]);
+    let mount = |name: &str| json!([{"name": name, "mountPath": "/data"}]);
+    spec["template"]["spec"]["containers"][0]["volumeMounts"] = mount("other");
+    let refused = create(&client, "StatefulSet", "db", spec.clone()).await.unwrap_err();
+    assert!(message(&refused).contains("volumeMounts[0].name: Not found: \"other\""), "{refused}");
+    spec["template"]["spec"]["containers"][0]["volumeMounts"] = mount("data");
+    create(&client, "StatefulSet", "db", spec).await.unwrap();
+    cluster.settled().await;
+    let pod = api(&client, "Pod").get("db-0").await.unwrap();
+    let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]);
+    assert_eq!(pod.data["spec"]["volumes"], volume);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stateful_set_creates_pods_in_order_and_replaces_them_in_reverse() {
     let (cluster, client) = start().await;
     cluster.set_pods(PodFate::ReadyAfter(Duration::from_secs(5)));

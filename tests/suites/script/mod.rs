@@ -1,6 +1,7 @@
-//! Tests of policies that are scripts: the types for authors follow the contract, and the template in JavaScript answers
-//! like the template in Rust.
+//! Tests of policies that are scripts: the types for authors follow the contract, and the template and the policy `queue`
+//! in JavaScript answer like the same policies in Rust.
 
+mod queue;
 mod records;
 mod same;
 mod table;

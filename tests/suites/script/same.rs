@@ -17,7 +17,12 @@ use serde_json::{Value, json};
 const SCRIPT: &str = include_str!("../../../guest-policies/template/javascript/policy.js");
 
 fn script() -> Arc<Policy> {
-    let inner = gate::Candidate { form: CodeForm::Script, bytes: SCRIPT.into(), ..gate::Candidate::default() };
+    load(SCRIPT)
+}
+
+/// Loads a script as the operator does.
+pub(super) fn load(text: &str) -> Arc<Policy> {
+    let inner = gate::Candidate { form: CodeForm::Script, bytes: text.into(), ..gate::Candidate::default() };
     // The loader compiles embedded components in this process. Other components need a child of the program.
     let origin = ComponentOrigin::Embedded;
     Loader::cached(sample_cluster()).unwrap().check(&Candidate { origin, inner }).result.unwrap()

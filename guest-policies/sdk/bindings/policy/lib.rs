@@ -4,6 +4,10 @@
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 
+extern crate alloc;
+
+mod defaults;
+
 wit_bindgen::generate!({
     path: "../../../../wit",
     world: "policy",

@@ -3,7 +3,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
-use kaos_policy_sdk::{Decode, Policy, SubjectExt, json, need, plan};
+use kaos_policy_sdk::{Decode, Policy, SubjectExt, need, plan};
 
 /// The policy.
 pub(crate) struct Panics;
@@ -31,18 +31,15 @@ impl Policy for Panics {
         let claim = Claim {
             primary: need::resource_type("example.org/v1", "Fuse"),
             emits: vec![need::resource_type("v1", "ConfigMap")],
-            reads: Vec::new(),
-            wishes: Vec::new(),
-            finalizer: None,
             samples: vec![sample],
-            extra: json::empty(),
+            ..Claim::default()
         };
         Descriptor {
             name: "panics".to_owned(),
             version: "0.1.0".to_owned(),
             claims: vec![claim],
             settings_schema: r#"{"properties":{"does":{"type":"string"}},"type":"object"}"#.to_owned(),
-            extra: json::empty(),
+            ..Descriptor::default()
         }
     }
 
@@ -69,13 +66,6 @@ impl Policy for Panics {
     }
 
     fn assess(_: &Subject, _: &Observation) -> Report {
-        Report {
-            ready: true,
-            phase: "Ready".to_owned(),
-            message: String::new(),
-            fields: json::empty(),
-            conditions: Vec::new(),
-            extra: json::empty(),
-        }
+        Report { ready: true, phase: "Ready".to_owned(), message: String::new(), ..Report::default() }
     }
 }

@@ -229,6 +229,9 @@ mod tests {
         ]));
         let vars = from_json("c", &array, "spec.container.env").unwrap();
         assert_eq!(vars[2].source, env::secret_key("s", "k"));
+        assert_eq!(vars[3].source, env::optional(env::secret_key("s", "k")));
+        assert_eq!(vars[4].source, env::config_map_key("c", "k"));
+        assert_eq!(env::optional(env::literal("x")), env::literal("x"));
         assert_eq!(vars[5].source, env::field("metadata.name"));
         assert_eq!(vars[7].origin, "spec.container.env[7]");
         assert_eq!(to_json(&vars, "c"), array);

@@ -28,6 +28,20 @@ pub fn secret_key(name: &str, key: &str) -> EnvSource {
     EnvSource::SecretKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
 }
 
+/// Returns a reference to a key of a ConfigMap.
+pub fn config_map_key(name: &str, key: &str) -> EnvSource {
+    EnvSource::ConfigMapKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
+}
+
+/// Returns `source` as an optional reference: without the object or the key, the pod starts without the variable. Only
+/// references to keys of Secrets and ConfigMaps can be optional.
+pub fn optional(mut source: EnvSource) -> EnvSource {
+    if let EnvSource::SecretKey(selector) | EnvSource::ConfigMapKey(selector) = &mut source {
+        selector.optional = true;
+    }
+    source
+}
+
 /// Returns a reference to a field of the pod, for example `metadata.name`.
 pub fn field(path: &str) -> EnvSource {
     EnvSource::FieldPath(path.to_owned())

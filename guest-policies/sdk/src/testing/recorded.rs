@@ -1,30 +1,11 @@
 //! Compares the plans for a policy's samples with recorded files.
 
+use super::defaults::defaults;
 use crate::types::{Plan, Refusal, Sample};
 use crate::{Policy, testing};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
-
-/// Returns the default of every setting in a schema. The host fills in the same defaults.
-///
-/// # Panics
-///
-/// Fails the test if the schema is not JSON.
-#[allow(clippy::panic, reason = "a test with a broken schema has failed")]
-pub fn defaults(schema: &str) -> Value {
-    let schema = serde_json::from_str(schema).unwrap_or_else(|error| panic!("the schema of the settings: {error}"));
-    of_schema(&schema).unwrap_or_else(|| json!({}))
-}
-
-fn of_schema(schema: &Value) -> Option<Value> {
-    if let Some(default) = schema.get("default") {
-        return Some(default.clone());
-    }
-    let properties = schema.get("properties")?.as_object()?;
-    let filled = properties.iter().filter_map(|(name, schema)| Some((name.clone(), of_schema(schema)?)));
-    Some(Value::Object(filled.collect::<Map<_, _>>()))
-}
 
 /// Makes the plan of `P` for each of its samples, with the default settings. Compares each plan with
 /// `<folder>/<sample>.json`. If the environment variable `UPDATE_GOLDEN` is set, writes the files instead.

@@ -1,8 +1,8 @@
-use super::{env_value, manifest, manifests, observation, plan, subject};
+use super::{env_value, manifest, manifests, observation, overlaid, plan, subject};
 use crate::types::{
     Answer, Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, SecretFacts, Subject,
 };
-use crate::{Lookup, NeedExt as _, Policy, SubjectExt, blocker, json, need, note, refusal};
+use crate::{Lookup, NeedExt as _, Overlay, Policy, SubjectExt, amend, blocker, need, note, refusal};
 use serde_json::{Value, json};
 
 /// A policy that needs a ConfigMap, and then a Secret. The ConfigMap contains the name of the Secret.
@@ -10,9 +10,10 @@ struct Chain;
 
 impl Policy for Chain {
     fn describe() -> Descriptor {
-        let claims: Vec<Claim> = Vec::new();
-        let (name, version) = ("chain".to_owned(), "0.1.0".to_owned());
-        Descriptor { name, version, claims, settings_schema: json::empty(), extra: json::empty() }
+        let reads = [("v1", "ConfigMap"), ("v1", "Pod"), ("v1", "Secret")];
+        let reads = reads.map(|(api_version, kind)| need::resource_type(api_version, kind)).into();
+        let claims = vec![Claim { primary: need::resource_type("v1", "Thing"), reads, ..Claim::default() }];
+        Descriptor { name: "chain".to_owned(), version: "0.1.0".to_owned(), claims, ..Descriptor::default() }
     }
 
     fn needs(subject: &Subject) -> Vec<Need> {
@@ -41,8 +42,7 @@ impl Policy for Chain {
     }
 
     fn assess(_: &Subject, _: &Observation) -> Report {
-        let (phase, fields, extra) = (String::new(), json::empty(), json::empty());
-        Report { ready: true, phase, message: String::new(), fields, conditions: Vec::new(), extra }
+        Report { ready: true, ..Report::default() }
     }
 }
 
@@ -147,6 +147,128 @@ fn a_lookup_of_secrets_by_label_finds_nothing() {
     let answer = &subject.found[0].answer;
     assert!(matches!(answer, Answer::Forbidden(why) if why.contains("by name")), "{answer:?}");
     assert!(matches!(subject.list("secrets"), Lookup::Forbidden(_)));
+}
+
+#[test]
+fn the_digest_of_a_secret_depends_on_its_content() {
+    let mut config = object("ConfigMap", "c", "n");
+    config["data"] = json!({"secret": "s"});
+    let facts = |value: &str| {
+        let mut secret = object("Secret", "s", "n");
+        secret["data"] = json!({"key": value});
+        subject(&object("Thing", "t", "n")).beside::<Chain>(&[config.clone(), secret]).build().secret("a-secret")
+    };
+    let (one, other) = (facts("MQ==").there().unwrap(), facts("Mg==").there().unwrap());
+    assert_eq!((one.keys.clone(), one.digest.len()), (other.keys.clone(), 16));
+    assert_ne!(one.digest, other.digest);
+    assert_eq!(facts("MQ==").there().unwrap(), one);
+}
+
+#[test]
+fn an_operator_without_secrets_forbids_each_need_for_a_secret() {
+    let mut config = object("ConfigMap", "c", "n");
+    config["data"] = json!({"secret": "s"});
+    let beside = [config, object("Secret", "s", "n")];
+    let subject = subject(&object("Thing", "t", "n")).no_secrets().beside::<Chain>(&beside).build();
+    assert!(matches!(subject.secret("a-secret"), Lookup::Forbidden(why) if why.contains("--watch-secrets")));
+    assert!(subject.one("config").there().is_some());
+}
+
+#[test]
+fn an_answer_of_the_test_stays() {
+    let unserved = subject(&object("Thing", "t", "n")).answer("config", Answer::Unserved).beside::<Chain>(&[]).build();
+    assert_eq!(unserved.one("config"), Lookup::Unserved);
+    assert_eq!(unserved.found.len(), 2);
+}
+
+chain_with_needs!(
+    /// A policy that needs a type that its claim does not list.
+    Stranger,
+    |_| vec![need::named("node", need::reference("v1", "Node", "n"))]
+);
+
+chain_with_needs!(
+    /// A policy that gives two needs one id.
+    Twice,
+    |_| vec![need::named("x", need::reference("v1", "Pod", "a")), need::named("x", need::reference("v1", "Pod", "b"))]
+);
+
+chain_with_needs!(
+    /// A policy with a new need in each round.
+    Endless,
+    |subject| {
+        let id = |at: usize| need::named(format!("pod-{at}"), need::reference("v1", "Pod", &at.to_string()));
+        (0..=subject.found.len()).map(id).collect()
+    }
+);
+
+#[test]
+#[should_panic(expected = "need node: v1 Node is not a type that the claim reads: add it to `reads`")]
+fn a_need_of_a_type_that_the_claim_does_not_read_fails_the_test() {
+    let _ = subject(&object("Thing", "t", "n")).beside::<Stranger>(&[]);
+}
+
+#[test]
+#[should_panic(expected = "need x: two needs have this id")]
+fn two_needs_with_one_id_fail_the_test() {
+    let _ = subject(&object("Thing", "t", "n")).beside::<Twice>(&[]);
+}
+
+#[test]
+#[should_panic(expected = "the policy still has new needs in round 5")]
+fn needs_without_an_end_fail_the_test() {
+    let _ = subject(&object("Thing", "t", "n")).beside::<Endless>(&[]);
+}
+
+#[test]
+fn defaults_fill_in_the_settings_that_a_test_does_not_set() {
+    let schema = r##"{"type": "object", "properties": {
+        "image": {"default": "x:1"}, "port": {"default": 80}, "free": {"type": "string"},
+        "probe": {"default": {"path": "/"}, "properties": {"path": {"default": "/a"}, "after": {"default": 5}}},
+        "limit": {"$ref": "#/$defs/limit"}
+    }, "$defs": {"limit": {"properties": {"cpu": {"default": "1"}}}}}"##;
+    let subject = subject(&json!({})).settings(&json!({"port": 81, "probe": {"after": 6}})).defaults(schema).build();
+    let filled = json!({"image": "x:1", "port": 81, "probe": {"path": "/", "after": 6}, "limit": {"cpu": "1"}});
+    assert_eq!(subject.settings::<Value>().unwrap(), filled);
+}
+
+/// An overlay that sets a variable and a label from a ConfigMap.
+struct Labels;
+
+impl Overlay for Labels {
+    fn describe() -> Descriptor {
+        Chain::describe()
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        vec![need::named("labels", need::reference("v1", "ConfigMap", "labels")).fields(["data.team"])]
+    }
+
+    fn map_env(_: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let mut env = crate::env::Env::over(base);
+        env.container("c").set("A", "2", "overlay");
+        Ok(env.into_vars())
+    }
+
+    fn amend(subject: &Subject, mut below: Plan) -> Result<Plan, Refusal> {
+        let team = subject.one("labels").there().and_then(|it| it.str_at(&["data", "team"]).map(str::to_owned));
+        amend::manifests(&mut below, |manifest| {
+            amend::add_labels(manifest, [("team", team.as_deref().unwrap_or("none"))])
+        });
+        Ok(below)
+    }
+}
+
+#[test]
+fn an_overlay_sees_its_own_needs_and_changes_the_plan_below() {
+    let mut labels = object("ConfigMap", "labels", "n");
+    labels["data"] = json!({"team": "a", "other": "b"});
+    let thing = subject(&object("Thing", "t", "n"));
+    let above = thing.clone().beside_overlay::<Labels>(&[labels]).build();
+    assert_eq!(above.one("labels").there().unwrap().at(&["data"]), Some(&json!({"team": "a"})));
+    let plan = overlaid::<Chain, Labels>(&thing.beside::<Chain>(&[]).build(), &above).unwrap();
+    assert_eq!(manifest(&plan, "One").label("team"), Some("a"));
+    assert_eq!(env_value(&plan.env, "c", "A"), Some("2"));
 }
 
 #[test]

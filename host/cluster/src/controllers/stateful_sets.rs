@@ -1,6 +1,7 @@
 //! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after another.
 //!
-//! The field `volumeClaimTemplates` has no effect: pods start without volumes from these templates.
+//! The pods get a volume for each item of `volumeClaimTemplates`. The controller creates no volume claims: pods of this
+//! cluster start without them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -102,7 +103,24 @@ fn make(state: &mut State, set: &Value, ordinal: i64, revision: &str, moment: &M
         if set["spec"]["serviceName"].as_str().is_some_and(|name| !name.is_empty()) {
             pod["spec"]["subdomain"] = set["spec"]["serviceName"].clone();
         }
+        add_volumes(pod, &set["spec"]["volumeClaimTemplates"], &name);
     });
+}
+
+/// Adds a volume for each claim template. A volume of the same name in the pod template is replaced.
+fn add_volumes(pod: &mut Value, templates: &Value, name: &str) {
+    for claim in templates.as_array().into_iter().flatten() {
+        let volume = &claim["metadata"]["name"];
+        let claim = format!("{}-{name}", volume.as_str().unwrap_or_default());
+        let added = json!({"name": volume, "persistentVolumeClaim": {"claimName": claim}});
+        match pod["spec"]["volumes"].as_array_mut() {
+            Some(volumes) => {
+                volumes.retain(|other| other["name"] != *volume);
+                volumes.push(added);
+            }
+            None => pod["spec"]["volumes"] = json!([added]),
+        }
+    }
 }
 
 /// Writes the status. Returns the time until the next pod becomes available, or `None` if no pod will become available

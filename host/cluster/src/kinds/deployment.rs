@@ -75,7 +75,9 @@ pub(super) fn check_pods(new: &Value, kind: &str) -> Vec<Cause> {
         causes.push(Cause::invalid("spec.template.metadata.labels", &go_map(labels), message));
     }
     causes.extend(names::labels(labels, "spec.template.metadata.labels"));
-    causes.extend(pod::check(&spec["template"]["spec"], "spec.template.spec"));
+    let claims = spec["volumeClaimTemplates"].as_array().into_iter().flatten();
+    let claims: Vec<&str> = claims.filter_map(|claim| claim["metadata"]["name"].as_str()).collect();
+    causes.extend(pod::check_with_claims(&spec["template"]["spec"], "spec.template.spec", &claims));
     let policy = &spec["template"]["spec"]["restartPolicy"];
     if policy.is_string() && policy != "Always" {
         causes.push(Cause::unsupported("spec.template.spec.restartPolicy", policy, &[json!("Always")]));

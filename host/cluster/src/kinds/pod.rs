@@ -190,13 +190,19 @@ fn qos_class(spec: &Value) -> &'static str {
 
 /// Validates a pod's spec.
 pub(super) fn check(spec: &Value, path: &str) -> Vec<Cause> {
+    check_with_claims(spec, path, &[])
+}
+
+/// Like [`check`]. `claims` are the names of the volume claims that a `StatefulSet` adds to the volumes of its pods.
+pub(super) fn check_with_claims(spec: &Value, path: &str, claims: &[&str]) -> Vec<Cause> {
     let mut causes = Vec::new();
     let list = |name: &str| spec[name].as_array().map_or(&[][..], Vec::as_slice);
     if list("containers").is_empty() {
         causes.push(Cause::required(&format!("{path}.containers"), ""));
     }
     let mut names = std::collections::BTreeSet::new();
-    let volumes: Vec<&str> = list("volumes").iter().filter_map(|volume| volume["name"].as_str()).collect();
+    let own = list("volumes").iter().filter_map(|volume| volume["name"].as_str());
+    let volumes: Vec<&str> = own.chain(claims.iter().copied()).collect();
     for group in ["containers", "initContainers"] {
         for (at, one) in list(group).iter().enumerate() {
             let path = format!("{path}.{group}[{at}]");

@@ -15,7 +15,14 @@ const GRACE: i64 = 30;
 
 /// Checks the pod spec of a template or of a pod.
 pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Findings) {
-    let volumes = volumes::check(spec, found);
+    check_with_claims(spec, is_template, &[], found);
+}
+
+/// Like [`check`]. `claims` are the names of the volume claims that a `StatefulSet` adds to the volumes of its pods.
+pub(super) fn check_with_claims<'a>(spec: &Place<'a>, is_template: bool, claims: &[&'a str], found: &mut Findings) {
+    let mut volumes = volumes::check(spec, found);
+    volumes.all.extend(claims);
+    volumes.devices.extend(claims);
     let claims = spec.list("resourceClaims").map(|claim| claim.text_of("name")).collect();
     let grace = spec.field("terminationGracePeriodSeconds").number().unwrap_or(GRACE);
     containers(spec, &Pod { spec, volumes, claims, grace }, found);

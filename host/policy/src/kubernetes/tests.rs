@@ -129,6 +129,25 @@ fn invalid_volumes_and_mounts_are_found() {
 }
 
 #[test]
+fn a_stateful_set_mounts_the_volumes_of_its_claim_templates() {
+    let set = |mounted: &str, size: &str| {
+        let container =
+            json!({"name": "main", "image": "i", "volumeMounts": [{"name": mounted, "mountPath": "/data"}]});
+        let claim = json!({"metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}});
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": {
+            "selector": {"matchLabels": {"app": "w"}}, "serviceName": "w", "volumeClaimTemplates": [claim],
+            "template": {"metadata": {"labels": {"app": "w"}}, "spec": {"containers": [container]}}}})
+    };
+    assert_eq!(told(&set("data", "1Gi")), [""; 0]);
+    let missing = told(&set("other", "1Gi"));
+    assert!(missing.len() == 1 && missing[0].contains("the pod has no volume"), "{missing:?}");
+    let wrong = told(&set("data", "much"));
+    let path = "spec.volumeClaimTemplates[0].spec.resources.requests.storage: ";
+    assert!(wrong.len() == 1 && wrong[0].starts_with(path), "{wrong:?}");
+}
+
+#[test]
 fn invalid_names_ports_and_probes_of_containers_are_found() {
     let port = |number: i64| json!({"ports": [{"containerPort": number}]});
     each(

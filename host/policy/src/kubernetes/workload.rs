@@ -3,7 +3,7 @@
 use super::{
     found::{Findings, shown},
     place::Place,
-    pod, scheduling,
+    pod, quantity, scheduling,
 };
 
 /// Checks a Deployment.
@@ -27,13 +27,25 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
     numbers(&spec, found);
     labels(&spec, found);
     lasting(&spec.field("template").field("spec"), found);
-    template(&spec.field("template"), found);
+    let mut claims = Vec::new();
+    for claim in spec.list("volumeClaimTemplates") {
+        claims.push(claim.field("metadata").text_of("name"));
+        // An API server stores a claim template with any content, but cannot read a wrong quantity.
+        for (_, amount) in claim.field("spec").field("resources").field("requests").entries() {
+            quantity::check(&amount, found);
+        }
+    }
+    template_with_claims(&spec.field("template"), &claims, found);
 }
 
 /// Checks a pod template.
 pub(super) fn template(template: &Place<'_>, found: &mut Findings) {
+    template_with_claims(template, &[], found);
+}
+
+fn template_with_claims<'a>(template: &Place<'a>, claims: &[&'a str], found: &mut Findings) {
     found.labels(&template.field("metadata").field("labels"));
-    pod::check(&template.field("spec"), true, found);
+    pod::check_with_claims(&template.field("spec"), true, claims, found);
 }
 
 fn numbers(spec: &Place<'_>, found: &mut Findings) {

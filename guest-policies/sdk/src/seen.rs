@@ -1,0 +1,194 @@
+//! Reads from an observation which children exist, and how many of their pods serve.
+//!
+//! ```
+//! use kaos_policy_sdk::types::Outcome;
+//! use kaos_policy_sdk::{ObservationExt as _, testing};
+//! use serde_json::json;
+//!
+//! let status = json!({"observedGeneration": 1, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3});
+//! let live = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "q", "generation": 1},
+//!     "spec": {"replicas": 3}, "status": status});
+//! let rollout = testing::observation(Outcome::Applied).child(&live).build().rollout("StatefulSet");
+//! assert_eq!((rollout.available, rollout.wanted), (2, 3));
+//! assert!(rollout.serves() && !rollout.is_complete());
+//! ```
+
+use crate::Object;
+use crate::types::{Observation, Outcome, Report};
+use alloc::borrow::ToOwned;
+use serde_json::Value;
+
+/// The kinds whose pods a [`Rollout`] counts.
+const WORKLOADS: [&str; 2] = ["Deployment", "StatefulSet"];
+
+/// Reads the live children of an observation.
+pub trait ObservationExt {
+    /// Returns the first live child of `kind`, or `None` if the cluster has no such child.
+    fn live(&self, kind: &str) -> Option<Object>;
+    /// Returns the counts of the first child of `kind`, a Deployment or a StatefulSet. Without a live child, all counts
+    /// are 0.
+    fn rollout(&self, kind: &str) -> Rollout;
+}
+
+impl ObservationExt for Observation {
+    fn live(&self, kind: &str) -> Option<Object> {
+        let of_kind = self.children.iter().filter(|child| child.identity.kind == kind);
+        of_kind.filter_map(|child| child.live.as_deref()).map(Object::parse).next()
+    }
+
+    fn rollout(&self, kind: &str) -> Rollout {
+        self.live(kind).as_ref().map(Rollout::of).unwrap_or_default()
+    }
+}
+
+/// Counts the pods of a Deployment or a StatefulSet.
+///
+/// The pods of an earlier generation can still serve during a rollout, but `available` leaves them out. Until the
+/// controller has observed a change of the workload, `available` is 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rollout {
+    /// The number of pods that the workload wants.
+    pub wanted: u64,
+    /// The number of all pods, including the pods of earlier generations.
+    pub replicas: u64,
+    /// The number of ready pods, including the pods of earlier generations.
+    pub ready: u64,
+    /// The number of available pods of the current generation.
+    pub available: u64,
+    is_live: bool,
+}
+
+impl Rollout {
+    /// Reads a live Deployment or StatefulSet.
+    pub fn of(live: &Object) -> Self {
+        let status = |field: &str| live.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
+        let observed = live.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();
+        let old = status("replicas").saturating_sub(status("updatedReplicas"));
+        let is_current = observed >= live.generation();
+        Self {
+            wanted: live.at(&["spec", "replicas"]).and_then(Value::as_u64).unwrap_or(1),
+            replicas: status("replicas"),
+            ready: status("readyReplicas"),
+            // The old pods can be among the available pods. Assume that they are: then at least this many are new.
+            available: if is_current { status("availableReplicas").saturating_sub(old) } else { 0 },
+            is_live: true,
+        }
+    }
+
+    /// Returns whether a pod of the current generation is available.
+    pub fn serves(&self) -> bool {
+        self.available > 0
+    }
+
+    /// Returns whether all wanted pods are available and of the current generation, and no other pods are left. A
+    /// workload that wants no pods is complete when its last pod is gone.
+    pub fn is_complete(&self) -> bool {
+        self.is_live && self.available == self.wanted && self.replicas == self.wanted
+    }
+}
+
+/// Reports on the children of a policy without its own `assess`. The object is ready as soon as all children exist and
+/// each workload has an available pod of the current generation, or wants no pods.
+pub(crate) fn assess(seen: &Observation) -> Report {
+    let workloads = || seen.children.iter().filter(|child| WORKLOADS.contains(&child.identity.kind.as_str()));
+    let is_up = |text: &str| {
+        let rollout = Rollout::of(&Object::parse(text));
+        rollout.serves() || rollout.wanted == 0
+    };
+    let (all, up) = (workloads().count(), workloads().filter(|child| child.live.as_deref().is_some_and(is_up)).count());
+    let exist = seen.children.iter().all(|child| child.live.is_some());
+    let ready = seen.outcome == Outcome::Applied && exist && up == all;
+    let phase = match &seen.outcome {
+        Outcome::Refused(_) | Outcome::Failed(_) => "Failed",
+        _ if ready => "Ready",
+        _ => "Pending",
+    };
+    Report {
+        ready,
+        phase: phase.to_owned(),
+        message: format!("{up} of {all} workloads available"),
+        ..Report::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ObservationExt as _, Rollout, assess};
+    use crate::types::{Observation, Outcome};
+    use crate::{Object, need, refusal, testing};
+    use serde_json::{Value, json};
+
+    fn live(kind: &str, wanted: u64, status: &Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "q", "generation": 2},
+            "spec": {"replicas": wanted}, "status": status})
+    }
+
+    fn rollout(wanted: u64, status: &Value) -> Rollout {
+        Rollout::of(&Object::new(live("StatefulSet", wanted, status)))
+    }
+
+    fn status(observed: u64, [replicas, updated, available]: [u64; 3]) -> Value {
+        json!({"observedGeneration": observed, "replicas": replicas, "updatedReplicas": updated,
+            "readyReplicas": available, "availableReplicas": available})
+    }
+
+    #[test]
+    fn a_rollout_serves_with_one_new_pod_and_is_complete_with_all() {
+        let all = rollout(3, &status(2, [3, 3, 3]));
+        assert!(all.serves() && all.is_complete());
+        assert_eq!((all.wanted, all.replicas, all.ready, all.available), (3, 3, 3, 3));
+        let half = rollout(3, &status(2, [3, 2, 2]));
+        assert!(half.serves() && !half.is_complete());
+    }
+
+    #[test]
+    fn pods_of_an_earlier_generation_do_not_count() {
+        assert!(!rollout(3, &status(2, [3, 1, 2])).serves());
+        assert!(!rollout(3, &status(1, [3, 3, 3])).serves());
+        let unobserved = rollout(3, &status(1, [3, 3, 3]));
+        assert_eq!((unobserved.ready, unobserved.is_complete()), (3, false));
+    }
+
+    #[test]
+    fn a_surplus_pod_delays_the_completion() {
+        assert!(!rollout(1, &status(2, [2, 2, 1])).is_complete());
+        assert!(!rollout(0, &status(2, [1, 1, 0])).is_complete());
+        assert!(rollout(0, &status(2, [0, 0, 0])).is_complete());
+    }
+
+    #[test]
+    fn a_missing_workload_has_no_pods_and_is_not_complete() {
+        let seen = testing::observation(Outcome::Applied)
+            .missing(need::reference("apps/v1", "StatefulSet", "q"))
+            .child(&live("Deployment", 1, &Value::Null))
+            .build();
+        let missing = seen.rollout("StatefulSet");
+        assert!(!missing.serves() && !missing.is_complete() && missing == Rollout::default());
+        assert_eq!(seen.live("Deployment").unwrap().name(), "q");
+        assert!(seen.live("StatefulSet").is_none());
+        assert_eq!(Rollout::of(&Object::new(json!({}))).wanted, 1);
+    }
+
+    fn report(outcome: Outcome, workload: &Value) -> (bool, String, String) {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q"}});
+        let seen: Observation = testing::observation(outcome).child(workload).child(&config).build();
+        let report = assess(&seen);
+        (report.ready, report.phase, report.message)
+    }
+
+    #[test]
+    fn without_its_own_assessment_a_policy_reports_whether_each_workload_serves() {
+        let said = |ready, phase: &str, message: &str| (ready, phase.to_owned(), message.to_owned());
+        let up = live("StatefulSet", 1, &status(2, [1, 1, 1]));
+        assert_eq!(report(Outcome::Applied, &up), said(true, "Ready", "1 of 1 workloads available"));
+        assert_eq!(report(Outcome::Gated, &up), said(false, "Pending", "1 of 1 workloads available"));
+        let none = live("Deployment", 0, &status(2, [0, 0, 0]));
+        assert!(report(Outcome::Applied, &none).0);
+        let down = live("Deployment", 1, &status(2, [1, 1, 0]));
+        assert_eq!(report(Outcome::Applied, &down), said(false, "Pending", "0 of 1 workloads available"));
+        let refused = Outcome::Refused(refusal::unsupported("no"));
+        assert_eq!(report(refused, &up), said(false, "Failed", "1 of 1 workloads available"));
+        let missing = testing::observation(Outcome::Applied).missing(need::reference("v1", "Service", "q")).build();
+        assert!(!assess(&missing).ready);
+    }
+}
