@@ -6,8 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `generate` | generates objects from the schemas of their kinds and of Kubernetes' own types |
-//! | `words` | valid and invalid values for fields |
+//! | `generate` | generates objects with the generator of `policy conform` |
 //! | `server` | the API server: dry runs, applying, reading |
 //! | `recordings` | repeats the recordings that the tests of the embedded cluster use |
 //! | `asked` | compares a stored object with the requested object |
@@ -24,7 +23,6 @@ mod immutable;
 mod recordings;
 mod run;
 mod server;
-mod words;
 
 use std::time::{Duration, Instant};
 

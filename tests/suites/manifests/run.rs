@@ -13,7 +13,7 @@ use kaos_tests::policies;
 use serde_json::Value;
 
 use crate::asked::otherwise;
-use crate::generate::{Generator, beside};
+use crate::generate::{Objects, beside};
 use crate::server::Server;
 
 /// The renderers of a default policy. One renderer checks fields and values, one checks only values, and one checks
@@ -28,7 +28,7 @@ struct Renderers {
 pub(crate) struct Run {
     server: Server,
     seed: u64,
-    generator: Generator,
+    objects: Objects,
     catalogue: KnownCrds,
     renderers: BTreeMap<String, Renderers>,
     /// The number of objects with each outcome.
@@ -55,7 +55,7 @@ impl Run {
         Self {
             server,
             seed,
-            generator: Generator::new(),
+            objects: Objects::new(),
             catalogue: KnownCrds::embedded().unwrap(),
             renderers: policies::native().unwrap().into_iter().map(of).collect(),
             ends: BTreeMap::new(),
@@ -77,7 +77,7 @@ impl Run {
     /// Generates object `number`, and checks its outcome: the manifests that the server stores, or the refusal.
     pub(crate) async fn object(&mut self, number: u64) {
         let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
-        let mut object = self.generator.object(rng);
+        let mut object = self.objects.object(rng);
         let asked = object.clone();
         let kind = object["kind"].as_str().unwrap().to_owned();
         let admission = self.catalogue.admit("kaos.tools", &kind, &mut object);

@@ -54,6 +54,12 @@ impl KnownCrds {
         self.by_type.keys().filter(move |(of, _)| of == group).map(|(_, kind)| kind.as_str())
     }
 
+    /// Returns the schema of a type; `None` if no CRD serves the type.
+    pub fn schema(&self, of: &ResourceType) -> Option<&Value> {
+        let crd = self.by_type.get(&(of.group().to_owned(), of.kind.clone()))?;
+        crd.version(&of.api_version).map(|version| &version.schema)
+    }
+
     /// Changes and checks an object as an API server does before the server stores the object. Leaves an object without
     /// a CRD unchanged. Ignores `status`, because the server does not accept a status from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {

@@ -12,12 +12,31 @@ use crate::{
     digest::{Digest, canonical},
     failure::Failure,
     limits::Limits,
-    policy::Policy,
+    policy::{Policy, Stack, StackError},
 };
+
+/// A reason why the gate cannot evaluate the samples of a claim.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TrialError {
+    /// The claim is invalid.
+    #[error(transparent)]
+    Describe(#[from] DescribeError),
+    /// The policies cannot form a stack.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+}
+
+/// Returns the stack in which the gate evaluates the samples of a claim. An overlay gets a simple policy below it.
+pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialError> {
+    Ok(match policy.world() {
+        World::Policy => Stack::single(Arc::clone(policy))?,
+        World::Overlay => Stack::new(Arc::new(Beneath::policy(claim)?), vec![Arc::clone(policy)])?,
+    })
+}
 
 /// Claims one kind, and answers with small workloads.
 #[derive(Clone)]
-pub(super) struct Beneath {
+struct Beneath {
     claim: Claim,
     /// The name of the object in the pass.
     name: String,
@@ -27,7 +46,7 @@ pub(super) struct Beneath {
 const CONTAINER: &str = "main";
 
 impl Beneath {
-    pub(super) fn policy(claim: &Claim) -> Result<Policy, DescribeError> {
+    fn policy(claim: &Claim) -> Result<Policy, DescribeError> {
         let claim = Claim { reads: Vec::new(), wishes: Vec::new(), finalizer: None, ..claim.clone() };
         let beneath = Self { claim, name: String::new() };
         let descriptor = beneath.descriptor();

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{LoadError, Server, Turn, Turns, beneath::Beneath, turns};
+use super::{LoadError, Server, Turn, Turns, beneath::trial_stack, turns};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
@@ -228,11 +228,7 @@ impl Case<'_> {
     }
 
     fn stack(&self) -> Result<Stack, LoadError> {
-        let stack = match self.policy.world() {
-            World::Policy => Stack::single(Arc::clone(self.policy)),
-            World::Overlay => Stack::new(Arc::new(Beneath::policy(self.claim)?), vec![Arc::clone(self.policy)]),
-        };
-        stack.map_err(|error| self.unusable(&error.to_string()))
+        trial_stack(self.policy, self.claim).map_err(|error| self.unusable(&error.to_string()))
     }
 
     fn same(&self, first: &Rendered, second: &Rendered) -> Result<(), LoadError> {

@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+pub use beneath::{TrialError, trial_stack};
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
 pub use form::CodeForm;

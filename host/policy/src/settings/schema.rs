@@ -87,6 +87,26 @@ impl Schema {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
+    /// Returns each setting that contains no other declared settings, with the parts of the schema that describe it.
+    pub fn leaves(&self) -> Vec<(Path, Vec<&Value>)> {
+        let mut leaves = Vec::new();
+        self.collect_leaves(&self.root, &Path::default(), &mut leaves);
+        leaves
+    }
+
+    fn collect_leaves<'a>(&'a self, node: &'a Value, path: &Path, leaves: &mut Vec<(Path, Vec<&'a Value>)>) {
+        let facets = self.expand(node);
+        let inner: BTreeMap<&String, &Value> =
+            facets.iter().filter_map(|facet| facet["properties"].as_object()).flatten().collect();
+        if inner.is_empty() && !path.names().is_empty() {
+            leaves.push((path.clone(), facets));
+            return;
+        }
+        for (name, property) in inner {
+            self.collect_leaves(property, &path.then(name), leaves);
+        }
+    }
+
     /// Returns whether an object's annotation can set the setting at `path`, or a setting that contains this setting.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))

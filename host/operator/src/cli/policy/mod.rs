@@ -1,11 +1,13 @@
 //! `policy`: the verbs for writing, checking and installing policies, with one file for each verb.
 
 mod answering;
+mod bench;
 #[cfg(feature = "authoring")]
 mod build;
 mod check;
 mod chunks;
 mod concerned;
+mod conform;
 mod explain;
 mod follow;
 mod gone;
@@ -70,6 +72,10 @@ enum PolicyVerb {
     Inspect(inspect::Inspect),
     /// Run the checks that a policy must pass before it serves, and print each step
     Check(check::Check),
+    /// Check a policy as a careful author would, with its samples and random objects; prints a JUnit report for CI
+    Conform(conform::ConformVerb),
+    /// Measure a policy's passes: time, fuel, memory, the time of the compilation, and sizes
+    Bench(bench::Bench),
     /// Print a policy, or settings for a policy, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),
     /// Print the changes that a policy, settings for a policy, or another preset would make
@@ -116,6 +122,8 @@ impl Policy {
         match verb {
             PolicyVerb::Inspect(inspect) => inspect.run(out),
             PolicyVerb::Check(check) => check.run(out),
+            PolicyVerb::Conform(conform) => conform.run(out),
+            PolicyVerb::Bench(bench) => bench.run(out),
             PolicyVerb::Pack(pack) => pack.run(out),
             PolicyVerb::Plan(plan) => Ok(plan.run(out)),
             PolicyVerb::Push(push) => push.run(out),

@@ -34,7 +34,7 @@ const NASTY: [&str; 26] = [
 ];
 
 /// Returns a text for a field of a type.
-pub(crate) fn text(of: &str, field: &str, rng: &mut Rng, is_nasty: bool) -> String {
+pub(super) fn text(of: &str, field: &str, rng: &mut Rng, is_nasty: bool) -> String {
     if is_nasty {
         return match rng.usize(..30) {
             0 => "a".repeat(64),
@@ -67,7 +67,7 @@ pub(crate) fn text(of: &str, field: &str, rng: &mut Rng, is_nasty: bool) -> Stri
 }
 
 /// Returns an integer for a field.
-pub(crate) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
+pub(super) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
     const ODD: [i64; 8] = [0, -1, 65536, 1 << 31, i32::MAX as i64, i32::MIN as i64, 1 << 53, 777];
     if is_nasty {
         return if rng.u8(..10) == 0 { json!(1.5) } else { json!(rng.choice(ODD)) };
@@ -84,7 +84,7 @@ pub(crate) fn number(field: &str, rng: &mut Rng, is_nasty: bool) -> Value {
 }
 
 /// Returns a quantity.
-pub(crate) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
+pub(super) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
     let pool = if is_nasty {
         json!([
             "-1",
@@ -109,7 +109,7 @@ pub(crate) fn amount(rng: &mut Rng, is_nasty: bool) -> Value {
 }
 
 /// Returns a key of a map.
-pub(crate) fn key(map: &str, rng: &mut Rng, is_nasty: bool) -> String {
+pub(super) fn key(map: &str, rng: &mut Rng, is_nasty: bool) -> String {
     let pool: &[&str] = match (map, is_nasty) {
         ("limits" | "requests" | "overhead", false) => {
             &["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi"]

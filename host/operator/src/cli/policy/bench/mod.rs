@@ -1,0 +1,188 @@
+//! `policy bench`: measures the passes of a policy.
+
+mod measured;
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use clap::Args;
+use kaos_policy::{
+    code::Code,
+    gate::{Check as Checked, Step, Taken},
+    limits::Limits,
+    policy::Policy,
+    units::{bytes, count},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Form, HELD_BACK, UNUSABLE,
+    conform::layers,
+    facts::ClusterFacts,
+    objects::{catalogue, documents},
+    output::{Output, complain},
+    table::Table,
+};
+use crate::{
+    conform::{Passes, Spread},
+    input::InputPaths,
+    policies::{Candidate, Loaded, Loader},
+};
+use measured::Measured;
+
+/// Arguments of `policy bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 measured; 1 the policy does not pass the gate; 2 the input is invalid.")]
+pub(super) struct Bench {
+    /// The component or the script; the verb also reads a policy.yaml in the same directory
+    file: PathBuf,
+    /// File or directory with objects in YAML or JSON, or - for standard input; the verb measures these objects like
+    /// the policy's samples
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
+    filenames: Vec<String>,
+    /// CRDs of further kinds
+    #[arg(long, value_name = "FILE|DIR|-")]
+    crds: Vec<String>,
+    /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
+    #[arg(long, value_name = "FILE")]
+    settings: Option<String>,
+    /// Number of passes over each object
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    passes: u32,
+    /// Format of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+    #[command(flatten)]
+    facts: ClusterFacts,
+}
+
+impl Bench {
+    /// Compiles the policy anew, measures all passes, and prints percentiles.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { file, filenames, crds, settings, passes, output, facts } = self;
+        let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
+        let files = if filenames.is_empty() {
+            Vec::new()
+        } else {
+            let sources = InputPaths { paths: &filenames, recursive: false, namespace: "default" };
+            let Some(files) = documents(sources, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
+            files
+        };
+        let candidate = Candidate::read(&file)?;
+        let cluster = facts.cluster();
+        // Without the cache, the gate compiles the component, so that its time can be measured.
+        let loader = Loader::new(cluster.clone())?;
+        let Checked { steps, result, .. } = loader.check(&candidate);
+        let policy = match result {
+            Ok(policy) => policy,
+            Err(error) => {
+                complain("error", format_args!("{}: {error}", file.display()));
+                return Ok(ExitCode::from(HELD_BACK));
+            }
+        };
+        let size = candidate.inner.bytes.len();
+        let manifest = &candidate.inner.file;
+        let measured = Arc::new(Measured::new(&policy));
+        let code: Arc<dyn Code> = measured.clone();
+        let same = Policy::admit(code, policy.id().digest, manifest, Limits::default()).context("the policy")?;
+        let loaded = Loaded { origin: candidate.origin, policy: Arc::new(same), settings: manifest.settings.clone() };
+        let layers = layers(&loaded, settings.as_deref())?;
+        let ready = Passes::new(&loaded.policy, &layers, &cluster, &known, &files)?;
+        let (mut times, mut fuel, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..passes {
+            for number in 0..ready.count() {
+                let began = Instant::now();
+                let used = ready.run(number)?;
+                times.push(nanoseconds(began.elapsed()));
+                fuel.push(used);
+                memory.push(measured.take() as u64);
+            }
+        }
+        let figures = Figures {
+            policy: &policy,
+            objects: ready.count(),
+            passes: times.len(),
+            times: Spread::of(times),
+            fuel: Spread::of(fuel),
+            memory: Spread::of(memory),
+            compile: steps.iter().find(|taken| taken.step == Step::Compile),
+            size,
+        };
+        match output {
+            Form::Json => out.json(&figures.json())?,
+            Form::Text => out.text(&figures.text())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The measured figures.
+struct Figures<'a> {
+    policy: &'a Policy,
+    objects: usize,
+    passes: usize,
+    /// The time of a pass in nanoseconds.
+    times: Option<Spread>,
+    fuel: Option<Spread>,
+    /// The memory of a pass in bytes.
+    memory: Option<Spread>,
+    /// The compilation; `None` for code that needs none.
+    compile: Option<&'a Taken>,
+    /// The size of the policy's file in bytes.
+    size: usize,
+}
+
+impl Figures<'_> {
+    fn json(&self) -> Value {
+        let Self { policy, objects, passes, times, fuel, memory, compile, size } = self;
+        let Limits { fuel: fuel_limit, memory: memory_limit, .. } = policy.limits();
+        json!({
+            "policy": policy.id(),
+            "objects": objects,
+            "passes": passes,
+            "passNanoseconds": times,
+            "fuel": fuel,
+            "fuelLimit": fuel_limit,
+            "memoryBytes": memory,
+            "memoryLimit": memory_limit,
+            "compileMilliseconds": compile.map(|taken| taken.time.as_secs_f64() * 1e3),
+            "sizeBytes": size,
+            "compiledBytes": policy.code().bytes(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let Self { policy, objects, passes, times, fuel, memory, compile, size } = self;
+        let mut table = Table::new(&["MEASURED", "P50", "P90", "P99", "MOST", "LIMIT"]);
+        let mut row = |what: &str, spread: &Option<Spread>, shown: &dyn Fn(u64) -> String, limit: String| {
+            if let Some(Spread { p50, p90, p99, most }) = *spread {
+                table.row([what.to_owned(), shown(p50), shown(p90), shown(p99), shown(most), limit]);
+            }
+        };
+        let as_bytes = |number: u64| bytes(usize::try_from(number).unwrap_or(usize::MAX));
+        row(
+            "time of a pass",
+            times,
+            &|time| format!("{:.2} ms", Duration::from_nanos(time).as_secs_f64() * 1e3),
+            String::new(),
+        );
+        row("fuel of a pass", fuel, &|fuel| count(fuel), count(policy.limits().fuel));
+        row("memory of a pass", memory, &as_bytes, bytes(policy.limits().memory));
+        let mut facts = Table::new(&["POLICY", &policy.id().to_string()]);
+        facts.row(["passes".to_owned(), format!("{passes} over {objects} objects")]);
+        facts.row(["size".to_owned(), format!("{size} bytes, {} bytes of compiled code", policy.code().bytes())]);
+        if let Some(Taken { time, outcome, .. }) = compile {
+            facts.row(["compilation".to_owned(), format!("{:.1} ms ({outcome})", time.as_secs_f64() * 1e3)]);
+        }
+        format!("{table}\n{facts}")
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

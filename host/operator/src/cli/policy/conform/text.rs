@@ -1,0 +1,62 @@
+//! The findings for people: a table, and then the smallest failing object of each failed check.
+
+use super::{super::table::Table, repeat::Repeat};
+use crate::{
+    conform::{CheckResult, ClaimedKind, Counterexample, Findings, Passing},
+    yaml,
+};
+
+/// Formats the findings.
+pub(super) fn text(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<String> {
+    let Findings { seed, objects, kinds, results, .. } = findings;
+    let mut table = Table::new(&["CHECK", "RESULT", "FOUND"]);
+    for CheckResult { property, result, found, .. } in results {
+        table.row([property.name(), word(*result), found]);
+    }
+    let mut text = table.to_string();
+    if *objects > 0 {
+        text += &format!("\nseed {seed}, {objects} objects: {}\n", findings.told_ends());
+    }
+    for ClaimedKind { of, .. } in kinds.iter().filter(|kind| !kind.has_schema) {
+        text += &format!(
+            "{of} has no known schema, so the random objects are variations of the samples: name its CRD with --crds\n"
+        );
+    }
+    for result in findings.failed() {
+        text += &counterexample(result, repeat)?;
+    }
+    Ok(text)
+}
+
+/// Returns the outcome of a check as one word.
+fn word(passing: Passing) -> &'static str {
+    match passing {
+        Passing::Passed => "passed",
+        Passing::Failed => "failed",
+        Passing::Skipped => "skipped",
+    }
+}
+
+/// Formats the smallest failing object of a check, and the command that repeats the check. Returns an empty text if the
+/// check failed without an object.
+pub(super) fn counterexample(result: &CheckResult, repeat: &Repeat<'_>) -> anyhow::Result<String> {
+    let Some(Counterexample { number, case, message, object, others, settings }) = &result.counterexample else {
+        return Ok(String::new());
+    };
+    let mut text = format!("\n{}: {case}: {message}\n", result.property.name());
+    let mut part = |title: &str, value: String| {
+        text += &format!("{title}:\n");
+        value.trim_end().lines().for_each(|line| text += &format!("  {line}\n"));
+    };
+    part("smallest failing object", yaml::text(object)?);
+    for other in others {
+        part("with this object in the cluster", yaml::text(other)?);
+    }
+    if let Some(settings) = settings {
+        part("with these settings", yaml::text(settings)?);
+    }
+    // The objects alone do not repeat a failure with other settings: the check of the settings needs all objects.
+    let only = settings.is_none().then_some(*number);
+    text += &format!("repeat: {}\n", repeat.command(only));
+    Ok(text)
+}

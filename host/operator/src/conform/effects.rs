@@ -1,0 +1,236 @@
+//! Decides which declared settings have an effect: another value of the setting changes an answer for an object.
+//!
+//! Many settings have an effect only with other settings, for example the name of a Gateway that is off by default. So a
+//! setting without an effect alone is tried again together with other settings.
+
+use fastrand::Rng;
+use kaos_policy::{
+    failure::Failure,
+    render::Verdict,
+    settings::{Layer, Origin, Path},
+};
+use serde_json::{Map, Value};
+
+use super::{Case, Conform, ConformError, Exam, Problem, Property, candidates::candidates};
+use crate::fuzz::Generator;
+
+/// The maximum number of values to try for a setting.
+const VALUES: usize = 5;
+/// The number of sets of other settings with which a setting is tried.
+const ROUNDS: u64 = 4;
+/// The maximum number of objects on which settings are tried together.
+const PROBED: usize = 12;
+
+/// The effects of all settings.
+pub(super) struct Effects {
+    /// The number of settings with an effect.
+    pub(super) effective: usize,
+    /// The number of declared settings.
+    pub(super) declared: usize,
+    /// Settings without an effect.
+    pub(super) without: Vec<String>,
+    /// Settings for which the schema accepts no other known value.
+    pub(super) untried: Vec<String>,
+    /// An object for which the policy fails with another setting, and this setting.
+    pub(super) failed: Option<(Case, Problem, Value)>,
+}
+
+/// A setting with other values that the schema accepts, each as a tree.
+struct Setting {
+    path: Path,
+    values: Vec<Value>,
+}
+
+/// Tries settings on objects.
+struct Trial<'a> {
+    conform: &'a Conform<'a>,
+    failed: Option<(Case, Problem, Value)>,
+}
+
+impl Effects {
+    /// Tries each setting on the objects.
+    pub(super) fn of(conform: &Conform<'_>, cases: &[Case]) -> Result<Self, ConformError> {
+        let mut trial = Trial { conform, failed: None };
+        let (mut all, mut untried) = (trial.all()?, Vec::new());
+        let declared = all.len();
+        all.retain(|setting| {
+            let is_tried = !setting.values.is_empty();
+            if !is_tried {
+                untried.push(setting.path.to_string());
+            }
+            is_tried
+        });
+        let needs_effect = |setting: &&Setting| !conform.without_effect.contains(&setting.path);
+        let mut without = trial.without_effect(all.iter().filter(needs_effect).collect(), &[], cases)?;
+        let probed: Vec<Case> = trial.planned(cases)?.into_iter().take(PROBED).collect();
+        for round in 0..ROUNDS {
+            if without.is_empty() || probed.is_empty() {
+                break;
+            }
+            let others = trial.together(&all, &probed, round)?;
+            without = trial.without_effect(without, &others, &probed)?;
+        }
+        let effective = all.iter().filter(needs_effect).count() - without.len();
+        let without = without.iter().map(|setting| setting.path.to_string()).collect();
+        Ok(Self { effective, declared, without, untried, failed: trial.failed })
+    }
+}
+
+impl Trial<'_> {
+    /// Returns all declared settings.
+    fn all(&self) -> Result<Vec<Setting>, ConformError> {
+        let Conform { policy, settings, .. } = *self.conform;
+        let (schema, current, generator) = (policy.schema(), policy.settings(settings)?, Generator::default());
+        let setting = |(path, facets): (Path, Vec<&Value>)| {
+            let name = path.names().last().map_or("", String::as_str);
+            let others = candidates(&generator, name, &facets, path.find_in(current.tree()));
+            let trees = others.into_iter().map(|value| tree(&path, value));
+            let values = trees.filter(|tree| self.is_valid(&[tree])).take(VALUES).collect();
+            Setting { path, values }
+        };
+        Ok(schema.leaves().into_iter().map(setting).collect())
+    }
+
+    /// Returns the usual settings with changes.
+    fn layers(&self, changes: &[&Value]) -> Vec<Layer> {
+        let Conform { policy, settings, .. } = *self.conform;
+        let mut all = Value::Object(Map::new());
+        changes.iter().for_each(|change| merge(&mut all, change));
+        let layer = Layer::tree(Origin::CommandLine, &policy.id().name, all);
+        settings.iter().cloned().chain([layer]).collect()
+    }
+
+    fn is_valid(&self, changes: &[&Value]) -> bool {
+        let policy = self.conform.policy;
+        policy.schema().resolve(&policy.id().name, &self.layers(changes)).is_ok()
+    }
+
+    fn exam(&self, changes: &[&Value]) -> Result<Exam<'_>, ConformError> {
+        let Conform { policy, cluster, crds, .. } = *self.conform;
+        Exam::new(policy, &self.layers(changes), cluster, crds)
+    }
+
+    /// Returns the objects that get a plan with the usual settings.
+    fn planned(&self, cases: &[Case]) -> Result<Vec<Case>, ConformError> {
+        let (exam, mut planned) = (self.exam(&[])?, Vec::new());
+        for case in cases {
+            if exam.render(case)?.planned().is_some() {
+                planned.push(case.clone());
+            }
+        }
+        Ok(planned)
+    }
+
+    /// Returns values of many settings with which all objects still get a plan. Without a plan, no other setting could
+    /// have an effect. The first round changes settings that are off or empty. The other rounds choose at random.
+    fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
+        let mut rng = Rng::with_seed(round);
+        let current = self.conform.policy.settings(self.conform.settings)?;
+        let is_off = |setting: &Setting| match setting.path.find_in(current.tree()) {
+            None | Some(Value::Null | Value::Bool(false)) => true,
+            Some(Value::String(text)) => text.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(Value::Object(members)) => members.is_empty(),
+            Some(_) => false,
+        };
+        let chosen: Vec<&Setting> =
+            all.iter().filter(|setting| if round == 0 { is_off(setting) } else { rng.bool() }).collect();
+        let (mut changes, mut used) = (Vec::<Value>::new(), Vec::new());
+        // One setting can require another, so go over the settings twice.
+        for setting in chosen.iter().chain(&chosen) {
+            if used.contains(&&setting.path) {
+                continue;
+            }
+            let mut values: Vec<&Value> = setting.values.iter().collect();
+            if round > 0 {
+                rng.shuffle(&mut values);
+            }
+            for value in values {
+                let with: Vec<&Value> = changes.iter().chain([value]).collect();
+                if self.is_valid(&with) && self.all_planned(&with, cases)? {
+                    changes.push(value.clone());
+                    used.push(&setting.path);
+                    break;
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    fn all_planned(&self, changes: &[&Value], cases: &[Case]) -> Result<bool, ConformError> {
+        let exam = self.exam(changes)?;
+        for case in cases {
+            if exam.render(case)?.planned().is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns those settings that change no answer, with `others` in force.
+    fn without_effect<'s>(
+        &mut self,
+        settings: Vec<&'s Setting>,
+        others: &[Value],
+        cases: &[Case],
+    ) -> Result<Vec<&'s Setting>, ConformError> {
+        let mut without = Vec::new();
+        for setting in settings {
+            let others: Vec<&Value> = others.iter().filter(|other| setting.path.find_in(other).is_none()).collect();
+            let exam = self.exam(&others)?;
+            let usual = cases.iter().map(|case| Ok(exam.answer(case)?.0)).collect::<Result<Vec<_>, ConformError>>()?;
+            let mut has_effect = false;
+            for value in &setting.values {
+                let with: Vec<&Value> = others.iter().copied().chain([value]).collect();
+                has_effect |= self.is_valid(&with) && self.changes(&with, cases, &usual)?;
+            }
+            if !has_effect {
+                without.push(setting);
+            }
+        }
+        Ok(without)
+    }
+
+    /// Returns whether the changes change an answer. A broken answer is a change too, and the guard may break it with
+    /// good reason. Records an answer that the policy itself breaks.
+    fn changes(&mut self, changes: &[&Value], cases: &[Case], usual: &[String]) -> Result<bool, ConformError> {
+        let exam = self.exam(changes)?;
+        for (case, usual) in cases.iter().zip(usual) {
+            let (answer, rendered) = exam.answer(case)?;
+            if answer == *usual {
+                continue;
+            }
+            if let Verdict::Failed(failed) = &rendered.verdict
+                && !matches!(*failed.failure, Failure::Guard(_))
+                && self.failed.is_none()
+            {
+                let problem = Problem { property: Property::Answers, message: failed.to_string() };
+                let mut all = Value::Object(Map::new());
+                changes.iter().for_each(|change| merge(&mut all, change));
+                self.failed = Some((case.clone(), problem, all));
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Returns a tree with one setting.
+fn tree(path: &Path, value: Value) -> Value {
+    path.names().iter().rev().fold(value, |inner, name| Value::Object(Map::from_iter([(name.clone(), inner)])))
+}
+
+/// Adds the settings of a tree to another tree.
+fn merge(all: &mut Value, change: &Value) {
+    match (all, change) {
+        (Value::Object(all), Value::Object(change)) => {
+            for (name, value) in change {
+                match all.get_mut(name) {
+                    Some(inner) => merge(inner, value),
+                    None => drop(all.insert(name.clone(), value.clone())),
+                }
+            }
+        }
+        (all, change) => *all = change.clone(),
+    }
+}
