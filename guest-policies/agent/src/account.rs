@@ -37,9 +37,9 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
 /// access to the cluster. Only the operator's owner may set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
-        let message = "is not set, but serviceAccount.enabled gives the agent a token: in the settings for the \
-            cluster, set it to the service that accepts the token, such as kaos-gateway, or set serviceAccount.enabled \
-            to false";
+        let message = "is not set, but serviceAccount.enabled gives the agent a token. In the settings for the \
+            cluster, either set serviceAccount.audience to the service that accepts the token, such as kaos-gateway, \
+            or set serviceAccount.enabled to false";
         wrong.add("settings.serviceAccount.audience", message);
     }
 }

@@ -23,7 +23,7 @@ pub struct EmbeddedPolicy {
 /// The default policies, ordered by package name.
 pub static DEFAULTS: &[EmbeddedPolicy] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Returns the compiled script engine for the gate; `None` if this build has no such code.
+/// Returns the compiled script engine for the gate; `None` if this build does not contain the compiled engine.
 #[must_use]
 pub fn script_engine() -> Option<BuiltIn> {
     let digest = ScriptEngine::shipped().ok()?.digest;
@@ -36,7 +36,7 @@ pub fn script_engine() -> Option<BuiltIn> {
 static SCRIPT_ENGINE: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/script_engine.rs"));
 
 impl EmbeddedPolicy {
-    /// Returns the compiled code for the gate; `None` if this build has no such code.
+    /// Returns the compiled code of the policy for the gate; `None` if this build does not contain it.
     #[must_use]
     pub fn built_in(&self) -> Option<BuiltIn> {
         let component = self.digest.parse::<Digest>().ok()?;

@@ -30,7 +30,7 @@ const CHILDREN: [&str; 12] = [
     "Secret/net",
     "ServiceAccount/box",
 ];
-/// The definitions that users delete and create again.
+/// The CustomResourceDefinitions that the simulated users delete and create again.
 const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
 /// The controllers that the simulation makes slow at times.

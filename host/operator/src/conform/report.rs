@@ -141,9 +141,9 @@ pub struct CheckResult {
 /// An object for which a check fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counterexample {
-    /// The number of the object before fields were removed.
+    /// The number of the original object. The check made `object` from it by removing fields.
     pub number: u64,
-    /// The name of the object before fields were removed.
+    /// The name of the original object.
     pub case: String,
     /// The problem.
     pub message: String,

@@ -29,7 +29,8 @@ impl Store {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
     }
 
-    /// Stores a package for its revision. Does not write ConfigMaps that are already stored.
+    /// Writes a package into ConfigMaps, from which the operator loads the package for its revision later. Does not write
+    /// ConfigMaps that are already stored.
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("store the bytes of PolicyRevision {name}");

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Tree {
     #[command(flatten)]
     namespace: NamespaceFlag,
     #[arg(
-        help = "Format of the output; wide also shows what used objects that are ready consist of, and ReplicaSets without pods",
+        help = "Format of the output; wide also shows the parts of each used object that is ready, and ReplicaSets without pods",
         short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text"
     )]
     output: Format,
