@@ -1,5 +1,5 @@
-// The policy `queue` as a script: the same plans and the same status as the policy in Rust (src), byte for byte. A test
-// of this repository compares both. `docs/guide/a-real-policy.md` explains the policy step by step.
+// The policy `queue` as a script. It makes the same plans and the same status as the policy in Rust (src), byte for
+// byte: a test of this repository compares both. `docs/guide/a-real-policy.md` explains the policy step by step.
 
 const API_VERSION = 'example.com/v1';
 const CONTAINER = 'server';
@@ -7,7 +7,8 @@ const PASSWORD = 'password';
 const EXTRA_KEY = 'extra.conf';
 const LOGIN = 'login';
 const EXTRA = 'extra';
-// The longest name of a StatefulSet: the names of its revisions add eleven characters, and have at most 63.
+// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters for the name of a revision, which may
+// have 63 characters.
 const NAME_MAX = 52;
 
 /** @returns {import('./policy').Descriptor} */
@@ -80,7 +81,7 @@ export function translate(subject, env) {
     [`${volume}.resources.requests.storage`, from(spec.storage.size, 'spec.storage.size', 'settings.storageSize')],
     [`${volume}.storageClassName`, 'spec.storage.className'],
   ].map(([path, source]) => ({ manifest: 3, path, from: source }));
-  // Without the password or the extra configuration, the plan is incomplete. So the gates also hold back changes of
+  // Without the password or the extra configuration, the plan is incomplete. So the gates also hold back changes to
   // running servers.
   return { manifests, origins, env, gates, gatesHold: gates.length > 0, notes: notes(login) };
 }
@@ -90,11 +91,11 @@ export function assess(subject, seen) {
   const { name } = subject.object.metadata;
   const live = seen.children.find((child) => child.identity.kind === 'StatefulSet' && child.live)?.live;
   const available = kaos.available(live);
-  // Before the first apply, there is no StatefulSet whose spec has the number.
+  // Before the first apply, no StatefulSet exists, so use the number in the Queue.
   const wanted = live ? live.spec?.replicas ?? 1 : readSpec(subject.object).value?.replicas ?? 0;
   const hasMajority = available * 2 > wanted;
-  const members = `${available} of ${wanted} members available`;
-  const [phase, message] = verdict(seen, hasMajority, members);
+  const servers = `${available} of ${wanted} servers available`;
+  const [phase, message] = verdict(seen, hasMajority, servers);
   const fields = {
     endpoint: `nats://${host(subject)}:4222`,
     replicas: live?.status?.replicas ?? 0,
@@ -104,7 +105,7 @@ export function assess(subject, seen) {
   return { ready: phase === 'Ready', phase, message, fields, conditions: conditions(subject) };
 }
 
-function verdict(seen, hasMajority, members) {
+function verdict(seen, hasMajority, servers) {
   const { tag, val } = seen.outcome;
   const refusal = tag === 'refused' ? val : undefined;
   if (refusal?.tag === 'invalid') {
@@ -112,9 +113,9 @@ function verdict(seen, hasMajority, members) {
   }
   if (refusal?.tag === 'unsupported') return ['Failed', refusal.val];
   if (tag === 'failed') return ['Failed', val];
-  // A Secret that is lost does not stop the servers.
+  // A lost Secret does not stop running servers.
   if (tag !== 'applied' && !hasMajority) return ['Waiting', seen.gates[0]?.message ?? 'waiting'];
-  return [hasMajority ? 'Ready' : 'Pending', members];
+  return [hasMajority ? 'Ready' : 'Pending', servers];
 }
 
 function conditions(subject) {
@@ -167,7 +168,7 @@ function shown(value) {
   return Array.isArray(value) ? 'a list' : 'an object';
 }
 
-// Checks the object. Kubernetes' own checks of the manifests find the other mistakes, such as an invalid size.
+// Checks the object. The guard's checks of the manifests find other mistakes, such as an invalid size.
 function check(object, spec) {
   const wrong = [];
   const require = (holds, path, message) => { if (!holds) wrong.push({ path, message }); };
@@ -222,7 +223,7 @@ function readExtra(answer, on) {
 function notes({ missing, secret, why }) {
   const path = 'spec.credentialsSecret';
   if (missing) {
-    const message = `${missing.message}: the servers keep their configuration until it is there`;
+    const message = `${missing.message}: the servers keep their configuration until the Secret has a password`;
     return [{ severity: 'warning', reason: missing.reason, message, path }];
   }
   if (why === undefined) return [];
@@ -245,7 +246,7 @@ function host(subject) {
   return `${name}.${namespace}.svc.${subject.cluster.domain}`;
 }
 
-// The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` by variables of its container.
+// The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` by the values of these environment variables.
 function configuration(subject, spec, extra) {
   const { name } = subject.object.metadata;
   const { settings } = subject;
@@ -265,8 +266,8 @@ function configuration(subject, spec, extra) {
   }
   if (spec.replicas > 1) {
     lines.push('cluster {', `  name: "${name}"`, '  listen: 0.0.0.0:6222', '  routes: [');
-    for (let member = 0; member < spec.replicas; member += 1) {
-      lines.push(`    "nats://${name}-${member}.${host(subject)}:6222"`);
+    for (let ordinal = 0; ordinal < spec.replicas; ordinal += 1) {
+      lines.push(`    "nats://${name}-${ordinal}.${host(subject)}:6222"`);
     }
     lines.push('  ]', '}');
   }
@@ -282,7 +283,7 @@ function metadata(object) {
   return { name, namespace, labels: labels(object) };
 }
 
-// The headless Service gives each server a name. The servers find each other before they are ready.
+// The headless Service gives each server a name. The servers must find each other before they are ready.
 function service(object) {
   const port = (name, number) => ({ name, port: number, targetPort: name, protocol: 'TCP' });
   return {
@@ -298,7 +299,7 @@ function service(object) {
   };
 }
 
-// A drain of nodes stops one server at a time, so that the majority keeps working.
+// A node drain stops only one server at a time, so that the majority keeps working.
 function budget(object) {
   return {
     apiVersion: 'policy/v1',
@@ -321,7 +322,7 @@ function statefulSet(object, spec, settings, login, env) {
       podManagementPolicy: 'Parallel',
       selector: { matchLabels: labels(object) },
       template: {
-        // A new password changes the annotation, and so restarts the pods one after the other.
+        // A new password changes the annotation, so Kubernetes restarts the pods one after another.
         metadata: {
           labels: labels(object),
           annotations: login.digest === undefined ? undefined : { 'example.com/login-digest': login.digest },

@@ -1,7 +1,7 @@
 //! An overlay that gives the servers of each Queue the limits of their namespace.
 //!
 //! The team that runs the cluster writes the limits into a ConfigMap of the namespace. The overlay reads this ConfigMap
-//! and changes the plan of the policy `queue`, without a change of that policy.
+//! and amends the plan of the policy `queue`. The policy itself does not change.
 
 use kaos_policy_sdk::types::{Claim, Descriptor, Need, Plan, Refusal, Sample, Subject};
 use kaos_policy_sdk::{NeedExt as _, Overlay, SubjectExt, amend, export_overlay, include_json, need, note};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// The id of the need for the limits.
 const LIMITS: &str = "limits";
-/// The keys of the ConfigMap, which are the names of resources.
+/// The keys of the ConfigMap. Each key is also the name of a resource.
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 /// The settings that `settings.schema.json` declares.

@@ -37,7 +37,7 @@ fn the_servers_get_the_limits_of_their_namespace() {
 }
 
 #[test]
-fn without_limits_the_plan_stays_as_it_is_and_a_note_says_so() {
+fn without_limits_the_plan_has_no_change_except_for_a_note() {
     let plan = plan(&[]);
     assert_eq!(resources(&plan).get("limits"), None);
     assert_eq!(plan.notes[0].message, "the servers have no limits: there is no ConfigMap queue-limits");

@@ -11,8 +11,8 @@ use crate::spec::{Settings, Spec};
 
 /// The container of a server in its pod.
 pub(crate) const CONTAINER: &str = "server";
-/// The annotation of the pods with the digest of the Secret. A new password changes the annotation, and so restarts the
-/// pods one after the other.
+/// The annotation of the pods with the digest of the Secret. A new password changes the annotation, so Kubernetes
+/// restarts the pods one after another.
 const LOGIN_DIGEST: &str = "example.com/login-digest";
 
 /// Returns the labels that select the pods of a Queue.
@@ -37,7 +37,8 @@ fn metadata(object: &Object) -> Value {
     json!({"name": object.name(), "namespace": object.namespace(), "labels": labels(object)})
 }
 
-/// Returns the headless Service, which gives each server a name. The servers find each other before they are ready.
+/// Returns the headless Service, which gives each server a name. The servers must find each other before they are
+/// ready.
 fn service(object: &Object) -> Child {
     let port = |name: &str, number: u16| json!({"name": name, "port": number, "targetPort": name, "protocol": "TCP"});
     Child::new(json!({
@@ -53,7 +54,7 @@ fn service(object: &Object) -> Child {
     }))
 }
 
-/// Returns the budget: a drain of nodes stops one server at a time, so that the majority keeps working.
+/// Returns the PodDisruptionBudget. A node drain stops only one server at a time, so that the majority keeps working.
 fn budget(object: &Object) -> Child {
     Child::new(json!({
         "apiVersion": "policy/v1",

@@ -5,7 +5,8 @@ use kaos_policy_sdk::types::Subject;
 
 use crate::spec::{LogLevel, Settings, Spec};
 
-/// Returns the text of `nats.conf`. The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` by variables of its container.
+/// Returns the text of `nats.conf`. The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` by the values of these
+/// environment variables.
 pub(crate) fn text(subject: &Subject, spec: &Spec, settings: &Settings, extra: &str) -> String {
     let object = subject.object();
     let name = object.name();
@@ -26,7 +27,7 @@ pub(crate) fn text(subject: &Subject, spec: &Spec, settings: &Settings, extra: &
     if spec.replicas > 1 {
         let host = subject.service_host(name, object.namespace());
         let routes: Vec<String> =
-            (0..spec.replicas).map(|member| format!("    \"nats://{name}-{member}.{host}:6222\"\n")).collect();
+            (0..spec.replicas).map(|ordinal| format!("    \"nats://{name}-{ordinal}.{host}:6222\"\n")).collect();
         text += &format!(
             "cluster {{\n  name: \"{name}\"\n  listen: 0.0.0.0:6222\n  routes: [\n{}  ]\n}}\n",
             routes.concat()

@@ -13,7 +13,8 @@ const EXTRA_KEY: &str = "extra.conf";
 const LOGIN: &str = "login";
 const EXTRA: &str = "extra";
 
-/// Returns the needs of a Queue. The host refuses a need with an invalid name, and `translate` refuses the Queue.
+/// Returns the needs of a Queue. Skips invalid names: the host would refuse the need, and `translate` refuses the
+/// Queue.
 pub(crate) fn needs(spec: &Spec) -> Vec<Need> {
     let mut needs = Vec::new();
     if let Some(secret) = spec.credentials_secret.as_deref().filter(|name| names::is_dns1123_subdomain(name)) {
@@ -25,14 +26,14 @@ pub(crate) fn needs(spec: &Spec) -> Vec<Need> {
     needs
 }
 
-/// What the host found.
+/// The answers to the needs.
 pub(crate) struct Found {
     pub(crate) login: Login,
-    /// The extra configuration, empty if the Queue names none.
+    /// The extra configuration, which is empty if the Queue names no ConfigMap. The error is the missing object.
     pub(crate) extra: Result<String, Blocker>,
 }
 
-/// What is known about the Secret with the password.
+/// The facts about the Secret with the password.
 pub(crate) enum Login {
     /// The Queue names no Secret.
     Open,
@@ -63,7 +64,10 @@ impl Found {
         let note = match &self.login {
             Login::Open | Login::Known { .. } => return Vec::new(),
             Login::Missing(blocker) => {
-                let message = format!("{}: the servers keep their configuration until it is there", blocker.message);
+                let message = format!(
+                    "{}: the servers keep their configuration until the Secret has a password",
+                    blocker.message
+                );
                 note::warning(&blocker.reason, message)
             }
             Login::Unwatched { secret, why } => {

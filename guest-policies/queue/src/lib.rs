@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lib.rs` | the five functions of the policy |
 //! | `spec.rs` | the spec of a Queue, the settings, and the checks of the object |
-//! | `found.rs` | the needs, and what the host found for them |
+//! | `found.rs` | the needs, and the answers to them |
 //! | `config.rs` | the configuration of the servers |
 //! | `children.rs` | the manifests, with the origins of their values |
 //! | `status.rs` | the report for the status |
@@ -80,7 +80,7 @@ impl Policy for Queue {
         let mut plan = plan::of(&children, env);
         plan.gates = found.blockers();
         // Without the password or the extra configuration, the plan is incomplete. So the gates also hold back changes
-        // of running servers.
+        // to running servers.
         plan.gates_hold = !plan.gates.is_empty();
         plan.notes = found.notes();
         Ok(plan)

@@ -5,7 +5,8 @@ use kaos_policy_sdk::{Object, Violations, names};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The longest name of a StatefulSet: the names of its revisions add eleven characters, and have at most 63.
+/// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters for the name of a revision, which may
+/// have 63 characters.
 const NAME_MAX: usize = 52;
 
 /// The `spec` of a Queue.
@@ -54,7 +55,7 @@ pub(crate) struct Settings {
     pub(crate) resources: Value,
 }
 
-/// What the servers log.
+/// The log level of the servers.
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
@@ -63,8 +64,8 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-/// Checks the object. Kubernetes' own checks of the manifests find the other mistakes, such as an invalid size, and the
-/// origins of the manifests name the field in the Queue.
+/// Checks the object. The guard's checks of the manifests find other mistakes, such as an invalid size, and the origins
+/// lead to the field in the Queue.
 pub(crate) fn check(object: &Object, spec: &Spec) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     if let Some(why) = names::dns1035_label(object.name()) {

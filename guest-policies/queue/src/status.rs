@@ -14,22 +14,22 @@ const LOGIN_KNOWN: &str = "LoginKnown";
 pub(crate) fn report(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let rollout = seen.rollout("StatefulSet");
-    // Before the first apply, there is no StatefulSet whose spec has the number.
-    let wanted = if seen.live("StatefulSet").is_some() { rollout.wanted } else { members_of(&object) };
+    // Before the first apply, no StatefulSet exists, so use the number in the Queue.
+    let wanted = if seen.live("StatefulSet").is_some() { rollout.wanted } else { servers_of(&object) };
     let has_majority = rollout.available * 2 > wanted;
-    let members = format!("{} of {wanted} members available", rollout.available);
+    let servers = format!("{} of {wanted} servers available", rollout.available);
     let (phase, message) = match &seen.outcome {
         Outcome::Refused(Refusal::Invalid(wrong)) => {
             let told: Vec<String> = wrong.iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
             ("Failed", told.join("; "))
         }
         Outcome::Refused(Refusal::Unsupported(why)) | Outcome::Failed(why) => ("Failed", why.clone()),
-        // A Secret that is lost does not stop the servers.
+        // A lost Secret does not stop running servers.
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) if !has_majority => {
             ("Waiting", seen.gates.first().map_or_else(|| "waiting".to_owned(), |gate| gate.message.clone()))
         }
-        _ if has_majority => ("Ready", members),
-        _ => ("Pending", members),
+        _ if has_majority => ("Ready", servers),
+        _ => ("Pending", servers),
     };
     let host = subject.service_host(object.name(), object.namespace());
     let fields = json!({
@@ -49,7 +49,7 @@ pub(crate) fn report(subject: &Subject, seen: &Observation) -> Report {
 }
 
 /// Returns the number of servers that a Queue wants. Returns 0 if its spec cannot be read.
-fn members_of(object: &Object) -> u64 {
+fn servers_of(object: &Object) -> u64 {
     object.read::<Spec>("spec").map_or(0, |spec| spec.replicas.into())
 }
 

@@ -1,4 +1,4 @@
-//! What a Queue becomes, and what its status says.
+//! Tests the plan and the status of a Queue.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use kaos_policy_sdk::testing::{self, SubjectBuilder};
@@ -51,7 +51,7 @@ fn a_new_password_changes_the_annotation_of_the_pods() {
 }
 
 #[test]
-fn without_the_secret_or_its_key_the_plan_waits_and_says_why() {
+fn without_the_secret_or_its_key_the_plan_waits_and_names_the_reason() {
     for (beside, reason, message) in [
         (vec![], "NotFound", "Secret login not found"),
         (vec![secret(&json!({"token": ""}))], "KeyNotFound", "Secret login has no key password"),
@@ -61,7 +61,10 @@ fn without_the_secret_or_its_key_the_plan_waits_and_says_why() {
         assert_eq!((plan.gates[0].reason.as_str(), plan.gates[0].message.as_str()), (reason, message));
         let note = &plan.notes[0];
         assert_eq!((note.severity.clone(), note.path.as_deref()), (Severity::Warning, Some("spec.credentialsSecret")));
-        assert_eq!(note.message, format!("{message}: the servers keep their configuration until it is there"));
+        assert_eq!(
+            note.message,
+            format!("{message}: the servers keep their configuration until the Secret has a password")
+        );
     }
 }
 
@@ -77,7 +80,7 @@ fn an_operator_that_does_not_look_at_secrets_causes_a_note_and_no_wait() {
 }
 
 #[test]
-fn the_extra_configuration_ends_the_configuration_of_the_servers() {
+fn the_extra_configuration_is_appended_to_the_configuration_of_the_servers() {
     let object = queue(&json!({"configFrom": "more"}));
     let more = |data: &Value| {
         json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -147,15 +150,15 @@ fn report(outcome: Outcome, available: u64, gates: bool) -> Report {
 }
 
 #[test]
-fn a_queue_is_ready_with_a_majority_of_its_members() {
+fn a_queue_is_ready_with_a_majority_of_its_servers() {
     let said = |report: &Report| (report.ready, report.phase.clone(), report.message.clone());
     let expected = |ready, phase: &str, message: &str| (ready, phase.to_owned(), message.to_owned());
-    assert_eq!(said(&report(Outcome::Applied, 1, false)), expected(false, "Pending", "1 of 3 members available"));
+    assert_eq!(said(&report(Outcome::Applied, 1, false)), expected(false, "Pending", "1 of 3 servers available"));
     let subject = subject(&with_password()).beside::<Queue>(&[]).build();
     let none = Queue::assess(&subject, &testing::observation(Outcome::Applied).build());
-    assert_eq!(said(&none), expected(false, "Pending", "0 of 3 members available"));
+    assert_eq!(said(&none), expected(false, "Pending", "0 of 3 servers available"));
     let up = report(Outcome::Applied, 2, false);
-    assert_eq!(said(&up), expected(true, "Ready", "2 of 3 members available"));
+    assert_eq!(said(&up), expected(true, "Ready", "2 of 3 servers available"));
     let fields: Value = serde_json::from_str(&up.fields).unwrap();
     assert_eq!(
         fields,

@@ -1,8 +1,8 @@
-//! Reads JSON values into types that derive serde's `Deserialize`, with the path and the words of `Decode` in every
-//! error.
+//! Reads JSON values into types that derive serde's `Deserialize`. Each error has a path, and the same wording as the
+//! errors of `Decode`.
 //!
-//! `Decode` makes smaller components. Serde's derive has more attributes (`flatten`, `untagged`, `with`), and is what a
-//! type from another crate already has.
+//! `Decode` makes smaller components. Serde's derive has more attributes (`flatten`, `untagged`, `with`), and many
+//! types of other crates already use it.
 
 use alloc::{
     borrow::ToOwned,
@@ -18,7 +18,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
 
-/// Reads `value` into a `T`. A null in a struct is treated as absent, as on an API server.
+/// Reads `value` into a `T`. Treats a null in a struct as absent, as an API server does.
 pub(crate) fn from_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Error> {
     T::deserialize(At(value)).map_err(|wrong| wrong.0)
 }
@@ -27,7 +27,7 @@ pub(crate) fn from_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<
 #[derive(Clone, Copy)]
 struct At<'a>(&'a Value);
 
-/// The error of a read, as serde wants it.
+/// Wraps an error to implement serde's error trait.
 #[derive(Debug)]
 struct Wrong(Error);
 
@@ -66,7 +66,7 @@ impl de::Error for Wrong {
     }
 }
 
-/// Returns the error about a value of another type, in the words of `Decode`.
+/// Returns the error for a value of a wrong type, with the wording of `Decode`.
 fn mismatch(found: Unexpected<'_>, wanted: &dyn Expected) -> Wrong {
     let wanted = match wanted.to_string().as_str() {
         "u8" => whole(&u8::MIN, &u8::MAX),
@@ -166,7 +166,7 @@ impl<'de> Deserializer<'de> for At<'de> {
                 let (case, content) = object.iter().next().ok_or_else(|| de::Error::custom("must have one member"))?;
                 visitor.visit_enum(Case { case, content: Some(content) })
             }
-            other => Err(Wrong(Error::mismatch("a text or an object with one member", other))),
+            other => Err(Wrong(Error::mismatch("a string or an object with one member", other))),
         }
     }
 
@@ -215,7 +215,8 @@ impl<'a> MapAccess<'a> for Members<'a> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
-        let (name, member) = self.last.take().ok_or_else(|| de::Error::custom("a value comes after its name"))?;
+        let (name, member) =
+            self.last.take().ok_or_else(|| de::Error::custom("the name of a member must be read before its value"))?;
         seed.deserialize(At(member)).map_err(|wrong| wrong.in_member(name))
     }
 }
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_types_of_serde_are_read() {
+    fn types_that_derive_deserialize_are_read() {
         let read: Spec = from_value(&json!({
             "replicas": 3, "imageName": null, "share": 0.5, "env": [{"name": "A"}], "labels": {"a": "b"},
             "mode": {"Exact": -1}, "size": "1Gi",
@@ -379,7 +380,10 @@ mod tests {
         assert_eq!(refused(&json!({"mode": "Exact"})), "mode: must be an object with the member Exact");
         assert_eq!(refused(&json!({"mode": {"Given": {"by": 1}}})), "mode.Given.by: must be a string, not integer `1`");
         assert_eq!(refused(&json!({"mode": {"Fast": 1}})), "mode.Fast: must be empty, not integer `1`");
-        assert_eq!(refused(&json!({"mode": 1})), "mode: must be a text or an object with one member, not integer `1`");
+        assert_eq!(
+            refused(&json!({"mode": 1})),
+            "mode: must be a string or an object with one member, not integer `1`"
+        );
         assert_eq!(
             refused(&json!({"replicas": -1})),
             "replicas: must be a whole number from 0 to 4294967295, not integer `-1`"

@@ -7,9 +7,14 @@ use alloc::vec::Vec;
 /// contains this version, so that a host can check the version before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
-/// A policy: five pure functions. `needs`, `map_env` and `assess` have default methods, for a policy that reads no other
-/// objects, whose kind has no pods, or whose status only says whether the pods serve. All functions of a pass get the same subject, so a value that one function reads with
-/// [`Subject::once`] is available to the others.
+/// A policy: five pure functions. Three functions have a default:
+///
+/// - `needs`, for a policy that reads no other objects
+/// - `map_env`, for a kind without pods
+/// - `assess`, for a status that only says whether the pods serve
+///
+/// All functions of a pass get the same subject, so a value that one function reads with [`Subject::once`] is available
+/// to the others.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds that the policy claims, and the schema of its settings.
     fn describe() -> Descriptor;
@@ -27,8 +32,9 @@ pub trait Policy {
     }
     /// Returns the plan with the manifests. `env` is the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
-    /// Returns the status to show to the user, based on the live children. By default, the object is ready as soon as all
-    /// children exist and each Deployment and StatefulSet has an available pod of its current generation.
+    /// Returns the status to show to the user, based on the live children. By default, the object is ready as soon as
+    /// all children exist, and each Deployment and StatefulSet has an available pod of its current generation or wants
+    /// no pods.
     fn assess(subject: &Subject, seen: &Observation) -> Report {
         let _ = subject;
         crate::seen::assess(seen)

@@ -14,7 +14,7 @@
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
 //! | declare where the values of a manifest come from | [`plan::Child`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
-//! | leave a message for yourself in a plan | [`note::debug`] |
+//! | show a value to yourself in a note | [`note::debug`] |
 //! | find live children, and count their pods | [`ObservationExt`], [`Rollout`] |
 //! | change the plan of the policy below | [`amend`] |
 //! | put text into YAML or a shell command | [`quote`] |

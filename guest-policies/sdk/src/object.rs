@@ -103,8 +103,8 @@ impl Object {
         T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
     }
 
-    /// Like [`Object::get`], for a type that derives serde's `Deserialize`: an ordinary type of serde, or a type from
-    /// another crate. `Decode` makes smaller components.
+    /// Like [`Object::get`], for a type that derives serde's `Deserialize`, such as a type from another crate. A type
+    /// that derives `Decode` makes a smaller component.
     pub fn read<T: for<'de> serde::Deserialize<'de>>(&self, field: &str) -> Result<T, Refusal> {
         if self.unread {
             return Err(unread(field));
@@ -120,7 +120,7 @@ impl Object {
     }
 }
 
-/// Returns the refusal of a field that is nested too deeply for the parser.
+/// Returns the refusal for a field that is nested too deeply for the parser.
 #[cold]
 fn unread(field: &str) -> Refusal {
     refusal::invalid(field, "cannot be read: nest it less than 128 levels deep")

@@ -68,9 +68,10 @@ pub mod note {
         Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// Returns a note for the author of the policy. A policy is pure, so it cannot print a value: it puts the value into
-    /// its plan. `kaos-operator render` prints notes. The operator shows a note to users only if the policy's `assess`
-    /// puts it into the status. The message is `name = value`, with the value as JSON.
+    /// Returns a note for the author of the policy. The message is `name = value`, with the value as JSON.
+    ///
+    /// A policy is pure, so it cannot print a value. It puts the value into a note, and `kaos-operator render` prints
+    /// the note. Users see a note only if the policy's `assess` copies the note into the status.
     pub fn debug(name: &str, value: impl Into<Value>) -> Note {
         info(DEBUG, format!("{name} = {}", json::text(&value.into())))
     }

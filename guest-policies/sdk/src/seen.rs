@@ -1,4 +1,4 @@
-//! Reads from an observation which children exist, and how many of their pods serve.
+//! Finds the live children in an observation, and counts their pods.
 //!
 //! ```
 //! use kaos_policy_sdk::types::Outcome;
@@ -25,8 +25,8 @@ const WORKLOADS: [&str; 2] = ["Deployment", "StatefulSet"];
 pub trait ObservationExt {
     /// Returns the first live child of `kind`, or `None` if the cluster has no such child.
     fn live(&self, kind: &str) -> Option<Object>;
-    /// Returns the counts of the first child of `kind`, a Deployment or a StatefulSet. Without a live child, all counts
-    /// are 0.
+    /// Returns the counts of the first live child of `kind`, a Deployment or a StatefulSet. Without a live child, all
+    /// counts are 0.
     fn rollout(&self, kind: &str) -> Rollout;
 }
 
@@ -41,7 +41,7 @@ impl ObservationExt for Observation {
     }
 }
 
-/// Counts the pods of a Deployment or a StatefulSet.
+/// The numbers of pods of a Deployment or a StatefulSet.
 ///
 /// The pods of an earlier generation can still serve during a rollout, but `available` leaves them out. Until the
 /// controller has observed a change of the workload, `available` is 0.
@@ -69,7 +69,7 @@ impl Rollout {
             wanted: live.at(&["spec", "replicas"]).and_then(Value::as_u64).unwrap_or(1),
             replicas: status("replicas"),
             ready: status("readyReplicas"),
-            // The old pods can be among the available pods. Assume that they are: then at least this many are new.
+            // Old pods can be among the available pods. Subtract all of them, so that the number is never too high.
             available: if is_current { status("availableReplicas").saturating_sub(old) } else { 0 },
             is_live: true,
         }

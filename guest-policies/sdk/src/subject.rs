@@ -54,7 +54,7 @@ impl<T> Lookup<T> {
     }
 
     /// Returns the found object. If no object was found, returns a blocker for `on`, with the reason `NotFound`,
-    /// `Unserved` or `Forbidden`. A plan gate waits for this blocker.
+    /// `Unserved` or `Forbidden`. Use the blocker as a plan gate.
     pub fn or_blocker(self, on: Reference) -> Result<T, Blocker> {
         Err(match self {
             Self::There(found) => return Ok(found),

@@ -17,7 +17,7 @@ use crate::{Object, Overlay, Policy, contract, json, need};
 use look_up::World;
 use serde_json::Value;
 
-/// The reason of the host if it does not look at Secrets.
+/// The reason in the answer `forbidden` of an operator that does not look at Secrets.
 const NO_SECRETS: &str = "the operator does not look at Secrets: start it with --watch-secrets";
 
 /// Builds a [`Subject`].
@@ -103,8 +103,8 @@ impl SubjectBuilder {
         self
     }
 
-    /// Makes an operator that does not look at Secrets: the next [`beside`](Self::beside) answers each need for a Secret
-    /// with `forbidden`.
+    /// Simulates an operator that does not look at Secrets: the next [`beside`](Self::beside) or
+    /// [`beside_overlay`](Self::beside_overlay) answers each need for a Secret with `forbidden`.
     #[must_use]
     pub fn no_secrets(mut self) -> Self {
         self.no_secrets = true;
@@ -112,19 +112,22 @@ impl SubjectBuilder {
     }
 
     /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does. The policy sees only the
-    /// fields that a need names. Answers that the test already gave stay.
+    /// fields that a need names. Keeps the answers that the test already gave.
     ///
     /// # Panics
     ///
-    /// Fails the test if the host would refuse a need: for example because the claim does not read its type, because of
-    /// its fields, or because the policy still has new needs after the last round.
+    /// Fails the test if the host would refuse a need, for example because:
+    ///
+    /// - the claim does not list the type of the need in `reads`
+    /// - a field of the need is invalid
+    /// - the policy still has new needs in the last round
     #[must_use]
     pub fn beside<P: Policy>(self, beside: &[Value]) -> Self {
         let claims = P::describe().claims;
         self.answered(&claims, P::needs, beside)
     }
 
-    /// Like [`beside`](Self::beside), for the needs of an overlay.
+    /// Like [`beside`](Self::beside), but for the needs of an overlay.
     ///
     /// # Panics
     ///

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, run};
 
-/// The kind of the scripts.
+/// The definition of the kind that the scripts claim.
 const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: kites.sky.io}
@@ -88,7 +88,7 @@ struct Project {
 }
 
 impl Project {
-    /// Writes a script: the good script with `code` in the place of the comment `place`.
+    /// Writes the good script, with `code` instead of the comment `/* place */`.
     fn new(place: &str, code: &str) -> Self {
         let folder = Folder::new("conform");
         let script = folder.write("policy.js", GOOD.replace(&format!("/* {place} */"), code));
@@ -140,7 +140,7 @@ fn a_policy_without_problems_passes_all_checks() {
 }
 
 #[test]
-fn an_answer_that_is_no_plan_and_no_refusal_fails_with_the_smallest_object() {
+fn a_failed_pass_fails_the_check_with_the_smallest_object() {
     let result = fails_only("answers", ("translation", "if (spec.mode === 'odd') throw new TypeError('odd');"));
     let counterexample = &result["counterexample"];
     assert!(counterexample["message"].as_str().unwrap().contains("odd"), "{counterexample}");
@@ -150,7 +150,7 @@ fn an_answer_that_is_no_plan_and_no_refusal_fails_with_the_smallest_object() {
 }
 
 #[test]
-fn a_refusal_with_a_path_that_the_kind_does_not_have_fails() {
+fn a_refusal_that_names_a_field_that_the_kind_does_not_have_fails() {
     let code = "if (spec.mode === 'odd') throw kaos.invalid('spec.mdoe', 'is odd');";
     let result = fails_only("answers", ("translation", code));
     assert!(result["found"].as_str().unwrap().contains("names the path `spec.mdoe`"), "{result}");
@@ -166,7 +166,7 @@ fn a_plan_that_changes_after_the_apply_fails() {
 #[test]
 fn a_setting_without_an_effect_fails() {
     let result = fails_only("settings", ("settings", "unused: {type: 'string', default: 'a'},"));
-    assert!(result["found"].as_str().unwrap().starts_with("without an effect on any object: unused: "), "{result}");
+    assert!(result["found"].as_str().unwrap().starts_with("no effect on any object: unused: "), "{result}");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn unusable_input_ends_with_code_2_and_names_the_file() {
 }
 
 #[test]
-fn default_policies_fail_no_check_except_for_settings_of_special_objects() {
+fn default_policies_pass_all_checks_that_do_not_concern_settings() {
     let folder = Folder::new("conform-default");
     for (number, policy) in embedded::DEFAULTS.iter().enumerate() {
         let file = folder.write(&format!("{number}/policy.wasm"), policy.component);
@@ -303,7 +303,7 @@ fn default_policies_fail_no_check_except_for_settings_of_special_objects() {
 }
 
 #[test]
-fn a_setting_that_needs_another_setting_has_an_effect_and_others_can_be_accepted() {
+fn a_setting_can_have_an_effect_only_with_another_setting_and_can_be_accepted_without_an_effect() {
     let title = "title: {type: 'object', properties: {shown: {type: 'boolean', default: false}, suffix: {type: 'string', default: ''}}},";
     let project = Project::new("settings", title);
     let code = std::fs::read_to_string(&project.script).unwrap();

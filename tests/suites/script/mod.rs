@@ -1,4 +1,4 @@
-//! Tests of policies that are scripts: the types for authors follow the contract, and the template and the policy `queue`
+//! Tests of policies that are scripts. The types for authors follow the contract. The template and the policy `queue`
 //! in JavaScript answer like the same policies in Rust.
 
 mod queue;

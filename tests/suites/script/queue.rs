@@ -1,5 +1,5 @@
-//! Checks that the policy `queue` in JavaScript answers like the policy in Rust, byte for byte: on its samples, and on
-//! objects that are wrong or wait.
+//! Checks that the policy `queue` in JavaScript answers like the policy in Rust, byte for byte: its description, and
+//! its answers for valid, invalid and waiting objects.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn script() -> Arc<Policy> {
     load(SCRIPT)
 }
 
-/// Returns the defaults of the schema with these settings over them.
+/// Returns these settings, and the defaults of the schema for all others.
 fn settings(own: &Value) -> Value {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let properties = schema["properties"].as_object().unwrap().iter();

@@ -1,5 +1,5 @@
-//! Defaults of the records that a policy writes. So an author names only the fields that matter: `Claim { primary,
-//! emits, ..Claim::default() }`.
+//! Defaults of the records that a policy returns. An author sets only the fields that matter: `Claim { primary, emits,
+//! ..Claim::default() }`.
 
 use crate::kaos::policy::types::{Claim, Descriptor, Plan, Report, ResourceType, Sample};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};

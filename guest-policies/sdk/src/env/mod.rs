@@ -33,8 +33,8 @@ pub fn config_map_key(name: &str, key: &str) -> EnvSource {
     EnvSource::ConfigMapKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
 }
 
-/// Returns `source` as an optional reference: without the object or the key, the pod starts without the variable. Only
-/// references to keys of Secrets and ConfigMaps can be optional.
+/// Returns `source` as an optional reference: if the object or the key is missing, the pod starts without the variable.
+/// Changes only references to keys of Secrets and ConfigMaps.
 pub fn optional(mut source: EnvSource) -> EnvSource {
     if let EnvSource::SecretKey(selector) | EnvSource::ConfigMapKey(selector) = &mut source {
         selector.optional = true;

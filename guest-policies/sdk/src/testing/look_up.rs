@@ -21,7 +21,7 @@ impl<'a> World<'a> {
         Self { objects: objects.iter().cloned().map(Object::new).collect(), no_secrets }
     }
 
-    /// Adds to `subject` the answers to the needs that `needs` returns, in rounds. Keeps the answers that the test gave.
+    /// Calls `needs` in rounds, and adds the answers to `subject`. Keeps the answers that the test gave.
     #[allow(clippy::panic, reason = "a test with an invalid need has failed")]
     pub(super) fn answer(
         &self,
@@ -97,7 +97,7 @@ fn check(need: &Need, before: Option<&Need>, claim: Option<&Claim>) {
     assert!(!is_secret(target) || fields.is_empty(), "need {id}: a need for a Secret has no fields");
 }
 
-/// Returns the facts of a Secret. The host computes the digest with a secret key.
+/// Returns the facts of a Secret. The digest differs from the host's digest, which depends on a secret key.
 fn facts(secret: Option<&Object>) -> SecretFacts {
     let Some(secret) = secret else {
         return SecretFacts { present: false, keys: Vec::new(), digest: String::new() };

@@ -165,7 +165,7 @@ fn the_digest_of_a_secret_depends_on_its_content() {
 }
 
 #[test]
-fn an_operator_without_secrets_forbids_each_need_for_a_secret() {
+fn an_operator_that_does_not_look_at_secrets_forbids_each_need_for_a_secret() {
     let mut config = object("ConfigMap", "c", "n");
     config["data"] = json!({"secret": "s"});
     let beside = [config, object("Secret", "s", "n")];
@@ -175,7 +175,7 @@ fn an_operator_without_secrets_forbids_each_need_for_a_secret() {
 }
 
 #[test]
-fn an_answer_of_the_test_stays() {
+fn beside_keeps_an_answer_that_the_test_gave() {
     let unserved = subject(&object("Thing", "t", "n")).answer("config", Answer::Unserved).beside::<Chain>(&[]).build();
     assert_eq!(unserved.one("config"), Lookup::Unserved);
     assert_eq!(unserved.found.len(), 2);

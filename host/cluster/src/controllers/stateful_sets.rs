@@ -1,7 +1,7 @@
 //! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after another.
 //!
-//! The pods get a volume for each item of `volumeClaimTemplates`. The controller creates no volume claims: pods of this
-//! cluster start without them.
+//! The pods get a volume for each item of `volumeClaimTemplates`. The controller creates no volume claims: the
+//! pods of this cluster start without volume claims.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -107,7 +107,7 @@ fn make(state: &mut State, set: &Value, ordinal: i64, revision: &str, moment: &M
     });
 }
 
-/// Adds a volume for each claim template. A volume of the same name in the pod template is replaced.
+/// Adds a volume for each claim template. Replaces a volume of the pod template that has the same name.
 fn add_volumes(pod: &mut Value, templates: &Value, name: &str) {
     for claim in templates.as_array().into_iter().flatten() {
         let volume = &claim["metadata"]["name"];

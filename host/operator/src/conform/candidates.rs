@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::fuzz::{Draw, Generator};
 
-/// Texts of the forms that settings often have: a word, a number, an amount, a duration, a path, an image, a URL, keys.
+/// Texts in the formats of common settings: a word, a number, an amount, a duration, a path, an image, a URL, keys.
 const TEXTS: [&str; 11] = [
     "other",
     "1",
@@ -92,7 +92,7 @@ fn of_type(
     }
 }
 
-/// Draws only valid values, and equal values each time.
+/// Returns a draw that gives only valid values, and the same values after each call.
 fn valid() -> Draw {
     Draw { rng: Rng::with_seed(1), nasty: 0 }
 }

@@ -21,7 +21,7 @@ pub(super) struct Case {
     pub(super) number: u64,
     /// The name of the object for people.
     pub(super) name: String,
-    /// The position of the claim.
+    /// The position of the claim in the policy's description.
     pub(super) claim: usize,
     pub(super) object: Value,
     pub(super) others: Vec<Value>,
@@ -82,17 +82,17 @@ impl<'a> Cases<'a> {
         self.fixed.push(Case { number: self.fixed.len() as u64, name, claim, object, others });
     }
 
-    /// Returns the samples and the objects from files. The random objects follow.
+    /// Returns the samples and the objects from files. The random objects have higher numbers.
     pub(super) fn fixed(&self) -> &[Case] {
         &self.fixed
     }
 
-    /// Returns violations of the kinds' schemas in samples.
+    /// Returns the violations of the kinds' schemas in samples and in objects from files.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Returns each claimed kind with the source of its random objects.
+    /// Returns the claimed kinds, and whether the schema of each kind is known.
     pub(super) fn kinds(&self) -> Vec<ClaimedKind> {
         let kind = |claim: &Claim| ClaimedKind {
             of: claim.primary.clone(),
@@ -112,7 +112,7 @@ impl<'a> Cases<'a> {
         let base = &self.fixed[draw.rng.usize(..self.fixed.len())];
         let of = &self.claims[base.claim].primary;
         let (mut object, mut others) = (base.object.clone(), base.others.clone());
-        // Many changes find more problems of one kind, and few changes leave more objects that get a plan.
+        // Many changes find more problems. After few changes, more objects still get a plan.
         let often = draw.rng.choice([1, 1, 2, 4]).unwrap_or_default();
         Mutator { crds: self.crds, generator: &self.generator, of, draw: &mut draw, often }.change(&mut object);
         if !others.is_empty() && draw.one_in(10) {

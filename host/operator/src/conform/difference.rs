@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_of_the_host_is_named_only_if_nothing_else_differs() {
+    fn an_annotation_of_the_host_is_named_only_if_nothing_else_differs() {
         let with = |hash: u8, paused: bool| json!({"annotations": {"kaos.tools/hash": hash}, "paused": paused});
         assert_eq!(difference(&with(1, true), &with(2, false)).as_deref(), Some("paused"));
         assert_eq!(difference(&with(1, true), &with(2, true)).as_deref(), Some("annotations[\"kaos.tools/hash\"]"));

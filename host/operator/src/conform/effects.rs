@@ -1,7 +1,8 @@
-//! Decides which declared settings have an effect: another value of the setting changes an answer for an object.
+//! Decides which declared settings have an effect. A setting has an effect if another value changes the answer for at
+//! least one object.
 //!
-//! Many settings have an effect only with other settings, for example the name of a Gateway that is off by default. So a
-//! setting without an effect alone is tried again together with other settings.
+//! Many settings have an effect only together with other settings. For example, the name of a Gateway has no effect
+//! while the Gateway is off. So the check tries a setting without an effect again, together with other settings.
 
 use fastrand::Rng;
 use kaos_policy::{
@@ -16,9 +17,9 @@ use crate::fuzz::Generator;
 
 /// The maximum number of values to try for a setting.
 const VALUES: usize = 5;
-/// The number of sets of other settings with which a setting is tried.
+/// The maximum number of sets of other settings to try with a setting.
 const ROUNDS: u64 = 4;
-/// The maximum number of objects on which settings are tried together.
+/// The maximum number of objects for which settings are tried together.
 const PROBED: usize = 12;
 
 /// The effects of all settings.
@@ -31,7 +32,7 @@ pub(super) struct Effects {
     pub(super) without: Vec<String>,
     /// Settings for which the schema accepts no other known value.
     pub(super) untried: Vec<String>,
-    /// An object for which the policy fails with another setting, and this setting.
+    /// The first object for which the policy fails with other settings, the problem, and these settings.
     pub(super) failed: Option<(Case, Problem, Value)>,
 }
 
@@ -121,8 +122,9 @@ impl Trial<'_> {
         Ok(planned)
     }
 
-    /// Returns values of many settings with which all objects still get a plan. Without a plan, no other setting could
-    /// have an effect. The first round changes settings that are off or empty. The other rounds choose at random.
+    /// Returns other values for many settings. All objects still get a plan with these values: without a plan, no other
+    /// setting could have an effect. The first round changes the settings that are off or empty. The later rounds
+    /// choose settings at random.
     fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
         let mut rng = Rng::with_seed(round);
         let current = self.conform.policy.settings(self.conform.settings)?;
@@ -167,7 +169,7 @@ impl Trial<'_> {
         Ok(true)
     }
 
-    /// Returns those settings that change no answer, with `others` in force.
+    /// Returns the settings that change no answer while `others` have their other values.
     fn without_effect<'s>(
         &mut self,
         settings: Vec<&'s Setting>,
@@ -191,8 +193,8 @@ impl Trial<'_> {
         Ok(without)
     }
 
-    /// Returns whether the changes change an answer. A broken answer is a change too, and the guard may break it with
-    /// good reason. Records an answer that the policy itself breaks.
+    /// Returns whether the changed settings change an answer. A failure is a change too. Records the first failure,
+    /// except for failures that the guard finds: the guard may refuse a tried value, such as an invalid image.
     fn changes(&mut self, changes: &[&Value], cases: &[Case], usual: &[String]) -> Result<bool, ConformError> {
         let exam = self.exam(changes)?;
         for (case, usual) in cases.iter().zip(usual) {

@@ -11,10 +11,10 @@ pub enum ConformError {
     /// The settings do not fit the policy's schema.
     #[error(transparent)]
     Settings(#[from] SettingsErrors),
-    /// An object is no object of a claimed kind.
+    /// An object is not of a claimed kind.
     #[error("{case}: {why}")]
     Object {
-        /// The object.
+        /// The name of the object.
         case: String,
         /// The problem.
         why: RenderError,
@@ -22,7 +22,7 @@ pub enum ConformError {
     /// The machine stalled, or has no memory for a sandbox.
     #[error("{case}: {why}: run the command again when the machine has less to do")]
     Stalled {
-        /// The object.
+        /// The name of the object.
         case: String,
         /// The failure.
         why: Failure,

@@ -1,4 +1,4 @@
-//! Runs the passes over one object, and finds the problems of the policy's answers.
+//! Runs the passes over one object, and finds problems in the policy's answers.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct Exam<'a> {
     renderers: Vec<Renderer>,
 }
 
-/// A problem of the policy's answers for one object.
+/// A problem in the policy's answers for one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) property: Property,
@@ -70,7 +70,8 @@ impl<'a> Exam<'a> {
         self.render_with(case, identified(&case.object), &[])
     }
 
-    /// Runs one pass, and returns the answer with the report on missing children as a text, without the fuel.
+    /// Runs one pass, and returns the answer as a text. The text includes the needs and the report before the children
+    /// exist, but not the fuel.
     pub(super) fn answer(&self, case: &Case) -> Result<(String, Rendered), ConformError> {
         let rendered = self.render(case)?;
         let verdict = match &rendered.verdict {
@@ -118,7 +119,7 @@ impl<'a> Exam<'a> {
         Ok(Examined { end, fuel, problems })
     }
 
-    /// Returns why a refusal does not help the user.
+    /// Returns the problem of a refusal that does not help the user.
     fn wrong_refusal(&self, case: &Case, refusal: &Refusal) -> Option<String> {
         match refusal {
             Refusal::Invalid(violations) => {
@@ -137,7 +138,7 @@ impl<'a> Exam<'a> {
             }
             Refusal::Waiting(blockers) => {
                 let is_unclear = blockers.is_empty() || blockers.iter().any(|blocker| blocker.message.is_empty());
-                is_unclear.then(|| "the refusal `waiting` has no object or no message".to_owned())
+                is_unclear.then(|| "the refusal `waiting` names no object, or has no message for an object".to_owned())
             }
             Refusal::Unsupported(message) => {
                 message.is_empty().then(|| "the refusal `unsupported` has no message".to_owned())
@@ -233,7 +234,7 @@ fn stalled(case: &Case, failed: &PolicyFailure) -> Result<(), ConformError> {
     Ok(())
 }
 
-/// Returns a problem for each property that a failure concerns.
+/// Returns a problem for each property that a failure violates.
 fn problems_of(failed: &PolicyFailure) -> Vec<Problem> {
     let Failure::Guard(breaches) = &*failed.failure else { return vec![Problem::answers(failed.to_string())] };
     let mut properties: Vec<Property> = breaches.iter().map(|breach| property_of(breach.rule)).collect();

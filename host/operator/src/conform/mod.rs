@@ -60,7 +60,7 @@ pub const MOST_FUEL: u64 = 80;
 /// The policy to check, and the objects to check it with.
 #[derive(Debug)]
 pub struct Conform<'a> {
-    /// The policy. The policy passed the gate.
+    /// The policy, which has passed the gate.
     pub policy: &'a Arc<Policy>,
     /// The settings of all passes.
     pub settings: &'a [Layer],
@@ -70,7 +70,7 @@ pub struct Conform<'a> {
     pub cluster: &'a Cluster,
     /// The schemas of kinds.
     pub crds: &'a KnownCrds,
-    /// Objects of the user. The policy answers for the objects of its kinds, and can find all other objects.
+    /// Objects of the user. The policy answers for the objects of its kinds. Its needs can find all other objects.
     pub files: &'a [Document],
     /// The number of random objects.
     pub objects: u64,
@@ -87,7 +87,7 @@ struct Failures {
 }
 
 impl Conform<'_> {
-    /// Runs all checks. Keeps only a limited number of objects in memory, however many objects there are.
+    /// Runs all checks. Limits the number of objects in memory.
     pub fn run(&self) -> Result<Findings, ConformError> {
         let Self { policy, settings, without_effect: _, cluster, crds, files, objects, seed, only } = *self;
         let exam = Exam::new(policy, settings, cluster, crds)?;
@@ -112,7 +112,8 @@ impl Conform<'_> {
             }
             let is_fixed = number < cases.fixed().len() as u64;
             let has_room = end == End::Planned && kept.len() < cases.fixed().len() + KEPT;
-            // Settings have effects on certain fields, so keep an object with a field that no kept object has.
+            // Many settings matter only for certain fields, so keep an object if it has a field that no kept object
+            // has.
             if is_fixed || (has_room && fields(&case.object).any(|field| !seen.contains(&field))) {
                 seen.extend(fields(&case.object));
                 kept.push(case);

@@ -17,13 +17,13 @@ pub(super) struct Mutator<'a> {
     pub(super) generator: &'a Generator,
     pub(super) of: &'a ResourceType,
     pub(super) draw: &'a mut Draw,
-    /// The number of fields to change among twelve fields.
+    /// How many of twelve fields to change, on average.
     pub(super) often: u8,
 }
 
 impl Mutator<'_> {
-    /// Changes some fields of an object. Takes back each change that the schema does not accept, because such an object
-    /// does not reach a policy.
+    /// Changes some fields of an object. Reverts each change that violates the schema, because an API server would
+    /// refuse the object.
     pub(super) fn change(&mut self, object: &mut Value) {
         match self.crds.schema(self.of) {
             Some(schema) => self.members(object, &mut Vec::new(), schema),
@@ -113,7 +113,7 @@ impl Mutator<'_> {
         self.generator.value(schema, name, self.draw)
     }
 
-    /// Sets or removes the value at a path, unless the schema accepts the object only without this change.
+    /// Sets or removes the value at a path, unless this change adds violations of the schema.
     fn put(&self, object: &mut Value, path: &[String], value: Option<Value>) {
         let mut changed = object.clone();
         let Some((last, above)) = path.split_last() else { return };

@@ -30,7 +30,7 @@ impl<'a> Passes<'a> {
         self.cases.fixed().len()
     }
 
-    /// Runs one pass in new sandboxes, and returns its fuel. The caller gets 0 for a number without an object.
+    /// Runs one pass in new sandboxes, and returns its fuel. Returns 0 if no object has this number.
     pub fn run(&self, number: usize) -> Result<u64, ConformError> {
         self.cases.fixed().get(number).map_or(Ok(0), |case| Ok(self.exam.render(case)?.fuel))
     }

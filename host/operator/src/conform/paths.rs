@@ -1,4 +1,4 @@
-//! Decides whether the path in a refusal exists, so that a user finds the field.
+//! Decides whether the path in a refusal exists, so that a user can find the field.
 
 use serde_json::Value;
 

@@ -171,7 +171,7 @@ pub struct Findings {
     pub ends: BTreeMap<End, u64>,
     /// The claimed kinds.
     pub kinds: Vec<ClaimedKind>,
-    /// Violations of the kinds' schemas in samples.
+    /// Violations of the kinds' schemas in samples and in objects from files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The results.
@@ -179,7 +179,7 @@ pub struct Findings {
     pub results: Vec<CheckResult>,
     /// The fuel of the passes that ended in a plan or a refusal.
     pub fuel: Option<Spread>,
-    /// The fuel of a pass.
+    /// The limit for the fuel of a pass; `None` if the policy did not pass the gate.
     pub fuel_limit: Option<u64>,
 }
 
@@ -219,7 +219,8 @@ fn failed(property: Property, found: String, failures: u64, counterexample: Opti
     CheckResult { property, result: Passing::Failed, found, failures, counterexample }
 }
 
-/// Returns the result of one check. `failure` has the number of failed objects, and the smallest one.
+/// Returns the result of one check. `failure` has the number of failed objects, and the smallest failing
+/// object.
 pub(super) fn result(
     property: Property,
     objects: u64,
@@ -250,17 +251,18 @@ pub(super) fn result(
 fn settings(effects: Option<&Effects>) -> CheckResult {
     let property = Property::Settings;
     let Some(Effects { effective, declared, without, untried, .. }) = effects else {
-        return skipped(property, "--only checks one object");
+        return skipped(property, "this check needs all objects, and --only checks one object");
     };
     let untried = match untried.as_slice() {
         [] => String::new(),
-        some => format!("; no other valid value is known for {}", some.join(", ")),
+        some => format!("; the check found no other valid value for {}", some.join(", ")),
     };
     if without.is_empty() {
         return passed(property, format!("{effective} of {declared} settings have an effect{untried}"));
     }
-    let none = format!("without an effect on any object: {}", without.join(", "));
-    let remedy = "remove it, name an object on which it has an effect with -f, or accept it with --without-effect";
+    let none = format!("no effect on any object: {}", without.join(", "));
+    let remedy =
+        "remove the setting, add an object with -f for which it has an effect, or accept it with --without-effect";
     failed(property, format!("{none}: {remedy}{untried}"), without.len() as u64, None)
 }
 
@@ -270,7 +272,9 @@ fn of_fuel(fuel: Spread, limit: u64) -> CheckResult {
     let [p50, p99, most, limit] = [p50, p99, most, limit].map(count);
     let found = format!("p50 {p50}, p99 {p99}, most {most} of {limit} ({percent} %)");
     if percent > MOST_FUEL {
-        let why = format!("{found}: a pass uses more than {MOST_FUEL} %, so a larger object may run out of fuel");
+        let why = format!(
+            "{found}: a pass uses more than {MOST_FUEL} % of the limit, so a larger object may run out of fuel"
+        );
         return failed(Property::Fuel, why, 1, None);
     }
     passed(Property::Fuel, found)

@@ -7,19 +7,19 @@ use super::{Case, ConformError, Exam, Problem, Property};
 /// The maximum number of smaller objects to try.
 const TRIES: usize = 400;
 
-/// Returns a small case with the same property's problem.
+/// Returns a smaller case with a problem of the same property.
 pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<(Case, Problem), ConformError> {
     let property = problem.property;
     let violations = exam.violations(&case);
     let (mut best, mut tries) = ((case, problem), 0);
     loop {
         let mut is_smaller = false;
-        // A removal changes the positions of later items, so go backwards.
-        let mut places = Vec::new();
-        collect(&best.0.object, &mut Vec::new(), &mut places);
-        for place in outermost_first(places) {
+        // A removal changes the positions of later items, so start with the last item.
+        let mut paths = Vec::new();
+        collect(&best.0.object, &mut Vec::new(), &mut paths);
+        for path in outermost_first(paths) {
             let mut smaller = best.0.clone();
-            if tries >= TRIES || !remove(&mut smaller.object, &place) {
+            if tries >= TRIES || !remove(&mut smaller.object, &path) {
                 continue;
             }
             tries += 1;
@@ -55,23 +55,23 @@ fn failing(
     Ok(examined.problems.into_iter().find(|problem| problem.property == property))
 }
 
-/// Sorts places so that a large part goes before its own parts, and late items go before early items.
-fn outermost_first(mut places: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    places.reverse();
-    places.sort_by_key(Vec::len);
-    places
+/// Sorts paths: a value comes before the values inside it, and a later item before an earlier item.
+fn outermost_first(mut paths: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    paths.reverse();
+    paths.sort_by_key(Vec::len);
+    paths
 }
 
-/// Collects the places of all values that an object can lack. Every object needs its type, its name and its namespace.
-fn collect(value: &Value, here: &mut Vec<String>, places: &mut Vec<Vec<String>>) {
+/// Collects the paths of all values that can be removed. Every object needs its type, its name and its namespace.
+fn collect(value: &Value, here: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     let mut inner = |name: String, value: &Value| {
         here.push(name);
         let is_needed = matches!(here.as_slice(), [one] if ["apiVersion", "kind", "metadata"].contains(&&**one))
             || matches!(here.as_slice(), [one, two] if one == "metadata" && ["name", "namespace"].contains(&&**two));
         if !is_needed {
-            places.push(here.clone());
+            paths.push(here.clone());
         }
-        collect(value, here, places);
+        collect(value, here, paths);
         here.pop();
     };
     match value {
@@ -81,9 +81,9 @@ fn collect(value: &Value, here: &mut Vec<String>, places: &mut Vec<Vec<String>>)
     }
 }
 
-/// Removes the value at a place. Returns whether there was a value.
-fn remove(object: &mut Value, place: &[String]) -> bool {
-    let Some((last, above)) = place.split_last() else { return false };
+/// Removes the value at a path. Returns whether the object had this value.
+fn remove(object: &mut Value, path: &[String]) -> bool {
+    let Some((last, above)) = path.split_last() else { return false };
     let parent = above.iter().try_fold(object, |value, name| match value {
         Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?),
         other => other.get_mut(name),
@@ -108,9 +108,9 @@ mod tests {
     fn every_field_can_go_except_the_objects_identity() {
         let object = json!({"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a", "namespace": "n", "labels": {"a": "b"}},
             "spec": {"list": [1, 2]}});
-        let mut places = Vec::new();
-        collect(&object, &mut Vec::new(), &mut places);
-        let told: Vec<String> = outermost_first(places.clone()).iter().map(|place| place.join(".")).collect();
+        let mut paths = Vec::new();
+        collect(&object, &mut Vec::new(), &mut paths);
+        let told: Vec<String> = outermost_first(paths.clone()).iter().map(|path| path.join(".")).collect();
         assert_eq!(told, ["spec", "spec.list", "metadata.labels", "spec.list.1", "spec.list.0", "metadata.labels.a"]);
         let mut smaller = object.clone();
         assert!(remove(&mut smaller, &["spec".into(), "list".into(), "0".into()]));

@@ -1,5 +1,5 @@
-//! Tests with functions of this process that answer differently in every sandbox. A component cannot answer differently
-//! in every sandbox, because a component imports nothing.
+//! Tests with native code that answers differently in each sandbox. A component cannot do this, because a component
+//! imports no functions.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ enum Fickle {
     Answers,
     Fuel,
     Reports,
-    /// No part differs, but no sandbox opens.
+    /// No part differs, but only the first sandbox opens.
     Closed,
 }
 

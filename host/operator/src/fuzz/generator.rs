@@ -25,7 +25,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Starts to draw. About half of the objects get few invalid values or none.
+    /// Creates a draw. About half of the objects get few invalid values or none.
     pub fn new(mut rng: Rng) -> Self {
         let nasty = rng.choice([0, 0, 2, 5, 12]).unwrap_or_default();
         Self { rng, nasty }
@@ -57,7 +57,7 @@ impl Generator {
         Maker { types: &self.types, draw }.value(schema, "", field, 0)
     }
 
-    /// Generates a value of a type of Kubernetes for a field, such as `PodSpec`.
+    /// Generates a value of a Kubernetes type, such as `PodSpec`, for a field.
     pub fn named(&self, name: &str, field: &str, draw: &mut Draw) -> Value {
         Maker { types: &self.types, draw }.named(name, field, 1)
     }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_values_are_of_the_schema_and_some_nasty_values_are_not() {
+    fn valid_values_fit_the_schema_and_some_nasty_values_do_not() {
         let schema = json!({"type": "integer", "minimum": 3, "maximum": 4});
         assert!(drawn(&schema, "n", 0).iter().all(|value| [json!(3), json!(4)].contains(value)));
         assert!(drawn(&schema, "n", 100).iter().any(|value| ![json!(3), json!(4)].contains(value)));

@@ -30,7 +30,7 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
     let mut claims = Vec::new();
     for claim in spec.list("volumeClaimTemplates") {
         claims.push(claim.field("metadata").text_of("name"));
-        // An API server stores a claim template with any content, but cannot read a wrong quantity.
+        // An API server does not check the content of claim templates, but cannot read an invalid quantity.
         for (_, amount) in claim.field("spec").field("resources").field("requests").entries() {
             quantity::check(&amount, found);
         }

@@ -72,9 +72,9 @@ enum PolicyVerb {
     Inspect(inspect::Inspect),
     /// Run the checks that a policy must pass before it serves, and print each step
     Check(check::Check),
-    /// Check a policy as a careful author would, with its samples and random objects; prints a JUnit report for CI
+    /// Check a policy with its samples and with random objects; can print a JUnit report for CI
     Conform(conform::ConformVerb),
-    /// Measure a policy's passes: time, fuel, memory, the time of the compilation, and sizes
+    /// Measure the time, fuel and memory of a policy's passes, the time of its compilation, and its size
     Bench(bench::Bench),
     /// Print a policy, or settings for a policy, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),

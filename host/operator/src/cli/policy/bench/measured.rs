@@ -14,7 +14,7 @@ use kaos_policy::{
     policy::Policy,
 };
 
-/// The code of a policy, which also records the most memory of a sandbox.
+/// Wraps the code of a policy, and records the largest memory of a sandbox.
 pub(super) struct Measured {
     policy: Arc<Policy>,
     most: AtomicUsize,
@@ -25,7 +25,7 @@ impl Measured {
         Self { policy: Arc::clone(policy), most: AtomicUsize::new(0) }
     }
 
-    /// Returns the most memory of a sandbox since the last call, in bytes.
+    /// Returns the largest memory of a sandbox since the last call, in bytes.
     pub(super) fn take(&self) -> usize {
         self.most.swap(0, Ordering::Relaxed)
     }
@@ -50,7 +50,7 @@ impl Code for Measured {
     }
 }
 
-/// A sandbox that records its memory at its end.
+/// Wraps a sandbox, and records the sandbox's memory when the host drops it.
 struct MeasuredSandbox<'a> {
     inner: Box<dyn Sandbox + 'a>,
     most: &'a AtomicUsize,

@@ -62,7 +62,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Compiles the policy anew, measures all passes, and prints percentiles.
+    /// Compiles the policy, measures all passes, and prints percentiles.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, filenames, crds, settings, passes, output, facts } = self;
         let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
@@ -75,7 +75,7 @@ impl Bench {
         };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
-        // Without the cache, the gate compiles the component, so that its time can be measured.
+        // Without the cache, the gate always compiles the component, so the verb can measure the compilation.
         let loader = Loader::new(cluster.clone())?;
         let Checked { steps, result, .. } = loader.check(&candidate);
         let policy = match result {
@@ -131,7 +131,7 @@ struct Figures<'a> {
     fuel: Option<Spread>,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,
-    /// The compilation; `None` for code that needs none.
+    /// The compilation; `None` for code that needs no compilation.
     compile: Option<&'a Taken>,
     /// The size of the policy's file in bytes.
     size: usize,

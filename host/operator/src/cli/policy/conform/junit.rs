@@ -33,7 +33,7 @@ pub(super) fn junit(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<
     Ok(report)
 }
 
-/// Escapes a text for XML. XML cannot contain control characters, so they become visible escapes first.
+/// Escapes a text for XML. XML cannot contain control characters, so this function replaces them by visible escapes.
 fn escaped(text: &str) -> String {
     let is_not_xml = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}') || (c.is_control() && c != '\n');
     let mut escaped = String::with_capacity(text.len());
@@ -50,7 +50,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Escapes a text for an attribute. A parser turns a plain line break in an attribute into a space.
+/// Escapes a text for an attribute. A parser turns a plain line break in an attribute into a space, so this function
+/// escapes line breaks too.
 fn attribute(text: &str) -> String {
     escaped(text).replace('\n', "&#10;")
 }

@@ -1,4 +1,4 @@
-//! `policy conform`: checks a policy with samples and random objects, as CI does.
+//! `policy conform`: checks a policy with samples and random objects.
 
 mod junit;
 mod repeat;
@@ -45,7 +45,7 @@ pub(super) struct ConformVerb {
     /// File with settings as YAML: a section for each policy, or settings for every policy that declares them
     #[arg(long, value_name = "FILE")]
     settings: Option<String>,
-    /// Settings that need no effect, for example because they have an effect only on a special cluster
+    /// Settings that may have no effect, for example because they have an effect only on special clusters
     #[arg(long, value_delimiter = ',', value_name = "PATH,…")]
     without_effect: Vec<String>,
     /// Number of random objects
@@ -114,7 +114,7 @@ impl ConformVerb {
                 let mut shown = json!(findings);
                 for check in shown["checks"].as_array_mut().into_iter().flatten() {
                     if let Some(Value::Object(counterexample)) = check.get_mut("counterexample") {
-                        // A failure with other settings is repeated with all objects.
+                        // Only the check of the settings uses other settings, and this check needs all objects.
                         let is_usual = !counterexample.contains_key("settings");
                         let only = counterexample["number"].as_u64().filter(|_| is_usual);
                         counterexample.insert("repeat".to_owned(), json!(repeat.command(only)));
@@ -135,8 +135,8 @@ impl ConformVerb {
     }
 }
 
-/// Returns the settings of `policy.yaml` and of `--settings`. Leaves out the environment, so that the checks give the
-/// same result on each machine.
+/// Returns the settings of `policy.yaml` and of `--settings`. Ignores environment variables, so that the checks
+/// give the same result on each machine.
 pub(super) fn layers(loaded: &Loaded, file: Option<&str>) -> anyhow::Result<Vec<Layer>> {
     let Loaded { origin, policy, settings } = loaded;
     let (name, mut layers) = (&policy.id().name, Vec::new());

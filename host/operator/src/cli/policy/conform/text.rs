@@ -55,7 +55,7 @@ pub(super) fn counterexample(result: &CheckResult, repeat: &Repeat<'_>) -> anyho
     if let Some(settings) = settings {
         part("with these settings", yaml::text(settings)?);
     }
-    // The objects alone do not repeat a failure with other settings: the check of the settings needs all objects.
+    // Only the check of the settings uses other settings, and this check needs all objects.
     let only = settings.is_none().then_some(*number);
     text += &format!("repeat: {}\n", repeat.command(only));
     Ok(text)
