@@ -28,7 +28,11 @@ fn an_agent_gets_no_token_for_an_audience_that_no_setting_names() {
     let Err(Refusal::Invalid(wrong)) = planned("") else { panic!("the Agent has a token") };
     let [wrong] = &wrong[..] else { panic!("{wrong:?}") };
     assert_eq!(wrong.path, "settings.serviceAccount.audience");
-    assert!(wrong.message.contains("In the settings for the cluster, either set serviceAccount.audience"), "{}", wrong.message);
+    assert!(
+        wrong.message.contains("In the settings for the cluster, either set serviceAccount.audience"),
+        "{}",
+        wrong.message
+    );
 }
 
 #[test]

@@ -95,23 +95,25 @@ impl Object {
     /// Decodes the member `field` into a type that the caller chooses. Refuses an invalid member with its exact path,
     /// for example `spec.config.memory.contextLimit`. Treats a missing member as an empty object.
     pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
-        if self.unread {
-            return Err(unread(field));
-        }
-        let empty = Value::Object(serde_json::Map::new());
-        let value = self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
-        T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+        self.member(field, |value| {
+            T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+        })
     }
 
     /// Like [`Object::get`], for a type that derives serde's `Deserialize`, such as a type from another crate. A type
     /// that derives `Decode` makes a smaller component.
     pub fn read<T: for<'de> serde::Deserialize<'de>>(&self, field: &str) -> Result<T, Refusal> {
+        self.member(field, |value| {
+            from_value(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+        })
+    }
+
+    fn member<T>(&self, field: &str, decode: impl FnOnce(&Value) -> Result<T, Refusal>) -> Result<T, Refusal> {
         if self.unread {
             return Err(unread(field));
         }
         let empty = Value::Object(serde_json::Map::new());
-        let value = self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
-        from_value(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+        decode(self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty))
     }
 
     /// Returns the whole object.

@@ -46,6 +46,14 @@ pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Optio
     usable.then_some(documents)
 }
 
+/// Like [`documents`], but the user need not name a file.
+pub(super) fn documents_if_named(filenames: &[String], catalogue: &KnownCrds) -> Option<Vec<Document>> {
+    if filenames.is_empty() {
+        return Some(Vec::new());
+    }
+    documents(InputPaths { paths: filenames, recursive: false, namespace: "default" }, catalogue)
+}
+
 /// Warns of each object whose kind does not exist in its group, if the group is known. An API server would refuse such
 /// an object.
 pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &KnownCrds, claimed: &[&ResourceType]) {

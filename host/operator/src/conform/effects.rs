@@ -12,15 +12,22 @@ use kaos_policy::{
 };
 use serde_json::{Map, Value};
 
-use super::{Case, Conform, ConformError, Exam, Problem, Property, candidates::candidates};
+use super::{
+    candidates::candidates,
+    cases::Case,
+    error::ConformError,
+    exam::{Exam, Problem},
+    inputs::Inputs,
+    results::Property,
+};
 use crate::fuzz::Generator;
 
 /// The maximum number of values to try for a setting.
-const VALUES: usize = 5;
+const MAX_VALUES: usize = 5;
 /// The maximum number of sets of other settings to try with a setting.
 const ROUNDS: u64 = 4;
 /// The maximum number of objects for which settings are tried together.
-const PROBED: usize = 12;
+const MAX_PROBED: usize = 12;
 
 /// The effects of all settings.
 pub(super) struct Effects {
@@ -44,14 +51,14 @@ struct Setting {
 
 /// Tries settings on objects.
 struct Trial<'a> {
-    conform: &'a Conform<'a>,
+    inputs: &'a Inputs<'a>,
     failed: Option<(Case, Problem, Value)>,
 }
 
 impl Effects {
     /// Tries each setting on the objects.
-    pub(super) fn of(conform: &Conform<'_>, cases: &[Case]) -> Result<Self, ConformError> {
-        let mut trial = Trial { conform, failed: None };
+    pub(super) fn of(inputs: &Inputs<'_>, cases: &[Case]) -> Result<Self, ConformError> {
+        let mut trial = Trial { inputs, failed: None };
         let (mut all, mut untried) = (trial.all()?, Vec::new());
         let declared = all.len();
         all.retain(|setting| {
@@ -61,9 +68,9 @@ impl Effects {
             }
             is_tried
         });
-        let needs_effect = |setting: &&Setting| !conform.without_effect.contains(&setting.path);
+        let needs_effect = |setting: &&Setting| !inputs.without_effect.contains(&setting.path);
         let mut without = trial.without_effect(all.iter().filter(needs_effect).collect(), &[], cases)?;
-        let probed: Vec<Case> = trial.planned(cases)?.into_iter().take(PROBED).collect();
+        let probed: Vec<Case> = trial.planned(cases)?.into_iter().take(MAX_PROBED).collect();
         for round in 0..ROUNDS {
             if without.is_empty() || probed.is_empty() {
                 break;
@@ -80,13 +87,13 @@ impl Effects {
 impl Trial<'_> {
     /// Returns all declared settings.
     fn all(&self) -> Result<Vec<Setting>, ConformError> {
-        let Conform { policy, settings, .. } = *self.conform;
+        let Inputs { policy, settings, .. } = *self.inputs;
         let (schema, current, generator) = (policy.schema(), policy.settings(settings)?, Generator::default());
         let setting = |(path, facets): (Path, Vec<&Value>)| {
             let name = path.names().last().map_or("", String::as_str);
             let others = candidates(&generator, name, &facets, path.find_in(current.tree()));
             let trees = others.into_iter().map(|value| tree(&path, value));
-            let values = trees.filter(|tree| self.is_valid(&[tree])).take(VALUES).collect();
+            let values = trees.filter(|tree| self.is_valid(&[tree])).take(MAX_VALUES).collect();
             Setting { path, values }
         };
         Ok(schema.leaves().into_iter().map(setting).collect())
@@ -94,7 +101,7 @@ impl Trial<'_> {
 
     /// Returns the usual settings with changes.
     fn layers(&self, changes: &[&Value]) -> Vec<Layer> {
-        let Conform { policy, settings, .. } = *self.conform;
+        let Inputs { policy, settings, .. } = *self.inputs;
         let mut all = Value::Object(Map::new());
         changes.iter().for_each(|change| merge(&mut all, change));
         let layer = Layer::tree(Origin::CommandLine, &policy.id().name, all);
@@ -102,12 +109,12 @@ impl Trial<'_> {
     }
 
     fn is_valid(&self, changes: &[&Value]) -> bool {
-        let policy = self.conform.policy;
+        let policy = self.inputs.policy;
         policy.schema().resolve(&policy.id().name, &self.layers(changes)).is_ok()
     }
 
     fn exam(&self, changes: &[&Value]) -> Result<Exam<'_>, ConformError> {
-        let Conform { policy, cluster, crds, .. } = *self.conform;
+        let Inputs { policy, cluster, crds, .. } = *self.inputs;
         Exam::new(policy, &self.layers(changes), cluster, crds)
     }
 
@@ -127,7 +134,7 @@ impl Trial<'_> {
     /// choose settings at random.
     fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
         let mut rng = Rng::with_seed(round);
-        let current = self.conform.policy.settings(self.conform.settings)?;
+        let current = self.inputs.policy.settings(self.inputs.settings)?;
         let is_off = |setting: &Setting| match setting.path.find_in(current.tree()) {
             None | Some(Value::Null | Value::Bool(false)) => true,
             Some(Value::String(text)) => text.is_empty(),

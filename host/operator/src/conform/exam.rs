@@ -15,7 +15,13 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::{Case, ConformError, End, Property, difference::difference, paths};
+use super::{
+    cases::Case,
+    difference::difference,
+    error::ConformError,
+    paths,
+    results::{End, Property},
+};
 use crate::schema::KnownCrds;
 
 /// A policy with its settings, ready for passes.

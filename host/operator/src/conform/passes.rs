@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kaos_policy::{contract::Cluster, policy::Policy, settings::Layer};
 
-use super::{Cases, ConformError, Exam};
+use super::{cases::Cases, error::ConformError, exam::Exam};
 use crate::{input::Document, schema::KnownCrds};
 
 /// Passes over the samples of a policy and over objects from files.

@@ -1,223 +1,17 @@
-//! The results of all checks.
+//! Formulates the result of each check.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use kaos_policy::{
-    contract::{Refusal, ResourceType},
-    policy::{Policy, PolicyId},
-    units::count,
+use kaos_policy::{policy::Policy, units::count};
+
+use super::{
+    effects::Effects,
+    results::{CheckResult, Counterexample, Property},
+    spread::Spread,
 };
-use serde::Serialize;
-use serde_json::Value;
 
-use super::{MOST_FUEL, Spread, effects::Effects};
-
-/// A property that the checks test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Property {
-    /// The policy passes the gate.
-    Gate,
-    /// Each object ends in a plan, or in a refusal that helps the user.
-    Answers,
-    /// Two sandboxes give the same answer, and use the same fuel.
-    Determinism,
-    /// A pass after the apply plans the same children.
-    Idempotence,
-    /// Each declared setting has an effect.
-    Settings,
-    /// The containers have all variables of the mapping.
-    Variables,
-    /// The manifests are valid for Kubernetes.
-    Manifests,
-    /// No pass uses almost all of its fuel.
-    Fuel,
-}
-
-impl Property {
-    /// All properties, in the order of the report.
-    pub const ALL: [Self; 8] = [
-        Self::Gate,
-        Self::Answers,
-        Self::Determinism,
-        Self::Idempotence,
-        Self::Settings,
-        Self::Variables,
-        Self::Manifests,
-        Self::Fuel,
-    ];
-
-    /// The name of the check.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gate => "gate",
-            Self::Answers => "answers",
-            Self::Determinism => "determinism",
-            Self::Idempotence => "idempotence",
-            Self::Settings => "settings",
-            Self::Variables => "variables",
-            Self::Manifests => "manifests",
-            Self::Fuel => "fuel",
-        }
-    }
-}
-
-/// The end of the first pass over an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// A plan.
-    Planned,
-    /// The policy refuses the object as invalid.
-    Invalid,
-    /// The policy waits for another object.
-    Waiting,
-    /// The policy does not support the object.
-    Unsupported,
-    /// The policy failed.
-    Failed,
-}
-
-impl End {
-    pub(super) fn of(refusal: &Refusal) -> Self {
-        match refusal {
-            Refusal::Invalid(_) => Self::Invalid,
-            Refusal::Waiting(_) => Self::Waiting,
-            Refusal::Unsupported(_) => Self::Unsupported,
-        }
-    }
-
-    fn told(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Invalid => "refused as invalid",
-            Self::Waiting => "waiting",
-            Self::Unsupported => "unsupported",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// A claimed kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ClaimedKind {
-    /// The kind.
-    #[serde(flatten)]
-    pub of: ResourceType,
-    /// Whether the random objects come from the kind's schema. Otherwise they are variations of the samples.
-    pub has_schema: bool,
-}
-
-/// The outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Passing {
-    /// The check found no problem.
-    Passed,
-    /// The check found a problem.
-    Failed,
-    /// The check did not run.
-    Skipped,
-}
-
-/// The result of one check.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CheckResult {
-    /// The check.
-    #[serde(rename = "check")]
-    pub property: Property,
-    /// The outcome.
-    pub result: Passing,
-    /// The finding, as a text for people.
-    pub found: String,
-    /// The number of objects for which the check failed.
-    pub failures: u64,
-    /// The smallest object for which the check fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counterexample: Option<Counterexample>,
-}
-
-/// An object for which a check fails.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Counterexample {
-    /// The number of the original object. The check made `object` from it by removing fields.
-    pub number: u64,
-    /// The name of the original object.
-    pub case: String,
-    /// The problem.
-    pub message: String,
-    /// The object.
-    pub object: Value,
-    /// The other objects in the cluster.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<Value>,
-    /// The settings with which the check fails; `None` for the usual settings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settings: Option<Value>,
-}
-
-/// The results of all checks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Findings {
-    /// The policy; `None` if the gate did not get its description.
-    pub policy: Option<PolicyId>,
-    /// The seed of the random objects.
-    pub seed: u64,
-    /// The number of checked objects.
-    pub objects: u64,
-    /// The number of objects with each end.
-    pub ends: BTreeMap<End, u64>,
-    /// The claimed kinds.
-    pub kinds: Vec<ClaimedKind>,
-    /// Violations of the kinds' schemas in samples and in objects from files.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    /// The results.
-    #[serde(rename = "checks")]
-    pub results: Vec<CheckResult>,
-    /// The fuel of the passes that ended in a plan or a refusal.
-    pub fuel: Option<Spread>,
-    /// The limit for the fuel of a pass; `None` if the policy did not pass the gate.
-    pub fuel_limit: Option<u64>,
-}
-
-impl Findings {
-    /// Returns the report for a policy that did not pass the gate.
-    pub fn of_gate(policy: Option<PolicyId>, seed: u64, error: String) -> Self {
-        let result = |property| match property {
-            Property::Gate => failed(property, error.clone(), 1, None),
-            _ => skipped(property, "the policy did not pass the gate"),
-        };
-        let (ends, kinds, warnings) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let results = Property::ALL.map(result).to_vec();
-        Self { policy, seed, objects: 0, ends, kinds, warnings, results, fuel: None, fuel_limit: None }
-    }
-
-    /// Returns the failed checks.
-    pub fn failed(&self) -> impl Iterator<Item = &CheckResult> {
-        self.results.iter().filter(|result| result.result == Passing::Failed)
-    }
-
-    /// Returns the number of objects with each end, for people.
-    pub fn told_ends(&self) -> String {
-        let ends = self.ends.iter().map(|(end, count)| format!("{count} {}", end.told()));
-        ends.collect::<Vec<_>>().join(", ")
-    }
-}
-
-fn passed(property: Property, found: String) -> CheckResult {
-    CheckResult { property, result: Passing::Passed, found, failures: 0, counterexample: None }
-}
-
-fn skipped(property: Property, why: &str) -> CheckResult {
-    CheckResult { property, result: Passing::Skipped, found: why.to_owned(), failures: 0, counterexample: None }
-}
-
-fn failed(property: Property, found: String, failures: u64, counterexample: Option<Counterexample>) -> CheckResult {
-    CheckResult { property, result: Passing::Failed, found, failures, counterexample }
-}
+/// The fuel check fails if a pass takes more than this percentage of the limit.
+const MAX_PERCENT: u64 = 80;
 
 /// Returns the result of one check. `failure` has the number of failed objects, and the smallest failing
 /// object.
@@ -231,19 +25,23 @@ pub(super) fn result(
 ) -> CheckResult {
     if let Some((failures, counterexample)) = failure {
         let found = format!("{failures} of {objects} objects fail: {}", counterexample.message);
-        return failed(property, found, failures, Some(counterexample));
+        return CheckResult::failed(property, found, failures, Some(counterexample));
     }
     match property {
-        Property::Gate => passed(property, format!("{} passes all steps of `policy check`", policy.id())),
-        Property::Answers => passed(property, format!("{objects} objects end in a plan or a refusal")),
-        Property::Determinism => passed(property, "two sandboxes give the same answers and use the same fuel".into()),
-        Property::Idempotence => passed(property, "a pass after the apply plans the same children".into()),
-        Property::Variables => passed(property, "the containers have all variables of the mapping".into()),
-        Property::Manifests => passed(property, format!("valid for Kubernetes {}", kaos_policy::kubernetes::VERSION)),
+        Property::Gate => CheckResult::passed(property, format!("{} passes all steps of `policy check`", policy.id())),
+        Property::Answers => CheckResult::passed(property, format!("{objects} objects end in a plan or a refusal")),
+        Property::Determinism => {
+            CheckResult::passed(property, "two sandboxes give the same answers and use the same fuel".into())
+        }
+        Property::Idempotence => CheckResult::passed(property, "a pass after the apply plans the same children".into()),
+        Property::Variables => CheckResult::passed(property, "the containers have all variables of the mapping".into()),
+        Property::Manifests => {
+            CheckResult::passed(property, format!("valid for Kubernetes {}", kaos_policy::kubernetes::VERSION))
+        }
         Property::Settings => settings(effects),
         Property::Fuel => match fuel {
             Some(fuel) => of_fuel(fuel, policy.limits().fuel),
-            None => skipped(property, "no pass ended in a plan or a refusal"),
+            None => CheckResult::skipped(property, "no pass ended in a plan or a refusal"),
         },
     }
 }
@@ -251,19 +49,19 @@ pub(super) fn result(
 fn settings(effects: Option<&Effects>) -> CheckResult {
     let property = Property::Settings;
     let Some(Effects { effective, declared, without, untried, .. }) = effects else {
-        return skipped(property, "this check needs all objects, and --only checks one object");
+        return CheckResult::skipped(property, "this check needs all objects, and --only checks one object");
     };
     let untried = match untried.as_slice() {
         [] => String::new(),
         some => format!("; the check found no other valid value for {}", some.join(", ")),
     };
     if without.is_empty() {
-        return passed(property, format!("{effective} of {declared} settings have an effect{untried}"));
+        return CheckResult::passed(property, format!("{effective} of {declared} settings have an effect{untried}"));
     }
     let none = format!("no effect on any object: {}", without.join(", "));
     let remedy =
         "remove the setting, add an object with -f for which it has an effect, or accept it with --without-effect";
-    failed(property, format!("{none}: {remedy}{untried}"), without.len() as u64, None)
+    CheckResult::failed(property, format!("{none}: {remedy}{untried}"), without.len() as u64, None)
 }
 
 fn of_fuel(fuel: Spread, limit: u64) -> CheckResult {
@@ -271,11 +69,11 @@ fn of_fuel(fuel: Spread, limit: u64) -> CheckResult {
     let percent = most.saturating_mul(100) / limit.max(1);
     let [p50, p99, most, limit] = [p50, p99, most, limit].map(count);
     let found = format!("p50 {p50}, p99 {p99}, most {most} of {limit} ({percent} %)");
-    if percent > MOST_FUEL {
+    if percent > MAX_PERCENT {
         let why = format!(
-            "{found}: a pass uses more than {MOST_FUEL} % of the limit, so a larger object may run out of fuel"
+            "{found}: a pass uses more than {MAX_PERCENT} % of the limit, so a larger object may run out of fuel"
         );
-        return failed(Property::Fuel, why, 1, None);
+        return CheckResult::failed(Property::Fuel, why, 1, None);
     }
-    passed(Property::Fuel, found)
+    CheckResult::passed(Property::Fuel, found)
 }

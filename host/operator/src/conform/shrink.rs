@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Case, ConformError, Exam, Problem, Property};
+use super::{
+    cases::Case,
+    error::ConformError,
+    exam::{Exam, Problem},
+    results::Property,
+};
 
 /// The maximum number of smaller objects to try.
-const TRIES: usize = 400;
+const MAX_TRIES: usize = 400;
 
 /// Returns a smaller case with a problem of the same property.
 pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<(Case, Problem), ConformError> {
@@ -19,7 +24,7 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
         collect(&best.0.object, &mut Vec::new(), &mut paths);
         for path in outermost_first(paths) {
             let mut smaller = best.0.clone();
-            if tries >= TRIES || !remove(&mut smaller.object, &path) {
+            if tries >= MAX_TRIES || !remove(&mut smaller.object, &path) {
                 continue;
             }
             tries += 1;
@@ -28,6 +33,9 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
             }
         }
         for at in (0..best.0.others.len()).rev() {
+            if tries >= MAX_TRIES {
+                break;
+            }
             let mut smaller = best.0.clone();
             smaller.others.remove(at);
             tries += 1;
@@ -35,7 +43,7 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
                 (best, is_smaller) = ((smaller, problem), true);
             }
         }
-        if !is_smaller || tries >= TRIES {
+        if !is_smaller || tries >= MAX_TRIES {
             return Ok(best);
         }
     }

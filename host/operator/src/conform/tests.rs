@@ -16,7 +16,7 @@ use kaos_policy::{
 };
 use serde_json::json;
 
-use super::*;
+use super::{results::Property, *};
 
 /// The part of the answer that differs between sandboxes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ fn tried(fickle: Fickle) -> Result<Findings, ConformError> {
     let file = PolicyFile::default();
     let policy = Arc::new(Policy::admit(code, Digest::of(b"counting"), &file, Limits::default()).unwrap());
     let (cluster, crds) = (Cluster::default(), KnownCrds::default());
-    let conform = Conform {
+    let inputs = Inputs {
         policy: &policy,
         settings: &[],
         without_effect: &[],
@@ -131,7 +131,7 @@ fn tried(fickle: Fickle) -> Result<Findings, ConformError> {
         seed: 0,
         only: None,
     };
-    conform.run()
+    check(&inputs)
 }
 
 #[test]

@@ -24,13 +24,12 @@ use super::{
     Form, HELD_BACK, UNUSABLE,
     conform::layers,
     facts::ClusterFacts,
-    objects::{catalogue, documents},
+    objects::{catalogue, documents_if_named},
     output::{Output, complain},
     table::Table,
 };
 use crate::{
     conform::{Passes, Spread},
-    input::InputPaths,
     policies::{Candidate, Loaded, Loader},
 };
 use measured::Measured;
@@ -66,13 +65,7 @@ impl Bench {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, filenames, crds, settings, passes, output, facts } = self;
         let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let files = if filenames.is_empty() {
-            Vec::new()
-        } else {
-            let sources = InputPaths { paths: &filenames, recursive: false, namespace: "default" };
-            let Some(files) = documents(sources, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
-            files
-        };
+        let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
         // Without the cache, the gate always compiles the component, so the verb can measure the compilation.
@@ -89,7 +82,8 @@ impl Bench {
         let manifest = &candidate.inner.file;
         let measured = Arc::new(Measured::new(&policy));
         let code: Arc<dyn Code> = measured.clone();
-        let same = Policy::admit(code, policy.id().digest, manifest, Limits::default()).context("the policy")?;
+        let same = Policy::admit(code, policy.id().digest, manifest, Limits::default())
+            .context("admit the measured policy")?;
         let loaded = Loaded { origin: candidate.origin, policy: Arc::new(same), settings: manifest.settings.clone() };
         let layers = layers(&loaded, settings.as_deref())?;
         let ready = Passes::new(&loaded.policy, &layers, &cluster, &known, &files)?;

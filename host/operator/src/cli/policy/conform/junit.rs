@@ -3,26 +3,26 @@
 use kaos_policy::printable::printable_lines;
 
 use super::{repeat::Repeat, text::counterexample};
-use crate::conform::{CheckResult, Findings, Passing};
+use crate::conform::{CheckOutcome, CheckResult, Findings};
 
 /// Formats the findings.
 pub(super) fn junit(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<String> {
     let Findings { policy, seed, results, .. } = findings;
     let suite = policy.as_ref().map_or_else(|| "(unknown)".to_owned(), |id| format!("{} {}", id.name, id.version));
-    let count = |passing| results.iter().filter(|result| result.result == passing).count();
-    let (tests, failures, skipped) = (results.len(), count(Passing::Failed), count(Passing::Skipped));
+    let count = |outcome| results.iter().filter(|result| result.outcome == outcome).count();
+    let (tests, failures, skipped) = (results.len(), count(CheckOutcome::Failed), count(CheckOutcome::Skipped));
     let suite = attribute(&format!("policy conform {suite}"));
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
     let mut report = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n");
     report += &format!("  <testsuite name=\"{suite}\" {counts}>\n");
     report += &format!("    <properties><property name=\"seed\" value=\"{seed}\"/></properties>\n");
     for result in results {
-        let CheckResult { property, result: passing, found, .. } = result;
+        let CheckResult { property, outcome, found, .. } = result;
         report += &format!("    <testcase classname=\"{suite}\" name=\"{}\">", property.name());
-        match passing {
-            Passing::Passed => report += &format!("<system-out>{}</system-out>", escaped(found)),
-            Passing::Skipped => report += &format!("<skipped message=\"{}\"/>", attribute(found)),
-            Passing::Failed => {
+        match outcome {
+            CheckOutcome::Passed => report += &format!("<system-out>{}</system-out>", escaped(found)),
+            CheckOutcome::Skipped => report += &format!("<skipped message=\"{}\"/>", attribute(found)),
+            CheckOutcome::Failed => {
                 let detail = format!("{found}\n{}", counterexample(result, repeat)?);
                 report += &format!("<failure message=\"{}\">{}</failure>", attribute(found), escaped(&detail));
             }

@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use super::{
     HELD_BACK, UNUSABLE,
     facts::ClusterFacts,
-    objects::{catalogue, documents},
+    objects::{catalogue, documents_if_named},
     output::{Output, complain},
 };
 use crate::{
-    conform::{Conform, Findings},
-    input::{self, InputPaths},
+    conform::{self, Findings, Inputs},
+    input,
     policies::{Candidate, Loaded, Loader},
 };
 use repeat::Repeat;
@@ -83,13 +83,7 @@ impl ConformVerb {
         let repeat =
             Repeat { file: &file, crds: &crds, filenames: &filenames, settings: settings.as_deref(), seed, objects };
         let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let files = if filenames.is_empty() {
-            Vec::new()
-        } else {
-            let sources = InputPaths { paths: &filenames, recursive: false, namespace: "default" };
-            let Some(files) = documents(sources, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
-            files
-        };
+        let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
         let Checked { described, result, .. } = Loader::cached(cluster.clone())?.check(&candidate);
@@ -101,7 +95,7 @@ impl ConformVerb {
                 let without_effect = paths(policy, &without_effect)?;
                 let (settings, cluster, crds, files) = (&*layers, &cluster, &known, &*files);
                 let without_effect = &*without_effect;
-                Conform { policy, settings, without_effect, cluster, crds, files, objects, seed, only }.run()?
+                conform::check(&Inputs { policy, settings, without_effect, cluster, crds, files, objects, seed, only })?
             }
             Err(error) => Findings::of_gate(described.map(|policy| policy.id().clone()), seed, error.to_string()),
         };

@@ -2,7 +2,7 @@
 
 use super::{super::table::Table, repeat::Repeat};
 use crate::{
-    conform::{CheckResult, ClaimedKind, Counterexample, Findings, Passing},
+    conform::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, Findings},
     yaml,
 };
 
@@ -10,12 +10,12 @@ use crate::{
 pub(super) fn text(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<String> {
     let Findings { seed, objects, kinds, results, .. } = findings;
     let mut table = Table::new(&["CHECK", "RESULT", "FOUND"]);
-    for CheckResult { property, result, found, .. } in results {
-        table.row([property.name(), word(*result), found]);
+    for CheckResult { property, outcome, found, .. } in results {
+        table.row([property.name(), word(*outcome), found]);
     }
     let mut text = table.to_string();
     if *objects > 0 {
-        text += &format!("\nseed {seed}, {objects} objects: {}\n", findings.told_ends());
+        text += &format!("\nseed {seed}, {objects} objects: {}\n", findings.ends_as_text());
     }
     for ClaimedKind { of, .. } in kinds.iter().filter(|kind| !kind.has_schema) {
         text += &format!(
@@ -29,11 +29,11 @@ pub(super) fn text(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<S
 }
 
 /// Returns the outcome of a check as one word.
-fn word(passing: Passing) -> &'static str {
-    match passing {
-        Passing::Passed => "passed",
-        Passing::Failed => "failed",
-        Passing::Skipped => "skipped",
+fn word(outcome: CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Passed => "passed",
+        CheckOutcome::Failed => "failed",
+        CheckOutcome::Skipped => "skipped",
     }
 }
 
