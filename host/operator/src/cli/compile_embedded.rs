@@ -1,5 +1,5 @@
-//! `compile-embedded`: compiles the default policies and the script engine between the two steps of the image build. In the built image, the
-//! verb verifies the result.
+//! `compile-embedded`: compiles the default policies and the script engine between the two steps of the image build. In
+//! the built image, the verb checks that this program contains the compiled code.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ impl CompileEmbedded {
     }
 }
 
-/// Writes one file for each default policy, and one for the script engine. The name of the file is the digest of the
+/// Writes one file for each default policy, and one for the script engine. The name of each file is the digest of the
 /// policy's component, or of the packed script engine.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -30,7 +30,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Names a cluster, as the flags do.
+    /// Creates the connection from the values of the two flags.
     #[cfg(feature = "completion")]
     pub(super) fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
         Self { kubeconfig, context }
@@ -43,9 +43,9 @@ impl Connection {
     }
 }
 
-/// Checks input for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
-/// version. Repeats the check if the server is newer, because a newer server may know more fields. If the server does
-/// not report its version, adds to the error that the version is unknown.
+/// Runs a check for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
+/// version. Repeats the check if the server is newer than this program, because a newer server may know more fields. If
+/// the server does not report its version, adds to the error that the version is unknown.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
@@ -91,8 +91,8 @@ pub(super) fn on_cluster<T>(
     })
 }
 
-/// Returns whether the API server answered with this code. Checks the code and not the reason, because the server
-/// answers in plain text for an unknown group.
+/// Returns whether the API server answered with this status code. Ignores the reason in the answer, because the answer
+/// for an unknown group is plain text without a reason.
 pub(super) fn is_answered(error: &anyhow::Error, code: u16) -> bool {
     let answers = |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code);
     error.chain().any(answers)

@@ -46,7 +46,7 @@ pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Optio
     usable.then_some(documents)
 }
 
-/// Like [`documents`], but the user need not name a file.
+/// Like [`documents`], but returns no objects if the user named no file.
 pub(super) fn documents_if_named(filenames: &[String], catalogue: &KnownCrds) -> Option<Vec<Document>> {
     if filenames.is_empty() {
         return Some(Vec::new());

@@ -7,8 +7,8 @@ use kaos_policy::render::Explained;
 use super::{output::Output, table::Table, variables::heading};
 use crate::{input::Document, offline::Entry};
 
-/// Prints the origins of one object's children below its name. With `with_status`, adds the phase and the message that
-/// the object would get.
+/// Prints the name of one object, and below the name the origin of each value in its children. With `with_status`, adds
+/// the phase and the message that the object would get.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     heading(out, document, entry, with_status)?;
     let table = table(entry);

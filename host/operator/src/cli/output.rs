@@ -69,7 +69,7 @@ impl<W> Heard<W> {
         self.ended
     }
 
-    /// Turns the result of a write into `unheard` if the reader has closed the output.
+    /// Returns `unheard` instead of the error of a write if the reader has closed the output.
     fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
         let error = match tried {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => error,

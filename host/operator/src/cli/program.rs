@@ -16,11 +16,11 @@ const PLUGIN_COMPLETION: &str = "kubectl_complete-kaos";
 /// How the user called the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
-    /// As itself, under any name.
+    /// The user ran the program itself, under any file name.
     Operator,
-    /// As the plugin of kubectl.
+    /// kubectl ran the program as its plugin.
     Plugin,
-    /// As kubectl does for completions of the plugin.
+    /// kubectl ran the program for completions of the plugin.
     #[cfg(feature = "completion")]
     PluginCompletion,
 }
@@ -48,13 +48,13 @@ impl Program {
         if self == Self::Operator { OPERATOR } else { PLUGIN.1 }
     }
 
-    /// Gives the command line the name under which the user called the program.
+    /// Sets the name in help texts and errors to the name under which the user called the program.
     pub(super) fn named(self, command: Command) -> Command {
         if self == Self::Operator { command } else { command.name(PLUGIN.0).bin_name(PLUGIN.1) }
     }
 }
 
-/// Writes the words that run the program into a text that names the program itself.
+/// Replaces the program's name in a text by the words with which the user runs the program.
 pub(super) fn as_called(text: &str) -> String {
     text.replace(OPERATOR, Program::called().command())
 }

@@ -1,4 +1,4 @@
-//! The schemas of what verbs print for programs. `docs/reference/output` publishes them.
+//! The schemas of the output that verbs print for programs. `docs/reference/output` publishes the schemas.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;

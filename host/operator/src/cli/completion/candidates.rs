@@ -1,4 +1,5 @@
-//! Candidates from the cluster. Without an answer of the cluster within a short time, there are none.
+//! Reads completion candidates from the cluster. If the cluster does not answer within a short time, the verb offers no
+//! candidates.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::discovery;
 
-/// The time limit for candidates. A user waits for them while typing.
+/// The time limit for reading candidates from the cluster. The limit is short because the user waits while typing.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum number of names that a candidate list takes from one kind.
 const MOST: u32 = 500;
@@ -32,8 +33,8 @@ pub(super) fn namespaces(words: &Words) -> Vec<String> {
     })
 }
 
-/// Returns `KIND/NAME` of the objects of a kind if the typed text has a kind, and otherwise the kinds. `alone` is
-/// whether a kind without a name is complete.
+/// If the typed text contains a kind and a slash, returns the objects of this kind as `KIND/NAME`. Otherwise, returns
+/// the kinds. If `alone` is true, a kind without a name is a complete argument.
 pub(super) fn objects(words: &Words, typed: &str, alone: bool) -> Vec<String> {
     let home = words.home();
     ask(words, async |client| {
@@ -77,7 +78,8 @@ async fn kinds(client: &Client, home: &str) -> BTreeSet<ResourceType> {
     manifests::claimed().map(|kind| ResourceType::new(API_VERSION, kind)).chain(further).collect()
 }
 
-/// Asks the cluster. An error gives no candidates, because a message would appear in the line that the user types.
+/// Asks the cluster. After an error, returns no candidates and prints no message, because the message would appear in
+/// the line that the user types.
 fn ask(words: &Words, work: impl AsyncFnOnce(Client) -> anyhow::Result<Vec<String>>) -> Vec<String> {
     let asked = on_cluster(words.connection(), async |client| {
         tokio::time::timeout(TIME_LIMIT, work(client)).await.unwrap_or_else(|_| Ok(Vec::new()))

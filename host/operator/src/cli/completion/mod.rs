@@ -21,9 +21,10 @@ use super::{output::Output, program::Program};
 use candidates::{namespaces, objects, packages, revisions};
 use words::Words;
 
-/// The variable with which a script asks for completions. The value is the name of the shell.
+/// The environment variable with which the completion script asks this program for candidates. The value is the name of
+/// the shell.
 const ASKS: &str = "KAOS_COMPLETE";
-/// The end of an answer to kubectl: complete no names of files.
+/// The last line of an answer to kubectl. The line tells kubectl not to complete file names.
 const NO_FILES: &str = ":4";
 
 /// Arguments of `completion`.
@@ -97,7 +98,7 @@ pub(super) fn answer(command: impl FnOnce() -> Command) -> Option<ExitCode> {
 /// Writes candidates in the form of kubectl: one for each line, with a description after a tab.
 fn for_kubectl(command: &mut Command, words: Vec<OsString>, bytes: &mut Vec<u8>) -> io::Result<()> {
     let last = words.len();
-    // The engine takes the name of the program as the first word.
+    // The completion engine expects the name of the program as the first word.
     let words = std::iter::once(OsString::from("kubectl-kaos")).chain(words).collect();
     for candidate in complete(command, words, last, None)? {
         write!(bytes, "{}", candidate.get_value().to_string_lossy())?;
@@ -109,7 +110,7 @@ fn for_kubectl(command: &mut Command, words: Vec<OsString>, bytes: &mut Vec<u8>)
     writeln!(bytes, "{NO_FILES}")
 }
 
-/// Adds candidates from the cluster to the arguments that name something in it.
+/// Adds candidates from the cluster to each argument that names a namespace, an object, a policy or a revision.
 fn with_completers(command: Command, words: &Words) -> Command {
     let is_of_policy = ["rollback", "remove"].contains(&command.get_name());
     let with = |arg: clap::Arg| {

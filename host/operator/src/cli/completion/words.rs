@@ -1,4 +1,4 @@
-//! The words of a command line that is not complete yet, as far as candidates depend on them.
+//! Reads the flags on which the candidates depend from an incomplete command line.
 
 use std::ffi::OsString;
 
@@ -12,12 +12,12 @@ pub(super) struct Words {
     /// The namespace of the objects; `None` for the namespace of the context.
     pub(super) namespace: Option<String>,
     operator_namespace: Option<String>,
-    /// Whether the objects of all namespaces count.
+    /// Whether the user wants the objects of all namespaces.
     pub(super) all_namespaces: bool,
 }
 
 impl Words {
-    /// Reads the words. The last word is the one that the user types, so it is no value yet.
+    /// Reads the flags from the words. Ignores the last word, because the user is still typing this word.
     pub(super) fn of(words: &[OsString]) -> Self {
         let complete = words.split_last().map_or(&[][..], |(_, before)| before);
         let texts: Vec<_> = complete.iter().map(|word| word.to_string_lossy()).collect();

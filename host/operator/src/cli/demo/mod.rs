@@ -100,7 +100,7 @@ const CHANGE: (&str, &str) = (
 /// Interval at which the demo reads the cluster.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Time without a change after which the demo treats the cluster as settled.
+/// If nothing changes for this time, the demo treats the cluster as settled.
 const QUIET: Duration = Duration::from_secs(2);
 
 impl Demo {
@@ -182,7 +182,8 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Loads the default policies, and replaces them by the policies of `--policy` for the same kinds.
+    /// Loads the default policies and the policies of `--policy`. A policy of `--policy` replaces the default policy
+    /// for the kinds that it claims.
     fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
         let loader = Loader::lasting(sample_cluster())?;
         let policies = loader.load(&self.policies)?;

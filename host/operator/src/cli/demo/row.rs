@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) pods: String,
     /// Name, version and short digest of the policy that answered.
     pub(super) policy: String,
-    /// `status.message`
+    /// `status.message` of the object.
     pub(super) message: String,
     /// Whether the status is for the current generation and says that the object is ready.
     pub(super) ready: bool,
@@ -24,9 +24,9 @@ pub(super) struct Row {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionMark {
-    /// `True`
+    /// The status of the condition is `True`.
     Good,
-    /// `False`
+    /// The status of the condition is `False`.
     Bad,
     /// The status of the condition is `Unknown`, or the object does not have the condition.
     Open,

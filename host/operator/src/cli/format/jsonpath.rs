@@ -1,7 +1,7 @@
 //! Templates in the form of kubectl's `-o jsonpath`: text, expressions in braces, and ranges.
 //!
-//! An expression is a `JSONPath`, such as `{.items[*].name}`, or a text in quotes, such as `{"\n"}`. `{range EXPRESSION}`
-//! repeats the template up to `{end}` for each selected value.
+//! An expression is a `JSONPath`, such as `{.items[*].name}`, or a text in quotes, such as `{"\n"}`. For each value
+//! that `EXPRESSION` selects, `{range EXPRESSION}` repeats the part of the template up to `{end}`.
 
 use jsonpath_rust::{
     parser::{model::JpQuery, parse_json_path},
@@ -15,7 +15,7 @@ pub(crate) enum TemplateError {
     /// A brace has no counterpart.
     #[error("the template has an opening brace without a closing brace")]
     Open,
-    /// A range has no end, or an end has no range.
+    /// A `{range}` has no `{end}`, or an `{end}` has no `{range}`.
     #[error("the template must have one {{end}} for each {{range}}")]
     Unpaired,
     /// An expression is no `JSONPath`.
@@ -55,7 +55,7 @@ impl Template {
         if is_ended { Err(TemplateError::Unpaired) } else { Ok(Self(parts)) }
     }
 
-    /// Returns the template with the values that its expressions select.
+    /// Replaces each expression by the values that the expression selects, and returns the text.
     pub(crate) fn fill(&self, value: &Value) -> String {
         let mut text = String::new();
         fill(&self.0, value, &mut text);
@@ -89,7 +89,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Parses tokens up to an `{end}` or the last token. Returns the parts, and whether an `{end}` came.
+/// Parses tokens up to an `{end}` or the last token. Returns the parts, and whether the parser stopped at an `{end}`.
 fn parts(tokens: &mut std::vec::IntoIter<Token>) -> Result<(Vec<TemplatePart>, bool), TemplateError> {
     let mut found = Vec::new();
     while let Some(token) = tokens.next() {
@@ -127,7 +127,8 @@ fn path(expression: &str) -> Result<JpQuery, TemplateError> {
         .map_err(|error| TemplateError::Expression { expression: expression.to_owned(), why: first_line(&error) })
 }
 
-/// Returns the first line of an error, because the parser draws the position below it.
+/// Returns the last line of a parser's error. This line contains the message: above it, the parser draws the position
+/// in the expression.
 fn first_line(error: &impl ToString) -> String {
     let text = error.to_string();
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().trim_start_matches("= ").to_owned()

@@ -16,7 +16,7 @@ use super::output::Output;
 use crate::yaml;
 use jsonpath::Template;
 
-/// The prefix of a template in the flag.
+/// The prefix of a template in the value of `-o`.
 const JSONPATH: &str = "jsonpath=";
 
 /// An output format.
@@ -95,7 +95,7 @@ impl FormatParser {
         Self { without: &[] }
     }
 
-    /// Creates a parser without some formats.
+    /// Creates a parser of all formats except the formats in `without`.
     pub(super) const fn without(without: &'static [&'static str]) -> Self {
         Self { without }
     }

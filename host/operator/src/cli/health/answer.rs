@@ -158,7 +158,7 @@ impl TreeAnswer {
         Self { object: object.into(), relation: relation_word(relation), state, message: line, below: Vec::new() }
     }
 
-    /// Returns the name for people. Leaves out the namespace if it is that of the object above.
+    /// Returns the object's name for people. Leaves out the namespace if the object above has the same namespace.
     pub(super) fn named(&self, above: Option<&Self>) -> String {
         let ObjectName { kind, namespace, name, .. } = &self.object;
         let is_same = above.is_some_and(|above| above.object.namespace == *namespace);
@@ -211,7 +211,7 @@ impl EventAnswer {
         }
     }
 
-    /// Returns the object for people.
+    /// Returns the kind and the name of the Event's object, for people.
     pub(super) fn about(&self) -> String {
         format!("{} {}", self.object.kind, self.object.name)
     }

@@ -10,7 +10,7 @@ pub(super) enum RootCause {
     /// No operator has worked on the object, or on its newest generation.
     #[error("no operator has worked on {what} yet")]
     NotSeen { what: &'static str, namespace: String, home: String },
-    /// A used object does not exist.
+    /// An object that the object uses does not exist.
     #[error("{object} does not exist")]
     NotThere { object: String },
     /// A condition that the operator set.
@@ -60,7 +60,7 @@ pub(super) enum RootCause {
     NotVisible,
 }
 
-/// Names, with a text before them; nothing if there are none.
+/// Displays a text and then a list of names. Displays nothing if the list is empty.
 struct Joined<'a>(&'static str, &'a [String]);
 
 impl fmt::Display for Joined<'_> {
@@ -70,7 +70,7 @@ impl fmt::Display for Joined<'_> {
 }
 
 impl RootCause {
-    /// Returns the cause in one word, for scripts. For a condition, this is the reason of the condition.
+    /// Returns the cause in one word, for scripts. If the cause is a condition, returns the reason of the condition.
     pub(super) fn reason(&self) -> &str {
         match self {
             Self::NotSeen { .. } => "NotReconciled",

@@ -17,7 +17,7 @@ use kube::{
 use super::super::output::complain;
 use crate::{discovery, error_text::told};
 
-/// The time without a further change after which the verb looks again. Changes often come together.
+/// After a change, the verb waits until no further change comes for this time, because changes often come in groups.
 const QUIET: Duration = Duration::from_millis(300);
 
 type Watched = Result<Event<PartialObjectMeta<DynamicObject>>, watcher::Error>;
@@ -49,7 +49,7 @@ impl ObjectChanges {
         Ok(Self { watches: select_all(watches).boxed(), told: BTreeSet::new() })
     }
 
-    /// Waits for a change, and then until no further change comes.
+    /// Waits for a change, and then waits until no further change comes for the time [`QUIET`].
     pub(super) async fn next(&mut self) -> anyhow::Result<()> {
         self.one().await?;
         while let Ok(changed) = tokio::time::timeout(QUIET, self.one()).await {
@@ -68,7 +68,7 @@ impl ObjectChanges {
                     if self.told.insert(format!("{kind}{why}")) {
                         complain("note", format_args!("changes of {kind} objects are not seen: {why}"));
                     }
-                    // Without this wait, the watch would ask again at once.
+                    // Without this wait, the watch would send its next request immediately.
                     tokio::time::sleep(QUIET).await;
                 }
             }

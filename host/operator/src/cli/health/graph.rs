@@ -23,13 +23,13 @@ pub(super) type ObjectNeeds = BTreeMap<Identity, Vec<Need>>;
 pub(super) struct Use {
     /// The used object.
     pub(super) reference: Reference,
-    /// Whether the policy answers in full without the object.
+    /// Whether the need is optional: the policy gives a full answer even if the object does not exist.
     pub(super) optional: bool,
-    /// What the verb knows about the object.
+    /// Whether the object exists, as far as the verb knows.
     pub(super) sight: UseSight,
 }
 
-/// What a verb knows about a used object.
+/// Whether a used object exists, as far as a verb knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UseSight {
     /// The object exists.
@@ -52,8 +52,9 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Connects objects. `is_claimed` returns whether a policy answers for an object. `is_denied` and `is_hidden` return
-    /// whether the verb could not read a target or a type.
+    /// Connects objects. `is_claimed` returns whether a policy answers for an object. `is_denied` returns whether the
+    /// user lacks the right to read a target. `is_hidden` returns whether the verb could not read the objects of a
+    /// type.
     pub(super) fn new(
         documents: Vec<Document>,
         needs: &ObjectNeeds,
@@ -174,7 +175,7 @@ impl Graph {
         self.documents.iter().filter(|document| document.identity.kind == "Event").map(|document| &document.object)
     }
 
-    /// Returns the message of the newest Event about an object with one of these reasons.
+    /// Finds the Events about an object that have one of these reasons, and returns the message of the newest Event.
     pub(super) fn newest_event(&self, about: &Identity, reasons: &[&str]) -> Option<String> {
         let uid = &self.object(about)["metadata"]["uid"];
         let newest = self
@@ -186,7 +187,7 @@ impl Graph {
     }
 }
 
-/// Returns whether an object is a `ReplicaSet` without pods, which a newer `ReplicaSet` replaced.
+/// Returns whether an object is a `ReplicaSet` with 0 replicas: a newer `ReplicaSet` replaced it.
 pub(super) fn is_replaced(child: &Document) -> bool {
     child.identity.kind == "ReplicaSet" && child.object["spec"]["replicas"] == 0
 }

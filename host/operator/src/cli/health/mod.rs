@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `status`, `tree`, `why`, `events`, `logs` | the verbs |
-//! | `place` | their flags for the cluster and the namespaces |
+//! | `place` | the verbs' flags for the cluster and the namespaces |
 //! | `read`, `rights` | reads the objects, and names missing rights |
 //! | `graph` | the objects with their connections |
 //! | `object_health`, `state`, `pod` | the state of one object in a line |

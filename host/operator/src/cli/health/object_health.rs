@@ -61,10 +61,11 @@ impl Health {
     }
 }
 
-/// Returns the first condition that explains why an object with a policy is not ready. The order is that of a pass.
+/// Returns the condition that best explains why an object with a policy is not ready: first a refusal (`Accepted` is
+/// `False`), then `Resolved`, then the first of the other conditions in the order in which a pass sets them.
 pub(super) fn first_open(object: &Value) -> Option<&Value> {
     let is_open = |condition: &&Value| condition["status"] != "True";
-    // `Accepted` is `Unknown` while the object waits; then `Resolved` names the missing object.
+    // While the object waits for another object, `Accepted` is `Unknown`, and `Resolved` names the other object.
     let order = [ACCEPTED, RESOLVED, APPLIED, READY];
     let open: Vec<&Value> = order.iter().filter_map(|of| condition(object, of)).filter(is_open).collect();
     let refused = open.iter().find(|condition| condition["type"] == ACCEPTED && condition["status"] == "False");

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::status::conditions::{condition, is_true};
 
-/// Reasons for which a container waits because its image is missing.
+/// The reasons in a container's waiting state that mean that the node has no image for the container.
 const IMAGE: [&str; 6] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -18,7 +18,7 @@ const IMAGE: [&str; 6] = [
     "ImageInspectError",
     "RegistryUnavailable",
 ];
-/// Reasons for which a container waits only because the pod is starting.
+/// The reasons in a container's waiting state that only mean that the pod is starting.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// Reasons of Events about volumes.
 const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];
@@ -46,8 +46,9 @@ pub(super) fn health(pod: &Value) -> Health {
     Health { state, line }
 }
 
-/// Returns the cause for which a pod is not ready. `logs` is the command that prints the logs, without a container.
-/// `event` returns the message of the newest Event of the pod with one of these reasons.
+/// Returns the cause for which a pod is not ready. `logs` is the command that prints the pod's logs, without the flag
+/// for the container. `event` takes reasons, and returns the message of the pod's newest Event that has one of these
+/// reasons.
 pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> RootCause {
     let status = &pod["status"];
     if let Some(scheduled) = condition(pod, "PodScheduled").filter(|scheduled| scheduled["status"] == "False") {
@@ -107,7 +108,7 @@ pub(super) fn claims(pod: &Value, namespace: Option<&str>) -> impl Iterator<Item
     })
 }
 
-/// Describes a container that ended, by its current or its last run.
+/// Describes how a container ended: how its previous run ended, or else its current run.
 fn crash(container: &Value, logs: String) -> RootCause {
     let runs = [&container["lastState"]["terminated"], &container["state"]["terminated"]];
     let ended = runs.into_iter().find(|run| !run.is_null()).unwrap_or(&Value::Null);
@@ -131,13 +132,13 @@ fn last_run(pod: &Value) -> String {
     })
 }
 
-/// Returns the first container that waits, with the reason and the message. Init containers come first, because they
-/// run first.
+/// Returns the first container that waits, with the reason and the message. Looks at init containers first, because
+/// they run first.
 fn waiting(pod: &Value) -> Option<(&Value, &str, &str)> {
     let all = || containers(pod, "initContainerStatuses").chain(containers(pod, "containerStatuses"));
     let waits = |container: &Value| container["state"]["waiting"]["reason"].is_string();
     let is_start = |container: &Value| STARTING.contains(&text(&container["state"]["waiting"]["reason"]));
-    // A container that fails explains more than the containers that only wait for it.
+    // Prefer a container that fails: the other containers may only wait for it.
     let found = all().find(|it| waits(it) && !is_start(it)).or_else(|| all().find(|it| waits(it)))?;
     let waiting = &found["state"]["waiting"];
     Some((found, text(&waiting["reason"]), text(&waiting["message"])))

@@ -1,5 +1,5 @@
-//! Reads the objects that a verb shows, with the rights of the user: objects that policies answer for, the objects that
-//! these use, and everything below. `graph` connects the objects.
+//! Reads the objects that a verb shows, with the rights of the user: the objects for which policies answer, the objects
+//! that they use, and the children and pods of both. `graph` connects the objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,12 +30,12 @@ use crate::{
     offline::{At, Bound, Started, StoredObjects, World},
 };
 
-/// The objects that a step of the reader follows.
+/// Selects the objects whose used objects or children the reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FollowedObjects {
     /// All objects for which a policy answers.
     All,
-    /// Of these objects, those that are not ready.
+    /// The objects for which a policy answers and that are not ready.
     Open,
 }
 
@@ -51,8 +51,8 @@ pub(super) struct StateReader {
 }
 
 impl StateReader {
-    /// Starts without any objects. Reads which policies serve, because they decide which kinds exist and which objects
-    /// an object uses.
+    /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds exist and
+    /// which objects an object uses.
     pub(super) async fn start(client: Client, cluster: Cluster) -> anyhow::Result<Self> {
         let snapshot = serving(&client, &cluster).await?;
         Ok(Self {
@@ -71,7 +71,7 @@ impl StateReader {
         self.snapshot.kinds().map(|(of, _)| of.clone()).collect()
     }
 
-    /// Returns the kind that the user means by a word.
+    /// Returns the kind that a word of the user names, such as `agents`.
     pub(super) async fn meant(&self, word: &str) -> anyhow::Result<ResourceType> {
         Ok(discovery::meant(&self.client, &self.kinds(), word).await?)
     }
@@ -90,7 +90,7 @@ impl StateReader {
         }
     }
 
-    /// Lists the objects of these kinds. Fails if the user may list none of them.
+    /// Lists the objects of these kinds. Fails if the user has no right to list any of the kinds.
     pub(super) async fn objects(
         &mut self,
         kinds: &BTreeSet<ResourceType>,
@@ -108,8 +108,8 @@ impl StateReader {
         denied.into_iter().next().map_or(Ok(()), |missing| Err(missing.into()))
     }
 
-    /// Asks the policies which objects the followed objects use, and reads the used objects. The reader may follow used
-    /// objects too, so this repeats until nothing is left to read.
+    /// Asks the policies which objects the followed objects use, and reads the used objects. The used objects can use
+    /// objects too, so the reader repeats both steps until no object is left to read.
     pub(super) async fn uses(&mut self, followed: FollowedObjects) -> anyhow::Result<()> {
         let wishes: Vec<ResourceType> =
             self.snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|it| it.wishes.clone()).collect();
@@ -161,8 +161,8 @@ impl StateReader {
         self.list(&ResourceType::new("v1", "Event"), namespace).await
     }
 
-    /// Reads everything that explains the objects that are not ready: the objects that they use, everything below both,
-    /// and the Events of their namespaces.
+    /// For the objects that are not ready, reads the objects that they use, the children and pods of both, and the
+    /// Events of the namespaces.
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
         self.uses(FollowedObjects::Open).await?;
         self.below(FollowedObjects::Open).await?;
@@ -174,7 +174,7 @@ impl StateReader {
         Ok(())
     }
 
-    /// Connects the objects that were read so far.
+    /// Connects the objects that the reader has read so far.
     pub(super) fn graph(&self) -> Graph {
         let is_claimed = |object: &Value| self.is_claimed(object);
         let is_denied = |target: &Target| self.is_denied(target);
@@ -202,7 +202,8 @@ impl StateReader {
         }
     }
 
-    /// Lists the pods of a namespace if it has workloads, with the objects between a workload and its pods.
+    /// If a namespace has workloads, lists its pods, and the ReplicaSets and Jobs between the workloads and the pods.
+    /// Then reads the volume claims of the pods.
     async fn pods(&mut self, namespace: &str) -> anyhow::Result<()> {
         let is = |kind: &str| self.in_namespace(namespace).any(|document| document.identity.kind == kind);
         if !self.in_namespace(namespace).any(|document| pod_template(&document.object).is_some()) {
@@ -236,7 +237,7 @@ impl StateReader {
         Ok(())
     }
 
-    /// Reads a target. Returns whether this sent a request that succeeded.
+    /// Reads a target. Returns whether the reader sent a request and the request succeeded.
     async fn target(&mut self, target: Target) -> anyhow::Result<bool> {
         let of = target.of();
         let (verb, place) = match &target {
@@ -258,8 +259,8 @@ impl StateReader {
         self.denied.contains(target)
     }
 
-    /// Renders the followed objects, and returns their needs. An object that cannot be rendered has no needs: its status
-    /// shows the reason.
+    /// Renders the followed objects, and returns their needs. If the policy gives no plan for an object, returns no
+    /// needs for the object, because its status already shows the reason.
     fn asked(&self, followed: FollowedObjects) -> ObjectNeeds {
         let documents = self.gathered.documents();
         let stored = StoredObjects::new(&documents);
@@ -281,7 +282,7 @@ impl StateReader {
         needs.collect()
     }
 
-    /// Separates a missing right from other errors.
+    /// Turns an error with status code 403 into the missing right. Returns every other error as it is.
     fn unless_denied<T>(
         &self,
         of: &ResourceType,

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::status::conditions::{READY, STALLED, condition, conditions, is_true};
 
-/// Reads the state of an object for which a policy answers. Such an object has no state before its first pass.
+/// Reads the state of an object for which a policy answers. If no pass has seen the newest generation, the object is
+/// not ready.
 pub(super) fn health_of_claimed(object: &Value) -> Health {
     let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
     match (is_deleted || is_seen(object), object["status"]["conditions"].is_null()) {
@@ -36,7 +37,7 @@ pub(super) fn health(object: &Value) -> Health {
     Health::new(HealthState::NotReady, format!("is being deleted; {}", health.line))
 }
 
-/// An object with conditions: an object with a policy, or a child such as a route.
+/// Reads the state from conditions: the conditions of an object with a policy, or of a child such as a route.
 fn conditioned(object: &Value) -> Health {
     if let Some(ready) = condition(object, READY) {
         if ready["status"] == "True" {

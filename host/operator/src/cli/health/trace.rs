@@ -13,14 +13,14 @@ use crate::{
     status::conditions::{ACCEPTED, APPLIED, RESOLVED, reason},
 };
 
-/// How a step leads to the next object.
+/// How one step of the trace leads to the next object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// The object that the user asked about.
     Top,
-    /// The object before uses this one.
+    /// The object of the previous step uses this object.
     Used,
-    /// The object before owns this one.
+    /// The object of the previous step owns this object.
     Child,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Formats the cause with the object that has it.
+    /// Formats the cause, after the name of the object in which the tracer found the cause.
     pub(super) fn told(&self) -> String {
         match self.steps.last().filter(|_| self.steps.len() > 1) {
             Some(last) => format!("{}: {}", last.object, self.cause),
@@ -108,7 +108,7 @@ impl Tracer<'_> {
         steps.pop();
     }
 
-    /// Follows an object for which a policy answers. Returns the cause to report if no other object has one.
+    /// Follows an object for which a policy answers. Returns the cause to report if no other object has a cause.
     fn of_claimed(
         &self,
         of: &Identity,
@@ -134,7 +134,7 @@ impl Tracer<'_> {
             ACCEPTED => text("status") != "False",
             RESOLVED => text("reason") != reason::NOT_PERMITTED,
             APPLIED => [reason::GATED, reason::REFUSED].contains(&text("reason")),
-            // While the pods start, the cause is below the object.
+            // While the pods start, the cause is in the children of the object.
             _ => {
                 self.children(of, steps, found);
                 return cause;
@@ -180,7 +180,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Follows a child. Returns the cause to report if no object below has one.
+    /// Follows a child. Returns the cause to report if no object below has a cause.
     fn of_child(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) -> RootCause {
         match &*of.kind {
             "Pod" => self.of_pod(of, steps),
@@ -211,7 +211,8 @@ impl Tracer<'_> {
         RootCause::Unbound { claim: claim.name.clone(), message }
     }
 
-    /// Returns the cause for an object whose status has no explanation but its own line.
+    /// Returns the cause for an object whose children, Events and conditions give no better explanation than the line
+    /// of its state.
     fn unexplained(&self, of: &Identity) -> RootCause {
         let health = self.graph.health(of);
         let message = health.line;

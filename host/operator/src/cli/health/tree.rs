@@ -71,7 +71,7 @@ impl Tree {
 /// Builds a tree from a graph.
 struct Drawing<'a> {
     graph: &'a Graph,
-    /// Whether to show also what ready used objects consist of, and `ReplicaSets` without pods.
+    /// Whether to show also the parts of each used object that is ready, and `ReplicaSets` without pods.
     is_whole: bool,
 }
 
@@ -79,7 +79,8 @@ impl Drawing<'_> {
     fn entry(&self, object: &Identity, relation: Relation, above: &mut Vec<Identity>) -> TreeAnswer {
         let mut entry = TreeAnswer::new(object, relation, self.graph.health(object));
         let is_quiet = relation == Relation::Used && !self.is_whole && !entry.state.is_open();
-        // Show an object that waits for an object above it only once.
+        // If the object is already in the tree above, add the object once more without its parts, so that a circle
+        // ends.
         if above.contains(object) || is_quiet {
             return entry;
         }
@@ -108,7 +109,8 @@ impl Drawing<'_> {
     }
 }
 
-/// Adds an entry and everything below it to the table. `rails` tells for each level above whether more entries follow.
+/// Adds an entry and everything below it to the table. `rails` contains, for each level above, whether more entries
+/// follow.
 fn draw(entry: &TreeAnswer, above: Option<&TreeAnswer>, rails: &mut Vec<bool>, table: &mut Table) {
     let mut prefix = String::new();
     if let Some((last, before)) = rails.split_last() {

@@ -50,7 +50,7 @@ pub(in crate::cli) struct Shipped {
     /// The time at which the revision became active. If each of two revisions can be the cause of a failure, the
     /// operator blames the newer revision.
     pub(super) since: Option<Timestamp>,
-    /// The revision that served the same place before.
+    /// The revision that served the same place before this revision.
     pub(super) predecessor: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub(in crate::cli) struct PolicySet {
 }
 
 impl PolicySet {
-    /// Starts with the default policies only.
+    /// Creates a set with the default policies only.
     pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
         let stacks = select(own)?;
         let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
@@ -92,7 +92,7 @@ impl PolicySet {
         standing
     }
 
-    /// Returns a copy in which these revisions do not serve any more. The revisions remain as predecessors.
+    /// Returns a copy in which the revisions `gone` do not serve any more. These revisions remain as predecessors.
     pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
         let mut standing = self.clone();
         let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));
@@ -101,8 +101,8 @@ impl PolicySet {
         standing
     }
 
-    /// Fails if the package has settings for a policy that does not exist. Settings for a missing policy would change
-    /// nothing, and an operator would refuse them.
+    /// Fails if the package has settings for a policy that does not exist. Such settings would change nothing, and an
+    /// operator would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
         let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());
@@ -119,8 +119,8 @@ impl PolicySet {
         }
     }
 
-    /// Tries a package of this set, as the operator does before the package serves. Fails if the package makes a
-    /// policy's plan for its own sample invalid.
+    /// Tries a package of this set, as the operator does before the package serves. Fails if a policy's plan for one of
+    /// its own samples is invalid with the package.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
         let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
@@ -135,7 +135,8 @@ impl PolicySet {
         }
     }
 
-    /// Fails if no policy of this name accepts the settings from a file. The message names the file.
+    /// Fails if the package contains only settings from a file, and no policy with the package's policy name accepts
+    /// the settings. The message names the file.
     pub(super) fn accepts(&self, new: &Shipped) -> Result<(), SettingsErrors> {
         let (Some(name), Some(origin), None) = (&new.file.name, &new.written_in, &new.policy) else { return Ok(()) };
         let layer = [Layer::tree(origin.clone(), name, new.file.settings.clone())];
@@ -204,7 +205,7 @@ impl PolicySet {
     }
 
     /// Builds the policy table from this set, and installs the table into a catalogue. Fails if the planned package
-    /// would not serve. Conflicts between other packages are not an error: the result contains them.
+    /// would not serve. A conflict between other packages is not an error: the result contains every conflict.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         if let Some(why) = self.misfit_with(PLANNED) {
             bail!("{why}");
@@ -218,7 +219,7 @@ impl PolicySet {
     }
 }
 
-/// Returns the old and the new namespaces of a scope; `None` if the old and the new namespaces are equal.
+/// Returns the namespaces of both scopes, the old ones first; `None` if the scopes have the same namespaces.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {
@@ -258,7 +259,7 @@ impl Shipped {
     }
 }
 
-/// Answers with the renderers of `usual` for all objects except one, and with `renderer` for this one object.
+/// Answers with `renderer` for the object `object`, and with the renderers of `usual` for all other objects.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

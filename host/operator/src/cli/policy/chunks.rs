@@ -13,7 +13,8 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// A younger chunk may belong to a running push. A push writes the chunks first and the index last.
+/// The minimum age of a chunk that counts as left over. A younger chunk may belong to a running push, because a push
+/// writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
 /// A chunk in the version that the verb read.
@@ -76,9 +77,9 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk, unless the chunk changed after the verb read it, or the index lists the chunk again. The index
-/// lists the chunk again after a new push of the same component, because the new chunks get the same names. Other
-/// indexes cannot use the chunk.
+/// Deletes a chunk. Keeps the chunk if the chunk changed after the verb read it, or if the index lists the chunk again.
+/// The index lists the chunk again after a new push of the same component, because the new chunks get the same names.
+/// Other indexes cannot use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
     let place = |name: &str| format!("ConfigMap {namespace}/{name}");

@@ -27,7 +27,7 @@ const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "Ow
 /// The objects with children that differ from the plan, each with the reason.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
-/// The objects that a package answers for.
+/// The objects for which a package's policy answers.
 pub(super) struct Concerned {
     client: Client,
     /// The namespaces in which the package applies; empty for the whole cluster.
@@ -40,8 +40,8 @@ pub(super) struct Concerned {
 }
 
 impl Concerned {
-    /// Reads the objects. Call this before the verb installs the package. `home` is the operator's namespace, and `all`
-    /// contains the revisions of this operator.
+    /// Records the objects whose children already differ from the plan. Call this before the verb installs the package.
+    /// `home` is the operator's namespace, and `all` contains the revisions of this operator.
     pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
         let namespaces = match package.namespace.as_str() {
             namespace if namespace == home => package.file.scope.namespaces.clone(),

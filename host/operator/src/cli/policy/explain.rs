@@ -173,7 +173,7 @@ fn amendments(entry: &Entry) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns why the policy that answered last fails on the object; `None` if it does not fail.
+/// Returns why the policy that answered last fails on the object; `None` if this policy does not fail.
 fn failure(entry: &Entry) -> Option<String> {
     match &entry.rendered.verdict {
         Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),

@@ -26,7 +26,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects that a message names, if their children differ from the plan.
+/// The maximum number of objects that a message names. The message is about objects whose children differ from the
+/// plan.
 const NAMED: usize = 3;
 
 /// The condition to wait for.

@@ -28,7 +28,7 @@ pub(in crate::cli) async fn forget_gone(
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        // Treat sources outside the scope as existing, so that the verb keeps the revisions of these sources, and the
+        // Treat a source outside the scope as existing, so that the verb keeps the source's revisions and their
         // predecessors.
         if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);

@@ -1,5 +1,5 @@
-//! Activates the packages among objects from files. The files represent a cluster: a simulated operator activates the
-//! packages that pass its checks.
+//! Activates the packages in files that represent a cluster. A simulated operator activates each package that passes
+//! the operator's checks.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -130,8 +130,8 @@ impl PolicySet {
     }
 }
 
-/// Returns the age of a package. The claim of the package begins at the creation time of its ConfigMap, if the file
-/// contains this time.
+/// Returns the age of a package. If the file contains the creation time of the package's ConfigMap, the package claims
+/// its place from this time on.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();

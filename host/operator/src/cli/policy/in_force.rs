@@ -89,7 +89,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
     Ok(found)
 }
 
-/// Loads the predecessors of these packages if the operator still stores their bytes.
+/// Loads those predecessors of the packages whose bytes the operator still stores.
 async fn before(
     revisions: &Revisions,
     all: &[Revision],

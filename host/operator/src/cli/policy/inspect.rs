@@ -30,8 +30,9 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
-    /// Prints facts from the bytes, and the policy's own description. The gate asks the policy for the description, but
-    /// only after the steps that make the call safe. If a later step of the gate fails, also prints the error.
+    /// Prints the facts that the verb reads from the file's bytes, and the description that the policy returns. The
+    /// gate asks the policy for the description only after the steps that make this call safe. If a step of the gate
+    /// fails, also prints the error.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;

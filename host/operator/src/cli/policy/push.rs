@@ -90,8 +90,8 @@ impl Push {
     }
 }
 
-/// Installs a package for an operator in the same namespace. Returns a description of the outcome, as `Err` if the
-/// package does not serve.
+/// Installs a package into the namespace of its operator. Returns a description of the outcome, as `Err` if the package
+/// does not serve.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,

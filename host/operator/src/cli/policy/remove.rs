@@ -196,8 +196,8 @@ impl Going {
         Ok(())
     }
 
-    /// Returns lines that name the policies that will serve after the removal. For a package with namespaces, each
-    /// namespace gets its own lines.
+    /// Returns lines that name the policies that will serve after the removal. If the package applies in listed
+    /// namespaces, each namespace gets its own lines.
     fn then(&self, standing: &PolicySet, sides: &Sides, home: &str) -> Vec<String> {
         let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
         for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {

@@ -1,5 +1,5 @@
-//! Reads which policies serve, for verbs that show objects. Without the rights to read them, such a verb uses the
-//! default policies.
+//! Reads which policies serve, for verbs that show objects. If the user lacks the right to read the policies in the
+//! cluster, a verb uses the default policies.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::{
     policies::Loader,
 };
 
-/// Returns the policies that serve. If the user may not read them, prints a note, and returns the default policies.
+/// Returns the policies that serve. If the user lacks the right to read the installed policies, prints a note and
+/// returns the default policies.
 pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
     let loader = Loader::cached(cluster.clone())?;
     let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);

@@ -164,8 +164,8 @@ impl Shipment {
             file.settings = tree(path)?;
             settings_from = Some(written_in(path));
         }
-        // Each requested scope gets its own name: with the same name, the package would replace the package of another
-        // scope.
+        // Give the ConfigMap of each requested scope its own name: with an equal name, the package would replace the
+        // package of another scope.
         let scoped: BTreeSet<String> = scope.iter().cloned().collect();
         if !scope.is_empty() {
             packed_name =

@@ -163,7 +163,7 @@ struct Show {
     status: bool,
 }
 
-/// The output format of all results, or only the variables or the origins.
+/// The results to print: all results in an output format, only the variables, or only the origins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     All(ChildrenForm),

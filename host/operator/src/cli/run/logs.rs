@@ -55,7 +55,7 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
 /// text could forge a line or control the terminal.
 struct EscapedLines<W> {
     inner: W,
-    /// Escapes a line, given without its line break.
+    /// The function that escapes a line. The line has no line break.
     shown: fn(&str) -> Cow<'_, str>,
 }
 

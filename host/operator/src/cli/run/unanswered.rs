@@ -10,8 +10,8 @@ use tracing::{debug, warn};
 
 use crate::error_text::told;
 
-/// Logs a warning for each served kind that is not in `answered`. The request for the served kinds needs no rights:
-/// every user can list these kinds.
+/// Logs a warning for each served kind that is not in `answered`. The request needs no rights: every user can list the
+/// kinds that a cluster serves.
 pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) {
     match client.list_api_group_resources(API_VERSION).await {
         Ok(served) => {

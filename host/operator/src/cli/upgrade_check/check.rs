@@ -65,7 +65,7 @@ impl UpgradeTarget<'_> {
     }
 }
 
-/// Returns the finding about a type if the verb could not read its objects.
+/// Returns the finding about a type whose objects the verb could not read.
 pub(super) fn open(of: &ResourceType, why: &str) -> UpgradeFinding {
     UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
 }

@@ -18,7 +18,7 @@ use crate::{
     reconcile::pull_policy,
 };
 
-/// Fields for which the API server sets a default, with the default.
+/// Fields for which the API server sets a default, each with the default.
 const FILLED_IN: [(&str, &str); 12] = [
     ("terminationMessagePath", "/dev/termination-log"),
     ("terminationMessagePolicy", "File"),
@@ -83,7 +83,7 @@ fn differences(wanted: &Value, live: &Value) -> Vec<Field> {
     fields
 }
 
-/// Drops empty fields, and fields with a default of the API server.
+/// Drops empty fields, and fields whose value is the API server's default.
 fn plain(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(object) => {

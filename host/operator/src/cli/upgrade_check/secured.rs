@@ -56,8 +56,8 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// The values that this operator serves, as [`PARTS`]: if the values turn off what the cluster has, objects open, or calls
-/// take another way.
+/// The security features that both operators have. Each entry has the name of the chart's value, the name of the
+/// variable, and the effect if the cluster uses the feature and the release's values turn it off.
 const SERVED: [(&str, &str, &str); 7] = [
     (
         "security.pdp.enabled",
@@ -232,7 +232,8 @@ fn projection(values: &Values, variable: &str, home: &str) -> Vec<UpgradeFinding
     found
 }
 
-/// Returns the findings about a secured cluster that do not depend on its objects.
+/// Returns the findings for a cluster whose protection ends with the upgrade. These findings do not depend on the
+/// objects.
 fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
     let is_off = |text: Option<String>| text.as_deref() == Some("false");
     let mut found = Vec::new();
@@ -256,8 +257,9 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
     found
 }
 
-/// Returns a finding for each type of children that KAOS's operator left and no operator updates. An operator that
-/// protects objects takes over the first two types, and its decision point still needs the third type.
+/// Returns a finding for each type of children that KAOS's operator left and no operator updates. If the new operator
+/// protects objects, it takes over the first two types in [`CHILDREN`], and its decision point still needs the third
+/// type.
 fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

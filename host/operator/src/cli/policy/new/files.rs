@@ -1,5 +1,5 @@
-//! Creates the files of a new project, from a template of this repository with the names replaced, or from a default
-//! policy.
+//! Creates the files of a new project. The files come from a template of this repository, in which this module replaces
+//! the names, or from a default policy.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 
 use super::{sdk::Sdk, shipped::ShippedSources};
 
-/// The names to put into the template.
+/// The names that replace the names in the template.
 pub(super) struct Names<'a> {
     pub(super) name: &'a str,
     pub(super) kind: &'a str,
@@ -28,7 +28,7 @@ macro_rules! overlay_template {
     };
 }
 
-/// The dependency on the SDK in the template's manifest.
+/// The line of the template's `Cargo.toml` that declares the dependency on the SDK.
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
 /// The files of a project, by path.
@@ -48,7 +48,8 @@ pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<File
     Ok(files)
 }
 
-/// Returns the files of a project for an overlay. `kind` is the only kind that the overlay amends, with its API version.
+/// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
+/// overlay amends. If `kind` is `None`, the overlay amends the kinds in the template.
 pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyhow::Result<Files> {
     let manifest = overlay_template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()?));
     let code = kind.map_or_else(
@@ -78,7 +79,8 @@ fn overlaid(text: &str, name: &str) -> String {
     let word = name.replace('-', "_");
     let replaced = [
         ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
-        // The library has the same name as in a project for a policy, so that both have the same steps.
+        // The library's name has the same form as in a project for a policy, so that the build commands are the same
+        // for both.
         ("mirror-overlay", format!("{name}-policy")),
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),

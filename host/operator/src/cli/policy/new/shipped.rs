@@ -75,7 +75,8 @@ impl ShippedSources {
         let mut files: BTreeMap<String, String> =
             self.files.iter().map(|(path, text)| (path.clone(), renamed(text))).collect();
         if let Some(file) = files.get_mut("policy.yaml") {
-            // Remove name and version: the component contains the name, and Cargo.toml contains the version.
+            // Remove the name and the version from `policy.yaml`: the component contains the name, and `Cargo.toml`
+            // contains the version.
             *file = file
                 .lines()
                 .filter(|line| !line.starts_with("name:") && !line.starts_with("version:"))
@@ -94,7 +95,7 @@ impl ShippedSources {
         for dependency in &self.dependencies {
             let section = if dependency.is_for_tests { &mut tests } else { &mut normal };
             *section += &if dependency.name == self.package {
-                // The policy's tests depend on the policy itself, with more features.
+                // This dependency is the policy itself: its tests need the policy with more features.
                 let features = Value::from(dependency.features.clone());
                 format!("{name}-policy = {{ path = \".\", features = {features} }}\n")
             } else {

@@ -19,7 +19,7 @@ use crate::{
     policies::{Loaded, Loader},
 };
 
-/// The maximum number of children that the verb tries on the API server.
+/// The maximum number of children for which the verb sends a dry run to the API server.
 const TRIED: usize = 200;
 
 /// Compares the objects of a cluster before and after a change.
@@ -67,7 +67,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, started, &hidden)?;
-        // Repeat, because the objects from this round may have needs too.
+        // Repeat, because the objects that this round read may have needs too.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);

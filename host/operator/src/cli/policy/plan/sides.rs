@@ -24,7 +24,7 @@ pub(in crate::cli::policy) struct Sides {
     after: Arc<Snapshot>,
     /// The revisions that the user installs or removes. `None` if the change concerns all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
-    /// The policy table in which these revisions answer.
+    /// The policy table, before or after the change, in which the revisions `meant` answer.
     at: Arc<Snapshot>,
 }
 

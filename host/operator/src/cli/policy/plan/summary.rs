@@ -1,4 +1,4 @@
-//! Counts the changes of a plan.
+//! Counts the changes that `policy plan` prints.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::plan::{Difference, Said, Side};
 
-/// Counts the changes of a plan.
+/// The numbers of changes that `policy plan` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {

@@ -1,5 +1,5 @@
-//! Prints the changes for people, with a line for each field. Objects with the same change share one line, if there are
-//! many of them.
+//! Prints the changes for people, with a line for each field. If many objects have the same change, they share one
+//! line.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn of(differences: &[Difference]) -> String {
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         let key = (object.kind.clone(), folded(&line));
         match same.get_mut(&key) {
-            // The shared line for all objects was already printed.
+            // The table already has the line that these objects share.
             Some(0) => {}
             Some(count) if *count >= MANY => {
                 let [child, field, before, after] = key.1.clone();
