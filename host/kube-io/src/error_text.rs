@@ -103,7 +103,7 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Widgets cannot be listed");
         assert_eq!(told(listed.as_ref()), "Widgets cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // Without an error of a request around it, a broken pipe does not concern the API server.
+        // A broken pipe concerns the API server only as the cause of a request's error.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

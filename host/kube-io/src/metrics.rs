@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use kaos_objects::ResourceType;
 
-/// A function that sets the metrics that are needed only when a client reads the metrics.
+/// A function that updates certain metrics immediately before a client reads the metrics.
 pub type Refresh = Box<dyn Fn(&dyn IoMetrics) + Send + Sync>;
 
 /// Receives the measurements of the client and of the watches. Every method is cheap, and any thread can call it.
@@ -41,7 +41,7 @@ pub enum WatchState {
     Listing,
     /// The cache follows the cluster.
     Synced,
-    /// The watch failed and is retried.
+    /// The watch failed, and the operator retries it.
     Failing,
 }
 

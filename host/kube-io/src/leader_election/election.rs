@@ -91,7 +91,8 @@ impl Election {
         }
     }
 
-    /// Returns the next wait. With jitter, replicas with the same start time do not always ask at the same moment.
+    /// Returns the next wait. The wait is random, so that replicas that started at the same time do not send their
+    /// requests at the same time.
     fn pause(&mut self) -> Duration {
         let fifth = self.seat.timing.retry_period / 5;
         self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())

@@ -28,8 +28,8 @@ pub async fn take_over(
             Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
-            // Wait for the lease duration of the earlier holder. For this time after its last renewal, an earlier
-            // holder that does not notice the loss can still write.
+            // Wait for the lease duration of the earlier holder. An earlier holder that does not notice the loss can
+            // still write for this time after its last renewal.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

@@ -22,7 +22,7 @@ use crate::{
 pub struct Allowance {
     /// The limit counts needs by name and needs by labels together.
     pub needs: usize,
-    /// Needs by labels only.
+    /// The limit counts only needs by labels.
     pub selectors: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct TooMany {
     pub what: &'static str,
     /// The number of needs that the namespace would have with the new needs of the object.
     pub wanted: usize,
-    /// The maximum number.
+    /// The maximum number of needs in the namespace.
     pub most: usize,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct CachedObject {
     pub(super) content: u64,
     /// A hash of everything except status and resource version. This field is set only for claimed kinds.
     pub(super) essence: u64,
-    /// Whether another field manager owns a part of the spec. This field is set only if [`Extract`] asks for it.
+    /// Whether another field manager owns a part of the spec. This field is set only if [`Extract`] asks for this fact.
     pub(super) shared: bool,
 }
 
@@ -181,7 +181,7 @@ impl Arrived {
         Ok(Self { namespace, name, item })
     }
 
-    /// Converts an object of which the cache stores only the version and the hashes of the labels.
+    /// Converts a bare object. The cache stores only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
         let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
@@ -214,8 +214,8 @@ pub(super) fn parse(text: &str, version: u64) -> Value {
     object
 }
 
-/// Parses a resource version into a number, so that the watch can compare versions. In practice, clients could always
-/// compare versions in this way, and now Kubernetes guarantees it.
+/// Parses a resource version into a number, so that the watch can compare versions. Kubernetes guarantees that clients
+/// can compare versions as numbers. Before this guarantee, the comparison already worked in practice.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }
@@ -227,7 +227,7 @@ pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
 
-/// Returns whether another field manager wrote into the spec, except through a subresource.
+/// Returns whether another field manager wrote into the spec. Ignores writes through a subresource.
 fn is_shared(managed: Option<&Value>) -> bool {
     managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
         entry["manager"] != metadata::MANAGER

@@ -1,5 +1,5 @@
-//! Watches the metadata of custom resource definitions, to notice when types appear, change or disappear. Discovery
-//! provides the details of a type, but a little later than the definition.
+//! Watches the metadata of CustomResourceDefinitions, to notice when types appear, change or disappear. Discovery shows
+//! the details of a type a little after its CustomResourceDefinition changes.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{object_key::Wakes, queue::Urgency};
 
-/// Watches the definitions until the future is dropped.
+/// Watches the CustomResourceDefinitions until the caller drops the future.
 pub(super) async fn watch(shared: Arc<Shared>) {
     let collection = Collection {
         of: ResourceType::new("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
@@ -30,15 +30,16 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     shared.reflector(collection, sink).run().await;
 }
 
-/// Returns a number that changes when the definition of a type changes. Returns 0 if no definition is known.
+/// Returns a number that changes when the CustomResourceDefinition of a type changes. Returns 0 if the watch knows no
+/// CustomResourceDefinition of this type.
 pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
     let Some(Some(served)) = state.served.get(of) else { return 0 };
     let name = format!("{}.{}", served.resource.plural, served.resource.group);
     state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
 }
 
-/// Returns all objects of the type that a definition defines. After a change of the definition, the status of these
-/// objects may need other fields.
+/// Returns all objects of the type that a CustomResourceDefinition defines. After a change of the
+/// CustomResourceDefinition, the status of these objects may need other fields.
 fn defined_by(state: &State, name: &str) -> Wakes {
     let is_it = |of: &&ResourceType| {
         state
@@ -51,7 +52,7 @@ fn defined_by(state: &State, name: &str) -> Wakes {
     types.flat_map(|of| state.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
 }
 
-/// Returns whether a definition belongs to the group of a covered type.
+/// Returns whether a CustomResourceDefinition belongs to the group of a covered type.
 fn matters(state: &State, name: &str) -> bool {
     state.coverage.types().iter().any(|of| of.group() == group_of(name))
 }

@@ -18,7 +18,7 @@ pub(super) struct ForeignState {
 
 impl ForeignState {
     /// Returns the reason why readiness must wait for this watch: the first list or a right is missing. Returns `None`
-    /// if readiness does not wait, also because the API server does not serve the type.
+    /// if readiness need not wait, for example because the API server does not serve the type.
     pub(super) fn missing(&self) -> Option<String> {
         let Self { of, what, state, was_listed, trouble } = self;
         match state {

@@ -168,7 +168,8 @@ impl Watch {
         self.contest(key, &BTreeSet::new());
     }
 
-    /// Returns a number that changes when the definition of a type changes. Returns 0 if definitions are not watched.
+    /// Returns a number that changes when the CustomResourceDefinition of a type changes. Returns 0 if the operator
+    /// does not watch CustomResourceDefinitions.
     pub fn definition(&self, of: &ResourceType) -> u64 {
         self.0.with(|state| definitions::definition(state, of))
     }
@@ -178,7 +179,7 @@ impl Watch {
         secret_metadata::secret_facts(secret, &self.0.options.digest_key).digest
     }
 
-    /// Returns whether the operator has the right to read definitions.
+    /// Returns whether the operator has the right to read CustomResourceDefinitions.
     pub fn sees_definitions(&self) -> bool {
         self.0.options.scope == Scope::All
     }
@@ -222,11 +223,11 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Checks that the operator's view follows the cluster. The error lists each type that was never [seen], each type
-    /// whose watch lost its rights, and each [foreign watch](Self::beside) that lacks its first list or a right. An API
-    /// server that cannot be reached is not an error.
+    /// Checks that the operator's view follows the cluster. The error lists each type whose state was never [known],
+    /// each type whose watch lost its rights, and each [foreign watch](Self::beside) that lacks its first list or a
+    /// right. Returns no error if the operator cannot reach the API server.
     ///
-    /// [seen]: Self::synced
+    /// [known]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
         let mut missing = self.synced().err().unwrap_or_default();
         self.0.with(|state| {

@@ -1,11 +1,11 @@
-//! The definitions of custom resources that the watch knows.
+//! The CustomResourceDefinitions that the watch knows.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::cached_object::CachedObject;
 use crate::hashing::hash;
 
-/// The known definitions by name. The name consists of the plural and the group.
+/// The known CustomResourceDefinitions by name. The name consists of the plural and the group.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) by_name: BTreeMap<Arc<str>, Definition>,
@@ -16,8 +16,7 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) version: u64,
-    /// A number that changes when the definition's content changes, and when another definition with the same name
-    /// replaces the definition.
+    /// A number that changes when the UID or the generation of the CustomResourceDefinition changes.
     pub(super) content: u64,
 }
 
@@ -29,7 +28,7 @@ impl Definition {
 }
 
 impl Known {
-    /// Returns whether an API group has a definition.
+    /// Returns whether the watch knows a CustomResourceDefinition of an API group.
     pub(super) fn has_group(&self, group: &str) -> bool {
         self.by_name.keys().any(|name| group_of(name) == group)
     }

@@ -11,8 +11,8 @@ use serde_json::{Value, value::RawValue};
 
 use crate::hashing::hash;
 
-/// Maximum number of labels with which selectors find an object. Kubernetes sets no limit, and an object may have a
-/// hundred thousand labels.
+/// The maximum number of labels of an object that a selector can find. Kubernetes sets no limit, and an object may have
+/// a hundred thousand labels.
 pub(super) const MOST_LABELS: usize = 1_000;
 
 /// The labels of an object.

@@ -7,21 +7,22 @@
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
 //! | `cached_object`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
-//! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, whom a change concerns, and the limits per namespace |
+//! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, the objects that a change concerns, and the limits for each namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
 //! | `in_flight_writes`, `write_guard` | skips the events of an owner's own write |
 //! | `denied` | retries when rights return |
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
 //! | `foreign_state`, `foreign_watch` | reports watches that other parts of the operator run |
-//! | `supervise`, `shared` | the tasks, and what they share |
+//! | `supervise`, `shared` | the tasks, and the state that they share |
 //! | `fetch_referenced`, `adoption_sweep` | further requests: needed objects, children without the operator's label |
 //!
-//! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
-//! by the label that every child carries. The operator never watches all ConfigMaps or all Secrets in full. While an
-//! object needs ConfigMaps or Secrets, the operator watches the needed objects by name or by labels. Of Secrets, the
-//! operator watches only metadata. An event wakes the objects that the event concerns, through the callback of
-//! [`Watch::new`]. The queue and `reconcile` decide when a pass runs and what it does.
+//! All readers of a type share one store. The operator watches all objects of claimed kinds and of the types that
+//! policies read. Of the types that policies emit, the operator watches the objects with the label that every child
+//! has. The operator never watches all ConfigMaps or all Secrets in full. While an object needs ConfigMaps or Secrets,
+//! the operator watches the needed objects by name or by labels. Of Secrets, the operator watches only metadata. An
+//! event wakes the objects that the event concerns, through the callback of [`Watch::new`]. The queue and `reconcile`
+//! decide when a pass runs and what it does.
 
 mod adoption_sweep;
 mod allowance;

@@ -1,6 +1,5 @@
 //! Names of planned children that objects of other owners already have. The operator watches the metadata of the other
-//! object until the name is free. So the conflict ends as soon as the name is free, and the operator needs no other
-//! requests to find out.
+//! object until the name is free. So the operator notices at once that the name is free, and needs no further requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +42,8 @@ pub(super) fn contested_specs(state: &State) -> Vec<Spec> {
     shared_out(names.filter(within).filter_map(spec))
 }
 
-/// Returns the objects that want a name, after the object with this name appeared, was deleted, or changed its owner.
+/// Returns the objects whose plans contain a child with a contested name, after the object with this name appeared, was
+/// deleted, or changed its owner.
 pub(super) fn contesters(state: &State, spec: &Spec, change: &Change) -> Wakes {
     let owner = |item: &Option<CachedObject>| item.as_ref().map(|item| item.owner.clone());
     if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
@@ -52,7 +52,7 @@ pub(super) fn contesters(state: &State, spec: &Spec, change: &Change) -> Wakes {
     who_wants(state, spec, &change.namespace, &change.name)
 }
 
-/// Returns the objects that want a name.
+/// Returns the objects whose plans contain a child with this type, namespace and name.
 pub(super) fn who_wants(state: &State, spec: &Spec, namespace: &str, name: &str) -> Wakes {
     let target = named(&spec.of, Some(namespace), name);
     state.name_conflicts.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()

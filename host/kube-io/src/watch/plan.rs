@@ -54,16 +54,17 @@ pub(super) struct Spec {
 pub(super) enum Select {
     /// The watch covers all objects.
     Whole,
-    /// The objects with the operator's label.
+    /// The watch covers the objects with the operator's label.
     Own,
     /// The watch covers the object of this name.
     Named(String),
-    /// The objects with these labels.
+    /// The watch covers the objects with these labels.
     Labelled(Vec<(String, String)>),
-    /// The watch covers the metadata of the object of this name. Another object needs this name for a child.
+    /// The watch covers the metadata of the object of this name. The plan for another object contains a child with this
+    /// name.
     Contested(String),
-    /// The needed objects, if there are many of them. The watch covers the metadata of all objects, and the operator
-    /// stores at most their labels.
+    /// The watch covers the metadata of all objects, because there are many needs. Of this metadata, the operator
+    /// stores at most the labels.
     Wide,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) plan: Notify,
     /// Notified when the set of served types may have changed.
     pub(super) rediscover: Notify,
-    /// Whether the operator watches definitions. If true, discovery need not poll.
+    /// Whether the operator watches CustomResourceDefinitions. If true, discovery need not poll.
     pub(super) definitions_watched: AtomicBool,
 }
 

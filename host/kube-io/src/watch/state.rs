@@ -66,8 +66,8 @@ impl State {
         types
     }
 
-    /// Returns whether the operator can follow a target. The operator can follow every target in its scope. It has
-    /// separate rights for needs by name in its own namespace.
+    /// Returns whether the operator can follow a target. The operator can follow every target in its scope. The
+    /// operator has separate rights for needs by name in its own namespace.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))

@@ -19,7 +19,7 @@ use super::{
     slot::Handle,
 };
 
-/// The waits before repeated discoveries after a change of a definition. Discovery shows the change of a definition
+/// The waits before repeated discoveries after a change of a CustomResourceDefinition. Discovery shows such a change
 /// only a little later.
 const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
@@ -30,8 +30,8 @@ const OPTIONAL_POLL_FACTOR: u32 = 10;
 /// Runs all tasks until the future is dropped.
 pub(super) async fn run(shared: &Arc<Shared>) {
     let definitions = async {
-        // Definitions are cluster-scoped, and an operator for listed namespaces sends no request for anything
-        // cluster-scoped.
+        // CustomResourceDefinitions are cluster-scoped, and an operator for listed namespaces sends no request for
+        // cluster-scoped objects.
         if shared.options.scope == Scope::All {
             definitions::watch(Arc::clone(shared)).await;
         }
@@ -106,7 +106,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
     tokio::join!(reflector.run(), requests(&shared, &handle));
 }
 
-/// Sends the requests of a watch other than lists and watches: reads of needed objects, or the sweep of a type.
+/// Sends the requests of a watch that are neither lists nor watches: reads of needed objects, or the sweep of a type.
 async fn requests(shared: &Shared, handle: &Handle) {
     if handle.spec.by_metadata() {
         fetch_referenced::run(shared, handle).await;
@@ -133,7 +133,7 @@ async fn discover(shared: &Arc<Shared>) {
         let (missing, lacking, expected) = shared.with(|state| {
             let missing = state.unserved();
             let lacking = missing.iter().any(|of| !state.coverage.is_optional(of));
-            // If the group of a missing type has no definition, the type will not appear soon.
+            // If the group of a missing type has no CustomResourceDefinition, the type will not appear soon.
             let expected = missing.iter().any(|of| state.definitions.has_group(of.group()));
             (!missing.is_empty(), lacking, expected)
         });
@@ -146,7 +146,8 @@ async fn discover(shared: &Arc<Shared>) {
             None if missing && polled => shared.options.poll * OPTIONAL_POLL_FACTOR,
             None => shared.options.relist,
         };
-        // A repeated discovery asks only for the missing types, unless a definition changed or a full discovery is due.
+        // A repeated discovery asks only for the missing types. If a CustomResourceDefinition changed or a full
+        // discovery is due, discovery asks for all types.
         everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::object_key::ObjectKey;
 
-/// Returns the type, namespace and name of the child in a manifest, and its owner. `None` if the owner is not of a
-/// claimed kind.
+/// Returns the type, namespace and name of the child in a manifest, and the child's owner. `None` if the owner is not
+/// of a claimed kind.
 fn writer(state: &State, child: &Value) -> Option<(ChildPlace, ObjectKey)> {
     let owner = owner_of(child)?;
     let primary = state.coverage.primary_of(&owner.of)?;

@@ -150,8 +150,8 @@ async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
     tokio::time::sleep(Duration::from_mins(30)).await;
     let requests = bench.requests();
     assert!(requests.iter().all(|entry| entry.attempt.verb == Verb::Watch), "{requests:?}");
-    // The operator has five stores, two watches on named objects, and the watch on definitions. The operator renews
-    // each of these eight watches every 261 to 290 seconds.
+    // The operator has five stores, two watches on named objects, and the watch on CustomResourceDefinitions. The
+    // operator renews each of these eight watches every 261 to 290 seconds.
     assert!((40..=56).contains(&requests.len()), "{}", requests.len());
     assert!(bench.woken().is_empty());
 }

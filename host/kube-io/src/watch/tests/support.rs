@@ -82,7 +82,7 @@ pub(super) fn options() -> WatchOptions {
 }
 
 impl Bench {
-    /// Starts a cluster with the definitions, a namespace, and a watch that covers widgets.
+    /// Starts a cluster with the tests' CustomResourceDefinitions and a namespace, and a watch that covers Widgets.
     pub(super) async fn start() -> Self {
         Self::start_with(options()).await
     }
