@@ -83,7 +83,7 @@ impl Builder {
     }
 
     /// Turns off the controllers: Deployments get no pods, and there is no garbage collection. The cluster still serves
-    /// the types of definitions.
+    /// the types of CustomResourceDefinitions.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
@@ -122,7 +122,8 @@ impl Builder {
     }
 }
 
-/// A handle to an embedded cluster. All clones share one cluster. The cluster ends when the last clone is dropped.
+/// A handle to an embedded cluster. All clones share one cluster. The cluster ends when the caller drops the last
+/// clone.
 #[derive(Clone)]
 pub struct Cluster(Arc<Inner>);
 
@@ -230,8 +231,8 @@ impl Cluster {
     }
 
     /// Decides access by the stored Roles and bindings, and denies all requests for which `allow` returns false, as a
-    /// webhook would. A `SelfSubjectRulesReview` lists the RBAC rules of the Roles and says that the list is incomplete,
-    /// as on a real server.
+    /// webhook would. The answer to a `SelfSubjectRulesReview` lists the RBAC rules of the Roles, and says that the
+    /// list is incomplete, as on a real server.
     pub fn authorise_by_rbac_behind(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Guarded(Arc::new(allow));
     }

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `cluster`, `inner` | the handle: start, connect, script and inspect a cluster; the parts that handles share |
 //! | [`faults`] | injected faults, and the journal of requests |
-//! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, definitions |
+//! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, CustomResourceDefinitions |
 //! | `http` | HTTP requests, answers and streams |
 //! | `api` | the effect and the answer of each request |
 //! | `apply` | managed fields, server-side apply, strategic merge |
@@ -28,11 +28,10 @@
 //! | `logs` | logs of containers, which tests write |
 //! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
-//! The cluster has no admission and conversion webhooks, quotas, priorities, volumes and exec, and no logs except those
-//! that a test writes. It has no `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not detect
-//! duplicate JSON keys. `kubectl
-//! api-resources` lists the built-in kinds. If a new schema changes a list from atomic to granular or back, the managed
-//! fields of the list stay as they are.
+//! The cluster has no admission webhooks, conversion webhooks, quotas, priorities, volumes or exec. It has only the
+//! logs that a test writes. It has no `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not
+//! detect duplicate JSON keys. `kubectl api-resources` lists the built-in kinds. If a new schema changes a list from
+//! atomic to granular or back, the managed fields of the list stay as they are.
 //!
 //! The time comes from a [`Clock`] and tokio's timers, and random values come from a seed. Nothing depends on the order
 //! of a hash map. So under tokio's paused time, a test can repeat a run exactly.

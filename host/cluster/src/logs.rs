@@ -1,4 +1,5 @@
-//! Logs of containers, which tests write. A container without such a log has none, because the cluster runs no containers.
+//! Logs of containers. The cluster runs no containers, so tests write the logs. If no test writes a log for a
+//! container, the container has no log.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,4 +1,4 @@
-//! A number that only rises, and tasks that wait for its rise. The tasks wake in the order of their arrival.
+//! A number that only rises, and tasks that wait until the number rises. The tasks wake in the order of their arrival.
 //!
 //! Tokio's watch channel would wake waiting tasks in random order, so no test could repeat a run.
 

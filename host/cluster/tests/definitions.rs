@@ -1,5 +1,5 @@
-//! Tests custom resources: their types are served while the definition exists, and the schema validates them and adds
-//! defaults.
+//! Tests custom resources. The cluster serves a type while its CustomResourceDefinition exists. The schema validates
+//! the objects and adds defaults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use crate::support::{api_of, apply, code, definition, install, object, start, widget, widgets};

@@ -101,7 +101,7 @@ fn name(state: &mut State, request: &Request<'_>, object: &mut Value) -> Result<
     Ok(())
 }
 
-/// Refuses new objects of a definition that is being deleted.
+/// Refuses new objects of a type whose CustomResourceDefinition is being deleted.
 fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> {
     let definitions = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
     let key = Key::new("", &format!("{}.{}", resource.plural, resource.group));

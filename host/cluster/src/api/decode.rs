@@ -144,8 +144,8 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
     Ok(warnings)
 }
 
-/// Returns the error for the first value of a wrong type, or `None` if all types are correct. Go reports this error
-/// before all other errors.
+/// Returns the error for the first value of a wrong type, or `None` if all types are correct. A real server reports
+/// this error before all other errors.
 fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
     schema::validate::check(value, &resource.node, "")
         .into_iter()

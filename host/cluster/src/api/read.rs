@@ -1,4 +1,4 @@
-//! Reads one object or a list. If the request has a limit, the list is sent in pages.
+//! Reads one object or a list. If the request has a limit, the server sends the list in pages.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns this request, but with the given verb, in the form in which the cluster decides about access.
+    /// Converts this request to an [`Attempt`] with the given verb. Access decisions use this form.
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),

@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub(super) namespace: String,
     pub(super) labels: LabelSelector,
     pub(super) fields: FieldSelector,
-    /// The last revision of which the watch has sent the changes.
+    /// The watch has sent all changes up to this revision.
     pub(super) revision: u64,
     /// Events that the watch sends before any change.
     pub(crate) initial: VecDeque<Event>,

@@ -63,7 +63,7 @@ impl FieldSet {
         self.combine(other, |mine, theirs| mine && !theirs, true)
     }
 
-    /// Returns the members of both sets.
+    /// Returns the paths that are members of both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         self.combine(other, |mine, theirs| mine && theirs, false)
     }

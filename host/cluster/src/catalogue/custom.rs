@@ -9,7 +9,7 @@ use crate::schema::{Fields, Node, Scalar, Shape, definitions, node::Reader, rule
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/// Returns one type for each served version of a definition.
+/// Returns one type for each served version of a `CustomResourceDefinition`.
 pub(super) fn resources(definition: &Value, since: u64) -> Vec<Resource> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);

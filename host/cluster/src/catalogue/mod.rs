@@ -25,7 +25,7 @@ pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     resources: BTreeMap<(String, String, String), Arc<Resource>>,
-    /// The generation of each definition of which the cluster serves the types.
+    /// The generation of each `CustomResourceDefinition` whose types the cluster serves.
     generations: BTreeMap<String, i64>,
 }
 
@@ -77,8 +77,8 @@ impl Catalogue {
             .collect()
     }
 
-    /// Starts to serve the types of a `CustomResourceDefinition`. These types replace the types of the definition's
-    /// earlier generation.
+    /// Starts to serve the types of a `CustomResourceDefinition`. These types replace the types of its earlier
+    /// generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();
@@ -93,7 +93,7 @@ impl Catalogue {
         }
     }
 
-    /// Stops serving the types of a definition.
+    /// Stops serving the types of a `CustomResourceDefinition`.
     pub(crate) fn uninstall(&mut self, definition: &Value) {
         let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

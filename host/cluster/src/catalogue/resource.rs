@@ -46,7 +46,7 @@ pub(crate) struct Custom {
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
     pub(crate) storage_version: String,
-    /// The revision at which the definition was installed.
+    /// The revision of the store at which the cluster began to serve the type.
     pub(crate) since: u64,
 }
 
@@ -99,7 +99,7 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Returns the type under which the objects are stored.
+    /// Returns the type under which the cluster stores the objects.
     pub(crate) fn storage(&self) -> GroupResource {
         match self.family {
             Family::NewEvent => GroupResource::new("", "events"),

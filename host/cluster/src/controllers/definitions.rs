@@ -1,5 +1,5 @@
-//! `CustomResourceDefinition`s: serves their types while the definitions exist, and removes all objects of a type
-//! before its definition is deleted.
+//! `CustomResourceDefinition`s: serves their types while they exist. When a `CustomResourceDefinition` is deleted,
+//! first removes all objects of its types.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn storage_of(definition: &Value) -> GroupResource {
     GroupResource::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["plural"].as_str().unwrap_or_default())
 }
 
-/// Accepts the names of a definition, and reports in the status that the type is served.
+/// Accepts the names in a `CustomResourceDefinition`, and reports in its status that the cluster serves the type.
 fn establish(object: &mut Value, now: &str) {
     let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
     let stored: Vec<Value> = object["spec"]["versions"]

@@ -3,7 +3,7 @@
 //! - Deployments get `ReplicaSet`s and pods; `StatefulSet`s and Jobs get pods.
 //! - Pods become ready or end, and budgets count them.
 //! - Dependents are deleted with their owners, and namespaces terminate.
-//! - Types of definitions are served, and Events expire.
+//! - The cluster serves the types of CustomResourceDefinitions, and Events expire.
 //!
 //! Every controller is a function from the state to writes. The cluster calls controllers for changed objects, in the
 //! order of their keys, until no object changes any more. A controller gets the time only as an argument and from
@@ -85,7 +85,7 @@ impl Work {
 /// The controllers' queue and timers.
 #[derive(Debug)]
 pub(crate) struct Controllers {
-    /// Whether all controllers run. If false, only the controller for definitions runs.
+    /// Whether all controllers run. If false, only the controller for CustomResourceDefinitions runs.
     all: bool,
     /// The paused controllers, and the work that waits for them.
     away: BTreeMap<Controller, BTreeSet<Work>>,
@@ -94,8 +94,8 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Returns all controllers. If `all` is false, only the controller for definitions runs, which is part of a real
-    /// API server.
+    /// Returns all controllers. If `all` is false, only the controller for CustomResourceDefinitions runs, because a
+    /// real API server contains this controller.
     pub(crate) fn new(all: bool) -> Self {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
@@ -193,8 +193,8 @@ impl Controllers {
     }
 }
 
-/// Reconciles one object. Returns the time after which the controller must run again for this object, or `None` if it
-/// must not.
+/// Reconciles one object. Returns the time after which the controller must run again for this object, or `None` if the
+/// controller need not run again.
 fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
     match work {
         Work::Definition(key) => definitions::sync(state, key, moment),

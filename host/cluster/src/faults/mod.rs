@@ -1,8 +1,8 @@
 //! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
 //! A plan sees every request before the request has an effect. The plan can let the request pass, refuse it, lose its
-//! answer after the effect, delay it, or answer it from an older state. A plan also sees every event before it is sent.
-//! All plans use one seeded generator, so the same seed repeats the same run.
+//! answer after the effect, delay it, or answer it from an older state. A plan also sees every event before the cluster
+//! sends the event. All plans use one seeded generator, so the same seed repeats the same run.
 
 mod journal;
 mod seeded;
@@ -102,7 +102,7 @@ pub enum Failure {
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// The request is answered normally.
+    /// The cluster answers the request normally.
     #[default]
     Proceed,
     /// The request fails without an effect.
@@ -132,19 +132,19 @@ impl From<Outcome> for Verdict {
 /// The fate of an event, as a plan decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EventFate {
-    /// The event is sent.
+    /// The cluster sends the event.
     #[default]
     Deliver,
-    /// The event is never sent, although the watch continues, like behind a broken cache. The client can recover only
-    /// with a new list.
+    /// The cluster never sends the event, and the watch continues, as behind a broken cache. The client can recover
+    /// only with a new list.
     Drop,
-    /// The event is sent twice.
+    /// The cluster sends the event twice.
     Duplicate,
-    /// The event and all later events are delayed.
+    /// The cluster delays the event and all later events.
     Delay(Duration),
-    /// The watch ends with 410, and the event is not sent.
+    /// The watch ends with 410, and the cluster does not send the event.
     Expire,
-    /// The connection breaks, and the event is not sent.
+    /// The connection breaks, and the cluster does not send the event.
     Cut,
 }
 

@@ -19,7 +19,7 @@ use crate::{
 /// The interval between bookmarks.
 const BOOKMARKS: Duration = Duration::from_mins(1);
 
-/// A watch to which the server is sending its answer.
+/// A watch whose events the server is sending to the client.
 pub(crate) struct Watcher {
     cluster: Arc<Inner>,
     watch: Watch,

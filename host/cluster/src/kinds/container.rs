@@ -106,8 +106,8 @@ fn check_probe(probe: &Value, path: &str, is_about_living: bool) -> Vec<Cause> {
     causes
 }
 
-/// Refuses requests that are above the limit. Extended resources have other rules, which this cluster does not
-/// implement.
+/// Refuses resource requests that are above the resource's limit. Extended resources have other rules, which this
+/// cluster does not implement.
 fn resources(resources: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (name, wanted) in resources["requests"].as_object().into_iter().flatten() {

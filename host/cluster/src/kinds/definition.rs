@@ -22,7 +22,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Sets the status of a new definition: its names are not accepted yet.
+/// Sets the status of a new `CustomResourceDefinition`: the server has not accepted its names yet.
 pub(super) fn prepare(object: &mut Value) {
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
     let stored: Vec<Value> =
@@ -31,7 +31,8 @@ pub(super) fn prepare(object: &mut Value) {
         json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
 }
 
-/// Adds a finalizer to a definition that is being deleted. The definition remains until its objects are gone.
+/// Adds a finalizer to a `CustomResourceDefinition` that is being deleted. The `CustomResourceDefinition` remains until
+/// all objects of its types are gone.
 pub(crate) fn hold(object: &mut Value, now: &str) {
     let add = |list: &mut Value, item: Value| match list.as_array_mut() {
         Some(list) => list.push(item),
@@ -45,7 +46,7 @@ pub(crate) fn hold(object: &mut Value, now: &str) {
     );
 }
 
-/// Validates a definition.
+/// Validates a `CustomResourceDefinition`.
 pub(super) fn check(object: &Value) -> Vec<Cause> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

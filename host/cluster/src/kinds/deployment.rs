@@ -144,7 +144,7 @@ pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     }
 }
 
-/// Returns Go's error for the first number that overflows its type, or `None` if no number does.
+/// Returns Go's error for the first number that overflows its type, or `None` if no number overflows its type.
 pub(super) fn overflow(object: &Value) -> Option<String> {
     const NUMBERS: [&str; 6] = [
         "/spec/replicas",

@@ -46,7 +46,7 @@ fn parts(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.properties.values().chain(single).chain(junctors(schema))
 }
 
-/// Returns the schemas in `allOf`, `anyOf` and `oneOf`, which apply to the value of the schema itself.
+/// Returns the schemas in `allOf`, `anyOf` and `oneOf`, which apply to the same value as `schema`.
 fn junctors(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of)
 }

@@ -1,7 +1,7 @@
 //! Stores objects, and keeps the log of changes for watches. All objects share one revision counter.
 //!
 //! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
-//! objects: its callers do.
+//! objects: the callers of the store validate them.
 
 mod owners;
 mod parse;

@@ -11,7 +11,8 @@ use super::{Place, meta};
 pub(super) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
-    /// Pods and `ReplicaSet`s without a controller. Every search for objects to adopt uses this set, which is small.
+    /// Pods and `ReplicaSet`s without a controller. A controller that adopts objects searches only this set, because
+    /// the set is small.
     free: BTreeSet<Place>,
 }
 

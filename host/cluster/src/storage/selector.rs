@@ -124,8 +124,8 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Returns the name that the selector selects, or `None` if it selects no single name. For access decisions, this
-    /// name is the name in the request.
+    /// Returns the name that the selector selects, or `None` if it selects no single name. Access decisions treat this
+    /// name as the name in the request.
     pub(crate) fn name(&self) -> Option<&str> {
         let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
         one.map(|(.., name)| name.as_str())

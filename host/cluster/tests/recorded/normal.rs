@@ -1,6 +1,7 @@
 //! Returns the method of each recorded request, and converts answers to a form in which two answers are comparable.
 //!
-//! The tests of the embedded cluster use this file, and so does `tests/suites/manifests`, which records the answers again.
+//! The tests of the embedded cluster use this file. `tests/suites/manifests`, which records the answers again, uses it
+//! too.
 
 use serde_json::{Value, json};
 

@@ -75,7 +75,7 @@ pub(crate) fn deployment(name: &str, replicas: i32, image: &str) -> Deployment {
     .unwrap()
 }
 
-/// Returns a definition of widgets. `spec` is the schema of the spec of a widget.
+/// Returns a CustomResourceDefinition of widgets. `spec` is the schema of a widget's spec.
 pub(crate) fn definition(spec: &Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.test.io"},
         "spec": {"group": "test.io", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},

@@ -99,7 +99,8 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the definition's name, such as `io.test.v1.Widget` for the kind `Widget` of `test.io/v1`.
+/// Returns the name of a resource's OpenAPI definition, such as `io.test.v1.Widget` for the kind `Widget` of
+/// `test.io/v1`.
 fn definition_name(resource: &Resource) -> String {
     let group: Vec<&str> = resource.group.split('.').rev().collect();
     format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
