@@ -101,9 +101,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If such a revision cannot serve together with the
-    /// revisions that the operator admitted in the meantime, the predecessor keeps serving, and the other revisions do
-    /// not wait.
+    /// Lets revisions serve that could not be loaded before. Possibly a revision cannot serve together with the
+    /// revisions that the operator admitted in the meantime. Then the predecessor of this revision keeps serving, and
+    /// the other revisions do not wait.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
