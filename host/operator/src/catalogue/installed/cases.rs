@@ -50,8 +50,8 @@ impl Misfit {
 }
 
 impl Unfit {
-    /// Returns the reason and the message for the refusal of a revision. If a policy does not fit its settings, the
-    /// cause is never in the settings of its own package: the gate checked the policy with these settings.
+    /// Returns the reason and the message for the refusal of a revision. The settings in the policy's own package are
+    /// never the cause, because the gate checked the policy with these settings.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -153,9 +153,9 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 }
 
 impl RevisionSet {
-    /// Returns the cases for a revision, if the revisions in `serving` serve. `shared` are the settings for the whole
-    /// cluster. The cases ignore that an older package may have the revision's place, because the older package may
-    /// disappear at any time.
+    /// Returns the cases for a revision, as if the revisions in `serving` were serving. `shared` are the settings for
+    /// the whole cluster. The cases ignore that an older package may have the revision's place, because the older
+    /// package may disappear at any time.
     pub(crate) fn cases_as_first(
         &mut self,
         name: &str,

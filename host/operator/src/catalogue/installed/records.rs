@@ -157,7 +157,8 @@ impl Records {
     /// exist, the operator uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The deletion also removed the user's annotations. So an old value of the annotation can be a new request.
+        // The new record has no annotations. So if a user sets the retry annotation to an old value, this value is a
+        // new request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;

@@ -2,8 +2,8 @@
 //!
 //! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, the watch stores only
 //! metadata, and the reader reads a package after its metadata changed. In each round, the reader reads only one
-//! package of each such namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory
-//! or delay other tenants for long.
+//! package of each of these namespaces, and at most as many bytes as a package may have. So a tenant cannot take much
+//! memory or delay other tenants for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,7 +53,7 @@ pub(super) struct Reader {
 }
 
 struct Unpacked {
-    /// The versions of the index and of its chunks at this read. `None` for a chunk that did not exist.
+    /// The versions of the index and of its chunks when the reader read them. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,
