@@ -7,9 +7,9 @@
 //! - a policy for the cluster
 //! - a policy that the process loaded at startup
 //!
-//! An object can pin another policy that applies in its namespace. Overlays apply on top: the overlay with
-//! the weakest scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same
-//! place, the first claimant serves; `clash` decides this.
+//! An object can pin another policy that applies in its namespace. Overlays apply on top: the overlay with the weakest
+//! scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same place, the
+//! first claimant serves; the module `clash` finds this conflict.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

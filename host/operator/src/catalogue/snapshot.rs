@@ -48,8 +48,8 @@ pub struct Snapshot {
 pub struct Answers {
     /// The policies for namespaces that `namespaces` does not list.
     pub(super) cluster: Option<Arc<Kind>>,
-    /// The policies for single namespaces. `None` means that no policy answers in the namespace now, although policies
-    /// have this place.
+    /// The policies for single namespaces. `None` means that no policy answers in the namespace for now: its policy is
+    /// not loaded yet.
     pub(super) namespaces: BTreeMap<String, Option<Arc<Kind>>>,
     /// The policies for objects with a pin, by place, the strongest policy first.
     pub(super) pins: Vec<(Option<String>, Arc<Kind>)>,
@@ -202,7 +202,7 @@ impl Answers {
         self.pins.iter().map(|(_, kind)| &**kind)
     }
 
-    /// Removes the policies for objects with a pin, unless `keeps` returns true.
+    /// Removes the policies for objects with a pin for which `keeps` returns false.
     pub(super) fn keep_pinned(&mut self, keeps: impl Fn(&Kind) -> bool) {
         self.pins.retain(|(_, kind)| keeps(kind));
     }
