@@ -25,7 +25,7 @@ struct Failures {
     first: Counterexample,
 }
 
-/// Runs all checks. Limits the number of objects in memory.
+/// Runs all checks. Keeps only some of the objects in memory.
 pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
     let Inputs { policy, settings, without_effect: _, cluster, crds, files, objects, seed, only } = *inputs;
     let exam = Exam::new(policy, settings, cluster, crds)?;
