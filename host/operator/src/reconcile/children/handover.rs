@@ -35,7 +35,7 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
     let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
     workloads.map(Reference::of_object).find_map(|new| {
         let namespace = new.namespace.as_deref().unwrap_or_default();
-        // Possibly the watch does not show a new child yet. Treat such a child as starting too.
+        // The watch may not show a new child yet. Treat a child that the watch does not show as starting too.
         let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
         if !live.as_ref().is_none_or(is_starting) {
             return None;
