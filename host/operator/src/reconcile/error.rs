@@ -49,8 +49,8 @@ impl CallError {
         self.class == Class::Permanent
     }
 
-    /// Returns whether to report the last of `failures` consecutive failures. A transient error is reported only if it
-    /// lasts.
+    /// Returns whether to report the last of `failures` consecutive failures. A transient error is worth a report only
+    /// after several consecutive failures.
     pub(crate) fn is_shown(&self, failures: u32) -> bool {
         let passing = matches!(self.class, Class::Transient(_) | Class::Gone);
         !passing || failures >= SHOWN_FROM

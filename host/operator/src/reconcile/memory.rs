@@ -58,7 +58,7 @@ pub(crate) struct PlanMemory {
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
     pub(crate) asked: Option<String>,
-    /// Finalizers that no setting or policy names, each with whether this operator added the finalizer.
+    /// Finalizers that no setting or policy names. The value is true if this operator added the finalizer.
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
@@ -100,7 +100,7 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// Invalidates the stored needs of an object, because the watch is about to get other needs. These needs stay
+    /// Invalidates the stored needs of an object, because the watch is about to get other needs. The stored needs stay
     /// invalid even if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {

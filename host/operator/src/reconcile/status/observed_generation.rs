@@ -2,8 +2,8 @@
 //! controller has observed the latest generation, the status of the child describes the previous generation. For
 //! example, a Deployment only seems to be broken after a scale-up, until its controller has counted the new pods.
 //!
-//! After a change of a child, the object keeps its old status for as long as a controller normally needs to report the
-//! new generation. Only children that report an observed generation can cause this delay.
+//! After a change of a child, the object keeps its old status for a short time, in which a controller normally reports
+//! the new generation. Only children that report an observed generation can cause this delay.
 
 use std::time::Duration;
 
