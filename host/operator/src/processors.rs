@@ -15,7 +15,8 @@ const OPEN: usize = 2;
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// Policies run on separate threads. At most as many threads as processors run policies at the same time.
+    /// Policies run on separate threads. The number of threads that run policies at the same time is at most the number
+    /// of processors.
     #[default]
     Pool,
     /// Policies run in the task of the pass, so that every run of a simulation has the same result.

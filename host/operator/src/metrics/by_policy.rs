@@ -110,7 +110,8 @@ impl ByPolicy {
     }
 }
 
-/// Creates a histogram with buckets from the fuel of an empty answer to more than the fuel limit of a pass.
+/// Creates a histogram. The smallest bucket is the fuel of an empty answer, and the largest bucket is above the fuel
+/// limit of a pass.
 fn fuel() -> Histogram {
     Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
 }

@@ -114,7 +114,7 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
         grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
     });
-    // The operator reads the types of its claims only in the namespaces that it watches, and has all rights there.
+    // The operator reads claimed types only in the namespaces that it watches, and has all rights there.
     let is_claimed = |of: &ResourceType| policy.descriptor().claims.iter().any(|claim| claim.primary == *of);
     let own = own.filter(|grant| !is_claimed(&grant.of()));
     for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {

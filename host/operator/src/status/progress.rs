@@ -1,5 +1,5 @@
-//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS:
-//! they use these two conditions to decide whether to wait for an object or to give up. At most one of the two
+//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS.
+//! From these two conditions, they decide whether to wait for an object or to give up. At most one of the two
 //! conditions is present, and its status is `True`.
 //!
 //! Both conditions follow from the other conditions, so they change only together with another condition.
@@ -45,8 +45,8 @@ mod tests {
         *,
     };
 
-    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` is true,
-    /// `-` is false, and `!` is false until a person acts.
+    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` means
+    /// true, `-` means false, and `!` means false until a person acts.
     fn condition(of: &'static str, told: &str) -> Condition {
         let (sign, reason) = told.split_at(1);
         let status = if sign == "+" { Truth::Yes } else { Truth::No };
