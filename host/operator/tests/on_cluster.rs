@@ -184,8 +184,8 @@ async fn push_keeps_the_field_manager_of_the_former_guide() {
     }
 }
 
-/// Pushes settings. When their ConfigMap is in the cluster, writes the statuses in `says` one after another, as an
-/// operator would.
+/// Pushes settings. When the ConfigMap with these settings is in the cluster, writes the statuses in `says` one after
+/// another, as an operator would.
 async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];
