@@ -52,7 +52,7 @@ pub enum DryRunAnswer {
     Taken,
     /// The server refuses the manifest, for this reason.
     Refused(String),
-    /// A dry run cannot show whether the server accepts the manifest, for this reason.
+    /// For this reason, a dry run cannot show whether the server accepts the manifest.
     Open(String),
 }
 

@@ -44,8 +44,8 @@ impl Processors {
         Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// Uses this many processors, but at most the number for which the engine has enough sandboxes. With more
-    /// processors, passes would fail to open a sandbox.
+    /// Uses this many processors, up to the number for which the engine has enough sandboxes. With more processors,
+    /// passes would fail to open a sandbox.
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);

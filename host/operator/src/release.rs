@@ -85,7 +85,8 @@ pub async fn release(
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
-    // Fail if the API server cannot be reached: otherwise the verb would report all types as not served.
+    // Fail if the verb cannot reach the API server: otherwise the verb would report that the cluster serves none of the
+    // types.
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, ReadableTypes> = BTreeMap::new();
     for (of, names) in finalizers {

@@ -129,7 +129,7 @@ impl Kind {
         shared: Arc<Vec<Layer>>,
     ) -> Option<Self> {
         let mut policies = members.iter().map(|member| Arc::clone(&member.policy));
-        // Fails if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
+        // Return `None` if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
         let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
         let own = members.iter().flat_map(|member| member.settings.iter());
         // Among layers of equal rank, the last layer wins. So packages of settings override the settings in a policy's

@@ -49,9 +49,9 @@ pub struct Without {
 impl Book {
     /// Returns why the revision must go into quarantine; `None` if the revision must not go into quarantine. A revision
     /// must go into quarantine if it failed on at least three objects in more than one namespace, or on all its
-    /// objects. A failure of the revision counts only if a fallback answers for the same object without a failure.
-    /// `all` contains the objects for which the revision answers by default. If the revision answers only for objects
-    /// that pin it, `all` is empty, so that one pinned object cannot cause a quarantine.
+    /// objects. A failure of the revision counts only if a fallback serves the same object. `all` contains the objects
+    /// for which the revision answers by default. If the revision answers only for objects that pin it, `all` is empty,
+    /// so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();

@@ -129,8 +129,8 @@ impl Trial<'_> {
         Ok(planned)
     }
 
-    /// Returns other values for many settings. All objects still get a plan with these values: without a plan, no other
-    /// setting could have an effect. The first round changes the settings that are off or empty. The later rounds
+    /// Returns other values for many settings. All objects must still get a plan with these values: without a plan,
+    /// other settings have no effect. The first round changes the settings that are off or empty. The later rounds
     /// choose settings at random.
     fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
         let mut rng = Rng::with_seed(round);

@@ -74,8 +74,7 @@ impl ByPolicy {
 
     /// Records the fuel of a policy in one pass.
     pub(super) fn fuel(&self, id: &PolicyId, burnt: u64) {
-        // The histogram needs a floating-point number. Fuel stays far below the limit up to which such numbers are
-        // exact.
+        // The histogram needs a floating-point number. Such a number is exact, because fuel stays far below 2^53.
         #[allow(clippy::cast_precision_loss)]
         let burnt = burnt as f64;
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt));

@@ -47,8 +47,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The operator watches ConfigMaps and Secrets, because pods restart when a ConfigMap or Secret to which the
-        // pods refer changes.
+        // The operator watches ConfigMaps and Secrets, because it restarts pods after a change of a ConfigMap or Secret
+        // that they use.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }

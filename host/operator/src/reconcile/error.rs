@@ -44,7 +44,7 @@ impl CallError {
         Self { what, class, message: cut(&told(error), NOTE).into_owned() }
     }
 
-    /// Returns whether a retry without a change cannot succeed.
+    /// Returns whether the server would reject an unchanged request again.
     pub(crate) fn is_final(&self) -> bool {
         self.class == Class::Permanent
     }

@@ -46,7 +46,7 @@ pub(crate) struct PlanMemory {
     /// While a fallback serves: the needs of every asked policy, because the next pass asks each of these policies
     /// again.
     pub(crate) needed: Vec<Need>,
-    /// The last read digests of the ConfigMaps and Secrets to which the plan's pods refer.
+    /// The digests of the ConfigMaps and Secrets that the plan's pods use, from their last reads.
     pub(crate) read: Read,
     /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
@@ -64,7 +64,8 @@ pub(crate) struct FinalizersMemory {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
-    /// A hash of the computed status and of the live status, if the two differ and another write would not help.
+    /// A hash of both the computed and the live status. Set if the two statuses still differ after a write, so that
+    /// another write would not help.
     pub(crate) settled: Option<Mark>,
     /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,

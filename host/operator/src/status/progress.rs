@@ -17,8 +17,8 @@ pub(super) fn is_progress(of: &str) -> bool {
 /// Returns `Reconciling` or `Stalled` for an object with these common conditions. Returns `None` if the object needs
 /// neither of the two conditions.
 ///
-/// An object that serves does not wait for a missing dependency. So this function also returns `None` if only
-/// `Resolved` is not true.
+/// An object that serves does not wait for a missing dependency. So this function also returns `None` if all conditions
+/// except `Resolved` are true.
 pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     let is_open = |condition: &&Condition| condition.status != Truth::Yes;
     if !common.iter().any(|condition| is_open(&condition) && condition.of != RESOLVED) {

@@ -117,7 +117,7 @@ impl Case {
 }
 
 /// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
-/// Returns an error only if the plans are valid without the settings to try.
+/// Ignores an error that also occurs without the settings to try.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -184,7 +184,8 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for answers in arranged.answers.values() {
-            // Leaves out the predecessors of serving policies: they answer only for objects that pin them by digest.
+            // Leave out the predecessors of serving policies: predecessors answer only for objects that pin them by
+            // digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {

@@ -226,7 +226,8 @@ impl Lifecycle {
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
         let (due, advanced) = self.advance_all(&found, is_fresh).await;
-        // Judge failures only after new packages are admitted: a new package can replace the revision that failed.
+        // Judge failures only after the round has admitted new packages: a new package can replace the revision that
+        // failed.
         let judged = self.execute_all(&found, &self.failed_in_service()).await;
         // Load revisions after all other steps, because a load takes time.
         let late = self.load_late(&found).await;

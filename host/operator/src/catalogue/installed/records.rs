@@ -59,7 +59,7 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records that an earlier version of the operator wrote, without conditions in their status.
+    /// Records without conditions in their status, which an earlier version of the operator wrote.
     unobserved: BTreeSet<String>,
     /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
@@ -214,8 +214,8 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs. Returns whether the record now has this status, which is false if a user deleted
-    /// the record.
+    /// Writes a status if it differs from the recorded status. Returns whether the record now has this status, which is
+    /// false if a user deleted the record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };

@@ -176,8 +176,8 @@ impl RevisionSet {
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
-            // Only a predecessor can be the cause: a predecessor was admitted under earlier settings, and the current
-            // settings may be wrong for it.
+            // Only a predecessor can be the cause: the operator admitted the predecessor under earlier settings, and
+            // the current settings may not fit the predecessor.
             let blamed: Vec<String> = match youngest {
                 Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
                 None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
@@ -186,13 +186,14 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A tenant's revision that could not serve together with one of these predecessors can serve again.
+            // Try all tenants' revisions again: some of them may fit now, without the removed predecessors.
             left.clone_from(serving);
             gave_way.clear();
         }
     }
 
-    /// Returns the lost revisions that a predecessor replaces, if `is_one` selects one of their predecessors.
+    /// Returns the lost revisions that a predecessor replaces. Skips a lost revision if `is_one` selects none of its
+    /// predecessors.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,

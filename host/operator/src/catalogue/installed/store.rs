@@ -14,7 +14,7 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap in which the operator wants to store bytes, but which does not belong to the revision.
+/// The name of a ConfigMap that the operator needs for the stored bytes and that does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 

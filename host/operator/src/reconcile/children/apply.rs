@@ -118,8 +118,8 @@ pub(crate) async fn apply_all(
         reached = rank;
         let child = Reference::of_object(manifest);
         let mut seen = sight(&access.watch, &child, &subject.uid, memory);
-        // Take the UID only from the watch, not from later reads: no event would report the deletion of a child that
-        // the watch does not show.
+        // Take the UID from the watch, not from later reads: if the watch does not show a child, no event reports the
+        // deletion of this child.
         let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
         for look in 0.. {
             let live = seen.live();

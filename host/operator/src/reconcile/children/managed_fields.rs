@@ -108,7 +108,7 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
 
 /// Returns the managed fields after the operator becomes the manager of fields in `groups` that had no manager. The
 /// operator's next apply then removes these fields. If another manager owns a field of a group, the whole group stays
-/// unchanged. Returns `None` if the operator can become the manager of no field.
+/// unchanged. Returns `None` if another manager owns a field of every group.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();

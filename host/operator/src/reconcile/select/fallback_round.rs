@@ -44,8 +44,8 @@ impl<A> FallbackRound<A> {
             return Some(refused);
         }
         match &rendered.verdict {
-            // Report the first failure only if this failure is about the object. A failure that is not about the object
-            // possibly does not happen in the next pass.
+            // Report the first failure only if this failure is about the object. Any other failure may be over in the
+            // next pass.
             Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object() => {
                 Some(self.failed.take().unwrap_or(answer))
             }

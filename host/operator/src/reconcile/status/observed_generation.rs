@@ -23,7 +23,7 @@ pub(crate) fn is_unobserved(live: &Value) -> bool {
 }
 
 /// Returns the delay before the next status of an object, or `None` to write the status now. Delays the status only if
-/// `unseen` is true and all children are applied: any other outcome must be reported immediately.
+/// `unseen` is true and all children are applied. The operator must report any other outcome immediately.
 pub(crate) fn wait(
     object: &Value,
     outcome: &Outcome,

@@ -169,7 +169,8 @@ impl Lifecycle {
         for Candidate { name, entry, .. } in candidates {
             match self.cases_of(name, &serving, &arranged) {
                 Ok(more) => cases.extend(more),
-                // A policy that waits for a place is tried only if it fits the settings of this place.
+                // A policy that waits for a place may not fit the settings of this place. In this case, do not try the
+                // policy.
                 Err(_) if matches!(entry.content, Content::Policy(..)) => {}
                 Err(Unfit { reason, message, .. }) => {
                     return Verdict::Unfit(NotAdmitted::refused(reason, message));

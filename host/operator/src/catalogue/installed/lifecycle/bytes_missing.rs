@@ -123,7 +123,7 @@ impl Lifecycle {
     }
 
     /// Returns why a revision cannot serve together with the other serving revisions. Returns `None` if the revision
-    /// can serve, or if the other revisions cannot serve together even without this revision.
+    /// can serve. Also returns `None` if the other revisions alone cannot serve together.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),

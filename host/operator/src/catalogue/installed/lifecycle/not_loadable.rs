@@ -1,6 +1,6 @@
-//! Loads policies of tenants that were admitted before this process started. The operator loads these policies in the
-//! background, because each policy may take some time. Until a policy is loaded, the operator neither changes children
-//! of the objects in the policy's place nor writes the status of these objects.
+//! Loads the policies of tenants that an earlier process admitted. The operator loads these policies in the background,
+//! because each policy may take some time. Until a policy is loaded, the operator neither changes children of the
+//! objects in the policy's place nor writes the status of these objects.
 //!
 //! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
 //! because memory was short, or the compile child got no processor.

@@ -81,8 +81,8 @@ impl Lifecycle {
         Some(Ok(()))
     }
 
-    /// Returns the cases in which the operator tries a revision, under the settings that are in effect. `arranged` is
-    /// the policy table under the current content of the operator's own ConfigMap.
+    /// Returns the cases in which the operator tries a revision. The cases use the settings that are in effect.
+    /// `arranged` is the policy table under the current content of the operator's own ConfigMap.
     pub(super) fn cases_of(
         &mut self,
         name: &str,

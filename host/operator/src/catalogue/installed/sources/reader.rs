@@ -119,8 +119,8 @@ impl Reader {
     }
 
     /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and one changed
-    /// package of every other namespace. If a namespace has several changed packages, the package with the oldest read
-    /// is next.
+    /// package of every other namespace. If a namespace has several changed packages, the reader takes the package that
+    /// it read longest ago.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
