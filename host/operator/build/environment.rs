@@ -15,7 +15,8 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
-    // A relative path is relative to the directory in which the user called cargo, which a build script does not know.
+    // Ignore a relative path: it is relative to the directory in which the user called cargo, and a build script does
+    // not know this directory.
     if let Some(named) = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
         return Ok(named);
     }

@@ -99,7 +99,7 @@ async fn kubectl_gets_candidates_for_verbs_flags_namespaces_objects_and_policies
             assert!(names.contains(name), "{words:?}: {name} in {names:?}{}", told.stderr);
         }
     }
-    // Without the right to list, there are no candidates and no errors in the line that the user types.
+    // Without the right to list objects, the completion shows no candidates, and no error in the user's command line.
     stage.cluster.authorise(|attempt| attempt.resource.is_empty());
     let mut command = in_path(&format!("{bin}/kubectl_complete-kaos"), &bin, &stage);
     command.args(["why", "-n", "team", "agent/"]);
