@@ -55,7 +55,8 @@ pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) ->
 }
 
 /// Builds one policy as a cdylib only. For tests, the manifest also lists the crate type rlib. With both crate types,
-/// the compiler would keep all functions that a test could call: a third of the component.
+/// the compiler would also keep the functions that only tests can call. These functions would make up a third of the
+/// component.
 fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     let mut cargo = environment::cargo();
     cargo.current_dir(workspace).args(["rustc", "--lib", "--crate-type", "cdylib", "--package", &policy.package]);
@@ -73,7 +74,7 @@ fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     ))
 }
 
-/// Returns the compiler flags. These flags replace the flags in the user's cargo configuration, keep paths of this
+/// Returns the compiler flags. These flags replace the flags in the user's cargo configuration. They keep paths of this
 /// machine out of the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency
 /// outside of the workspace by its absolute path, and this hash changes the order of functions. So the bytes are
 /// reproducible only for the same sources in the same directory.

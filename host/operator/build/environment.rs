@@ -15,7 +15,8 @@ pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
     if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
         return Ok(marked.to_owned());
     }
-    // A relative path is relative to the directory in which the user called cargo, which a build script does not know.
+    // Ignore a relative path: it is relative to the directory in which the user called cargo, and a build script does
+    // not know this directory.
     if let Some(named) = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
         return Ok(named);
     }
@@ -28,8 +29,8 @@ pub(crate) fn manifest_directory() -> Result<PathBuf> {
     env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).ok_or_else(|| "CARGO_MANIFEST_DIR is not set".to_owned())
 }
 
-/// Prepares a command for the cargo that runs this build script. Removes the flags, wrappers and profiles of the outer
-/// build (coverage, clippy, sanitizers): these flags are not for Wasm, and would change the bytes of the modules.
+/// Prepares a command for the cargo that runs this build script. Removes the settings of the outer build, such as
+/// coverage, clippy and sanitizers: these settings are not for Wasm, and would change the bytes of the modules.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
@@ -41,7 +42,8 @@ pub(crate) fn cargo() -> Command {
 }
 
 fn is_of_the_outer_build(name: &str) -> bool {
-    // These variables are for access to registries, for the download cache, and for the job tokens of the outer build.
+    // A nested cargo needs these variables for the registries, the download cache, and the job tokens of the outer
+    // build.
     const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR"];
     const DROPPED: [&str; 10] = [
         "CLIPPY_ARGS",

@@ -25,8 +25,7 @@ fn shipped(policy: &Policy) -> Result<Value> {
             println!("cargo::rerun-if-changed={}", path.display());
             read(&policy.directory, &path, &mut files)?;
         } else if let Some(folder) = path.parent().filter(|folder| folder.exists()) {
-            // Registers only paths that exist: cargo would run this script in every build if a watched path did not
-            // exist.
+            // Watch only paths that exist: if a watched path does not exist, cargo runs this script in every build.
             println!("cargo::rerun-if-changed={}", folder.display());
         }
     }
@@ -39,8 +38,8 @@ fn shipped(policy: &Policy) -> Result<Value> {
     }))
 }
 
-/// Returns the facts about a dependency that the manifest of a project needs. The path of a directory in this
-/// repository is relative to the root of the repository.
+/// Returns the facts about a dependency from which `policy new` writes the dependency into a project's Cargo.toml. If
+/// the dependency is a directory in this repository, its path is relative to the root of the repository.
 fn dependency(of: &Value, root: &Path) -> Value {
     let near = of["path"].as_str().map(|path| Path::new(path).strip_prefix(root).unwrap_or(Path::new(path)));
     json!({

@@ -18,10 +18,10 @@ pub(crate) enum MeantError {
     /// The word does not name exactly one kind.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// The word may name a kind for which discovery failed.
+    /// The word may name a kind of a group version for which discovery failed.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
-        /// The error of the search without this kind.
+        /// The error of the search among all other kinds.
         kind: KindError,
         /// The group version for which discovery failed.
         version: String,

@@ -6,8 +6,8 @@ use kaos_policy::contract::{Claim, ResourceType};
 
 use crate::group_kind::GroupKind;
 
-/// Optional types that the operator neither watches nor applies, and needs no rights for. Policies treat these types as
-/// if the cluster did not serve them.
+/// Optional types that the operator neither watches nor applies, and for which it needs no rights. Policies treat these
+/// types as if the cluster did not serve them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut(BTreeSet<GroupKind>);
 

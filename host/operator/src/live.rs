@@ -52,7 +52,7 @@ pub enum DryRunAnswer {
     Taken,
     /// The server refuses the manifest, for this reason.
     Refused(String),
-    /// A dry run cannot show whether the server accepts the manifest, for this reason.
+    /// For this reason, a dry run cannot show whether the server accepts the manifest.
     Open(String),
 }
 
@@ -167,12 +167,12 @@ impl Gathered {
         Ok(self.served(of).await?.is_some())
     }
 
-    /// Returns the plural of a type under which the cluster serves it; `None` if this is not known.
+    /// Returns the plural under which the cluster serves a type; `None` if the plural is not known.
     pub fn plural(&self, of: &ResourceType) -> Option<&str> {
         self.types.get(of)?.as_ref().map(|served| served.resource.plural.as_str())
     }
 
-    /// Returns what passes see instead of the objects of a type; `None` if they see the objects.
+    /// Returns what passes see instead of the objects of a type; `None` if passes see the objects themselves.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));
@@ -228,8 +228,8 @@ impl Gathered {
     }
 }
 
-/// Returns the identity of an object in a cluster. Without a namespace, such an object is cluster-scoped. An object in
-/// a file is different: the file may just omit the namespace.
+/// Returns the identity of an object in a cluster. An object in a cluster that has no namespace is cluster-scoped. An
+/// object in a file is different: the file may just omit the namespace.
 fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default");

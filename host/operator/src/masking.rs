@@ -64,7 +64,7 @@ mod tests {
             "GPG_PASSPHRASE",
             "HTTP_AUTHORIZATION",
             "DATABASE_URL",
-            // The values of these variables are not secret, but no rule for names can tell.
+            // The values of these variables are not secret, but a rule for names cannot find this out.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

@@ -15,7 +15,8 @@ const OPEN: usize = 2;
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// Policies run on separate threads. At most as many threads as processors run policies at the same time.
+    /// Policies run on separate threads. The number of threads that run policies at the same time is at most the number
+    /// of processors.
     #[default]
     Pool,
     /// Policies run in the task of the pass, so that every run of a simulation has the same result.
@@ -43,8 +44,8 @@ impl Processors {
         Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// Uses this many processors, but at most the number for which the engine has enough sandboxes. With more
-    /// processors, passes would fail to open a sandbox.
+    /// Uses this many processors, up to the number for which the engine has enough sandboxes. With more processors,
+    /// passes would fail to open a sandbox.
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);

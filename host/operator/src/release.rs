@@ -1,12 +1,12 @@
 //! Removes finalizers, so that objects and their namespaces can be deleted after the operator is uninstalled.
 //!
 //! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
-//! name further finalizers, so the verb also removes finalizers that this operator added according to the managed
-//! fields. The verb keeps all other finalizers.
+//! name further finalizers, so the verb also removes every finalizer that this operator added, as the managed fields
+//! show. The verb keeps all other finalizers.
 //!
-//! The verb releases no objects in namespaces where the user has no right to read objects. For example, the Roles of
-//! the operator were deleted with their namespace, or a failed installation never created the Roles. The verb reports
-//! such namespaces, but does not treat them as a failure.
+//! The verb releases no objects in namespaces where the user has no right to read objects. For example, a user deleted
+//! a namespace together with the operator's Role, or a failed installation never created the Roles. The verb reports
+//! these namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,8 @@ pub async fn release(
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
-    // Fail if the API server cannot be reached: otherwise the verb would report all types as not served.
+    // Fail if the verb cannot reach the API server: otherwise the verb would report that the cluster serves none of the
+    // types.
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, ReadableTypes> = BTreeMap::new();
     for (of, names) in finalizers {

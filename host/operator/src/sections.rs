@@ -33,7 +33,7 @@ impl Section<'_> {
         imports
     }
 
-    /// Returns whether neither a host nor the conversion to a component needs the section.
+    /// Returns whether only people and debuggers use the section, so that it is safe to remove.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
         self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))
@@ -54,7 +54,7 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
 }
 
 /// Removes names of functions, debug information and the list of tools. In a module built without `strip`, these parts
-/// are a quarter of the module. The conversion to a component adds more such sections.
+/// are a quarter of the module. The conversion to a component adds more sections of this sort.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {

@@ -16,13 +16,13 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     Ok(gate::is_newer(&told.major, &told.minor))
 }
 
-/// The API server for which input is checked.
+/// The API server for which the program checks policies and settings.
 #[derive(Clone)]
 pub(crate) enum TargetServer {
     /// A running server. The program asks the server for its version each time, because an administrator may upgrade
     /// the server while this program runs.
     Running(Client),
-    /// The server's version is known.
+    /// A server with a known version.
     #[cfg(test)]
     Known(Known),
 }

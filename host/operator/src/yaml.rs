@@ -25,8 +25,9 @@ fn unescaped(value: &impl Serialize) -> Result<String, Error> {
     serde_saphyr::to_string_with_options(value, options)
 }
 
-/// Writes a value with escapes. The library escapes only some of the special characters. So this function first writes
-/// a unique word for each text with such a character, and then replaces the word with the escaped text.
+/// Writes a value with escapes. The library escapes only some of the special characters. So if a text has a special
+/// character, this function first writes a unique word instead of the text, and then replaces the word with the escaped
+/// text.
 fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
     let unused = (0..=unescaped_text.len())
         .map(|number| format!("escaped{number}text"))

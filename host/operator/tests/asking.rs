@@ -65,7 +65,7 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
         stage.revision(&name(number), &edition(number, "{}"), number.into(), &status);
     }
     let digest = |number: u8| edition(number, "{}").component_digest().unwrap().to_string();
-    // An operator keeps a limited chain of predecessors, so the planned revision pushes the oldest revision out of the
+    // An operator keeps a limited chain of predecessors, so the planned revision removes the oldest revision from the
     // chain.
     for (name, policy) in [("served", digest(2)), ("forgotten", digest(0)), ("vain", "nobody".to_owned())] {
         naming(&stage, name, &policy);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, run};
 
-/// The definition of the kind that the scripts claim.
+/// The CRD of the kind that the scripts claim.
 const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: kites.sky.io}
@@ -80,7 +80,7 @@ export function translate({object, settings, applied}, env) {
 }
 ";
 
-/// A folder with a script and the definition of its kind.
+/// A folder with a script and the CRD of the kind that the script claims.
 struct Project {
     folder: Folder,
     script: String,
@@ -262,7 +262,7 @@ fn without_a_schema_the_samples_are_varied_and_objects_from_files_are_used() {
         "{}",
         ran.stdout
     );
-    // An object of a file is checked like a sample.
+    // The verb checks an object from a file like a sample.
     let bad = Project::new("translation", "if (name === 'mine') container.image = 7;");
     let ran = run(["policy", "conform", &bad.script, "-f", &file, "--objects", "0", "-o", "json"], "");
     assert_eq!((ran.code, failed(&ran.json())), (1, vec!["manifests"]), "{}{}", ran.stdout, ran.stderr);

@@ -79,7 +79,7 @@ fn writer() -> Value {
     json!({"modelAPI": "llm", "model": "gpt"})
 }
 
-/// Starts a team of an Agent and a ModelAPI whose image cannot be pulled.
+/// Starts a team of one Agent and one ModelAPI. The image of the ModelAPI cannot be pulled.
 async fn without_image(name: &str) -> World {
     let world = World::start(name).await;
     world.stage.cluster.set_pods_of("team", "modelapi-llm", Some(PodFate::ImagePullBackOff));
@@ -160,7 +160,7 @@ async fn status_lists_what_is_not_ready_with_the_root_cause_and_an_exit_code() {
     fits("status", &told);
     let yaml = world.ask(&["status", "-n", "team", "-o", "yaml"]).await.stdout;
     assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), told);
-    // Kinds and objects narrow the answer.
+    // A kind or an object as an argument limits the answer.
     for (meant, code) in [("mcpservers", 0), ("mcpserver/calc", 0), ("modelapi/llm", 1), ("agents", 1)] {
         assert_eq!(world.ask(&["status", meant, "-n", "team"]).await.code, code, "{meant}");
     }
@@ -209,7 +209,8 @@ async fn tree_shows_used_objects_children_and_pods_with_their_states() {
     }
     world.stage.cluster.set_pods_of("team", "modelapi-llm", None);
     world.until("Agent", "writer", "Ready", "Ready").await;
-    // A used object that is ready takes one line, unless the user asks for more.
+    // If the ModelAPI is ready, the tree of the Agent hides the children of the ModelAPI. `-o wide` shows these
+    // children.
     let short = world.ask(&["tree", "agent/writer", "-n", "team"]).await.stdout;
     assert!(short.contains("─ Pod agent-writer-") && !short.contains("Pod modelapi-llm-"), "{short}");
     let wide = world.ask(&["tree", "agent/writer", "-n", "team", "-o", "wide"]).await.stdout;
@@ -236,7 +237,7 @@ async fn why_names_missing_objects_wrong_specs_and_a_missing_operator() {
     let ran = world.ask(&["why", "agent/alone", "-n", "team"]).await;
     assert!(ran.stdout.contains("cause: InvalidSpec: spec.model: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("remedy: correct the field"), "{}", ran.stdout);
-    // Without an operator, nobody sets a status.
+    // No operator runs on this cluster, so the Agent has no status.
     let stage = Stage::start("why-none").await;
     add(&stage, "agents", "Agent", "writer", &writer());
     let ran = stage.ask(&["why", "agent/writer", "-n", "team"]).await;

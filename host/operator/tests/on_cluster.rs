@@ -65,8 +65,8 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // With one explicit name for both scopes, a push is refused, because the existing package would move to another
-    // scope.
+    // The verb refuses a push with one explicit name for both scopes, because the existing package would move to
+    // another scope.
     let of = settings("x2");
     let named = "policy-agent-settings.blue";
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];
@@ -184,8 +184,8 @@ async fn push_keeps_the_field_manager_of_the_former_guide() {
     }
 }
 
-/// Pushes settings. When their ConfigMap is in the cluster, writes the statuses in `says` one after another, as an
-/// operator would.
+/// Pushes settings. When the ConfigMap with these settings is in the cluster, writes the statuses in `says` one after
+/// another, as an operator would.
 async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];

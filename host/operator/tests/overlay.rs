@@ -1,5 +1,5 @@
-//! Tests overlays on top of a default policy, in the same steps as its author: builds the overlay for
-//! Wasm, converts it to a component, checks the component, and passes it to `render`.
+//! Tests overlays on top of a default policy, with the steps of an overlay's author. Builds the overlay for Wasm,
+//! converts it to a component, checks the component, and passes the component to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -52,7 +52,7 @@ fn entries(more: &[&str]) -> Vec<Value> {
     ran.json().as_array().expect("a list").clone()
 }
 
-/// Removes a variable from an object's entry and returns it.
+/// Removes a variable from an object's entry, and returns the variable.
 fn taken(entry: &mut Value, name: &str) -> Value {
     let list = entry["env"].as_array_mut().expect("a list");
     let at = list.iter().position(|variable| variable["name"] == name).expect("the variable is mapped");

@@ -16,7 +16,7 @@ use crate::{
     support::{Folder, run},
 };
 
-/// The parts of the panic's message.
+/// Two texts from the panic that each channel must report: its position and its message.
 const TOLD: [&str; 2] =
     ["translate trapped: panicked at sdk/examples/panics/policy.rs:", "the len is 0 but the index is 0"];
 

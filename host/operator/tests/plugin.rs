@@ -1,4 +1,4 @@
-//! Runs the program as kubectl's plugin `kubectl kaos`, types into shells that complete, and packs the plugin for krew.
+//! Runs the program as kubectl's plugin `kubectl kaos`, tests the completion in shells, and packs the plugin for krew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Links the program under its names into the stage's folder.
+/// Creates links to the program in the stage's folder, one for each name of the program. Returns the folder of the
+/// links.
 fn linked(folder: &Folder) -> String {
     let bin = format!("{}/bin", folder.path());
     fs::create_dir_all(&bin).unwrap();
@@ -98,7 +99,7 @@ async fn kubectl_gets_candidates_for_verbs_flags_namespaces_objects_and_policies
             assert!(names.contains(name), "{words:?}: {name} in {names:?}{}", told.stderr);
         }
     }
-    // Without the right to list, there are no candidates and no errors in the line that the user types.
+    // Without the right to list objects, the completion shows no candidates, and no error in the user's command line.
     stage.cluster.authorise(|attempt| attempt.resource.is_empty());
     let mut command = in_path(&format!("{bin}/kubectl_complete-kaos"), &bin, &stage);
     command.args(["why", "-n", "team", "agent/"]);
@@ -120,7 +121,8 @@ async fn typed(
     let input = format!("{setup}\n{keys}\nexit\n");
     tokio::task::spawn_blocking(move || {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        // Keep the input open until the shell ends: its end would end the shell before the answer.
+        // Keep the input open until the shell ends: if the input ended earlier, the shell would end before it shows the
+        // answer.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).unwrap();
         let shown = child.wait_with_output().unwrap().stdout;
@@ -135,7 +137,7 @@ async fn typed(
 async fn shells_complete_what_a_user_types() {
     let stage = stage("shells").await;
     let bin = linked(&stage.folder);
-    // Each command line is completed by tabs: the verb, the namespace, and the only Agent whose name begins with `b`.
+    // Tabs complete each command line: the verb, the namespace, and the only Agent whose name begins with `b`.
     let keys = "kaos-operator polic\tlis\t-n tea\t\necho DONE";
     let shells = [
         ("bash", "--norc --noprofile -i", "source <(kaos-operator completion bash)"),

@@ -93,7 +93,7 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("kaos-operator policy rollback kaos-system/policy-agent-settings"), "{}", ran.stdout);
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
-    // No operator runs and notices the removal, so the records stay.
+    // No operator is running, so no operator notices the removal, and the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
     assert!(
         ran.code == 1 && ran.stderr.contains("Until the operator notices the removal, the records stay"),
@@ -114,7 +114,8 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
         while is_there(&stage, "policy-agent-settings") {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // First write the revision that serves now, so that the verb deletes records only after this write.
+        // Make `agent-1` active before `agent-2` stops serving: the verb deletes records only when `agent-2` does not
+        // serve.
         for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
             let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
             let mut record = (*record).clone();

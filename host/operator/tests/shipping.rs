@@ -81,7 +81,7 @@ async fn push_ignores_an_old_quarantine_while_the_package_is_retried() {
     };
     let (ran, ()) = tokio::join!(stage.policy(&push), tried_again);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    // If no operator checks the package again, the message reports this and contains the command that requests a check.
+    // If no operator checks the package again, the message contains the command that requests another check.
     stage.revision("agent-1", &package("x:1"), 1, &put_aside);
     let ran = stage.policy(&push).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
@@ -160,7 +160,7 @@ async fn rollback_edits_the_config_map_of_the_policy() {
     let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
-    // After the rollback, return to the later revision, with the name of the ConfigMap and the name of the revision.
+    // After the rollback, return to the later revision. The arguments name the ConfigMap and the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());

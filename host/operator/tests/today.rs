@@ -243,7 +243,7 @@ fn plan_between_the_presets_shows_what_would_roll() {
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &3.into(), &3.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);
-    // A preset in the files is the preset of the cluster.
+    // If the files contain the ConfigMap of a preset, the verb treats this preset as the preset of the cluster.
     let folder = crate::support::Folder::new("plan-preset");
     let preset = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-compatibility", "namespace": "kaos-system"},

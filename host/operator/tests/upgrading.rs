@@ -12,7 +12,7 @@ fn check(arguments: &[&str]) -> Ran {
     run(["upgrade-check"].iter().chain(arguments).copied(), "")
 }
 
-/// Returns the findings of a sort, each with its subject and its message.
+/// Returns the findings of the sort `sort`, each with its subject and its message.
 fn of(ran: &Ran, sort: &str) -> Vec<(String, String)> {
     let told = ran.json();
     let is_it = |finding: &&Value| finding["sort"] == sort;

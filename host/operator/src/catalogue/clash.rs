@@ -17,7 +17,7 @@ impl Offer {
         &self.member.policy.id().name
     }
 
-    /// Returns why the policy cannot serve together with an older policy; `None` if it can.
+    /// Returns why this policy cannot serve together with an older policy; `None` if both can serve.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
             return None;
@@ -45,8 +45,8 @@ impl Offer {
 }
 
 impl Given {
-    /// Returns why these settings cannot serve together with older settings; `None` if they can. Equal values conflict
-    /// too: otherwise a user who later changes the value would have to change it in both packages.
+    /// Returns why these settings cannot serve together with older settings; `None` if both can serve. Equal values
+    /// conflict too: otherwise a user who later changes the value would have to change it in both packages.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {
@@ -63,8 +63,8 @@ impl Given {
     }
 }
 
-/// Returns the first path that both trees of settings set, or `None` if no path is in both trees. Compares objects key
-/// by key, and all other values as a whole, as the merge of settings does.
+/// Returns the first path that has a value in both trees of settings, or `None` if no path has a value in both.
+/// Compares objects key by key, and all other values as a whole, as the merge of settings does.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

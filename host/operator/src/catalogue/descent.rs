@@ -11,11 +11,11 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// The maximum number of revisions that the operator leaves out for one object. The limit does not count the revisions
-/// of [`Kind::missed`], which the operator cannot load.
+/// The maximum number of revisions that the operator leaves out for one object. The operator also leaves out the
+/// revisions of [`Kind::missed`], which it cannot load, but the limit does not count them.
 const FALLBACKS: usize = 4;
-/// The maximum number of times that the operator asks for another answer in one pass, while it searches for the
-/// revision that causes the failure.
+/// The maximum number of further answers in one pass, while the operator searches for the revision that causes a
+/// failure.
 const STEPS: usize = 12;
 
 /// The policies that answer for an object, and the active revisions that the operator leaves out for this object.
@@ -32,8 +32,8 @@ pub struct Descent {
 }
 
 /// The search for the cause of a failure. The search leaves out one possible cause after the other: the revision of the
-/// policy itself, or settings from other packages. If a revision was not the cause, the search restores this revision,
-/// so that the operator does not blame one revision for the failure of another revision.
+/// policy itself, or settings from other packages. If a revision was not the cause, the search restores this revision.
+/// So the operator does not blame one revision for the failure of another revision.
 #[derive(Debug, Clone)]
 struct BlameTrial {
     failed: PolicyId,
@@ -43,14 +43,14 @@ struct BlameTrial {
 }
 
 impl Descent {
-    /// Starts with the policies in `kind`. If these policies replace missed revisions, `without` starts with these
+    /// Starts with the policies in `kind`. If these policies replace missed revisions, `without` starts with the missed
     /// revisions.
     pub fn new(kind: Arc<Kind>) -> Self {
         let without = kind.missed().to_vec();
         Self { kind, missed: without.len(), without, steps: 0, trial: None }
     }
 
-    /// Returns whether a fallback answers now.
+    /// Returns whether the operator already stepped to a fallback.
     pub(crate) fn has_begun(&self) -> bool {
         self.steps > 0
     }
@@ -113,7 +113,7 @@ impl Descent {
 }
 
 /// Builds the entry for a revision that the operator leaves out. Cuts the message to the length of a status message,
-/// because the operator keeps such entries for every object.
+/// because the operator keeps entries for every object.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
     Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

@@ -1,4 +1,4 @@
-//! The limits for the grants of packages to installed policies. The owner sets the limits with flags. The limits do not
+//! The limits for the grants and claims of installed policies. The owner sets the limits with flags. The limits do not
 //! apply to policies that the process loaded at startup. This module does not check privileges that come from settings.
 //! The guard checks these privileges in each plan, because only the plan shows which child gets the privileges.
 
@@ -13,8 +13,8 @@ use kaos_policy::{
 use super::tenancy::{NOT_GRANTED, Overreach};
 use crate::{group_kind::GroupKind, watch::is_guarded};
 
-/// The limits for the grants of packages to installed policies. `None` allows everything that the operator has rights
-/// for.
+/// The limits for the grants and claims of installed policies. A field that is `None` allows everything for which the
+/// operator has rights.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {
     /// Privileged fields that a policy can set although the user did not write them. `None` allows all privileged
@@ -62,9 +62,9 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the types that a policy outside the operator's namespace emits. A policy of a tenant must not create
-    /// objects that decide who reaches pods and routes, unless the owner lists the kind. The operator has rights for
-    /// such objects only so that the owner's settings can use them.
+    /// Checks the types that a policy outside the operator's namespace emits. A tenant's policy can create objects that
+    /// decide who reaches pods and routes only if the owner lists the kind. The operator has rights for these kinds
+    /// only because the owner's settings can make a policy create such objects.
     fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
         if self.emits.is_some() {
             // `covers_claims` compares the claims with the owner's list.
@@ -84,10 +84,10 @@ impl Grantable {
         Ok(())
     }
 
-    /// Checks the types that a policy outside the operator's namespace reads. A policy of a tenant must not make the
-    /// operator watch all objects of a built-in type, unless the owner lists the kind. ConfigMaps and Secrets are
-    /// allowed because the operator watches them one by one. The types that `own` reads are allowed because the
-    /// operator watches them already.
+    /// Checks the types that a policy outside the operator's namespace reads. A tenant's policy can make the operator
+    /// watch all objects of a built-in type only if the owner lists the kind. ConfigMaps and Secrets are allowed
+    /// because the operator watches them one by one. The types that `own` reads are allowed because the operator
+    /// watches them already.
     fn covers_reads_of_namespace<'a>(
         &self,
         claims: &[Claim],

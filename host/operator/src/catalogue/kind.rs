@@ -92,8 +92,8 @@ impl Member {
     }
 }
 
-/// Fallbacks. The fallbacks so far. The key is the policy that fails, and the revisions that the search already left
-/// out.
+/// The fallbacks that were computed so far. The key is the policy that fails, and the revisions that the search already
+/// left out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
 /// The policies that answer for objects of one kind in one place.
@@ -106,7 +106,7 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Active revisions that cannot answer. The policies in this value replace these revisions.
+    /// Active revisions that cannot answer, and that the policies of this value replace.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
@@ -129,7 +129,7 @@ impl Kind {
         shared: Arc<Vec<Layer>>,
     ) -> Option<Self> {
         let mut policies = members.iter().map(|member| Arc::clone(&member.policy));
-        // Fails if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
+        // Return `None` if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
         let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
         let own = members.iter().flat_map(|member| member.settings.iter());
         // Among layers of equal rank, the last layer wins. So packages of settings override the settings in a policy's
@@ -236,9 +236,9 @@ impl Kind {
         members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
     }
 
-    /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest revision that may
-    /// be the cause and is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if no such
-    /// revision remains.
+    /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest possible cause that
+    /// is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if every possible cause is
+    /// in `tried`.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -276,8 +276,8 @@ impl Kind {
         Some((fallback, format!("the policy refuses the object: {why}")))
     }
 
-    /// Returns the newest revision that can be the cause of the failure, and the policies that remain without this
-    /// revision. Returns `None` if every such revision is in `tried`.
+    /// Returns the newest possible cause of the failure: the name of the revision, its behaviour for refused objects,
+    /// and the policies that remain without the revision. Returns `None` if every possible cause is in `tried`.
     fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
         let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));

@@ -49,15 +49,15 @@ pub struct Without {
 impl Book {
     /// Returns why the revision must go into quarantine; `None` if the revision must not go into quarantine. A revision
     /// must go into quarantine if it failed on at least three objects in more than one namespace, or on all its
-    /// objects. A failure of the revision counts only if a fallback answers for the same object without a failure.
-    /// `all` contains the objects for which the revision answers by default. `all` is empty if objects pin the
-    /// revision, so that one pinned object cannot cause a quarantine.
+    /// objects. A failure of the revision counts only if a fallback serves the same object. `all` contains the objects
+    /// for which the revision answers by default. If the revision answers only for objects that pin it, `all` is empty,
+    /// so that one pinned object cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // `all` leaves out objects that pin a policy. A revision that serves an object with a pin must not go into
-        // quarantine only because it fails on all objects in `all`: `all` may contain only one object.
+        // `all` leaves out objects that pin a policy, so `all` may contain only one object. If the revision serves an
+        // object with a pin, its failure on this one object must not cause a quarantine.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {

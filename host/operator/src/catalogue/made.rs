@@ -1,4 +1,4 @@
-//! A renderer with the served types for which it was built.
+//! A renderer, stored with the types that the cluster served when the renderer was built.
 
 use std::sync::Arc;
 

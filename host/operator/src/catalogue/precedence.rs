@@ -7,9 +7,9 @@
 //! - a policy for the cluster
 //! - a policy that the process loaded at startup
 //!
-//! An object can pin another policy that applies in its namespace. Overlays apply on top: the overlay with
-//! the weakest scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same
-//! place, the first claimant serves; `clash` decides this.
+//! An object can pin another policy that applies in its namespace. Overlays apply on top: the overlay with the weakest
+//! scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same place, the
+//! first claimant serves; the module `clash` finds this conflict.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -225,8 +225,8 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
         match (clash, &offer.member.revision) {
             (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
-                // A revision that loses a conflict for one kind serves for no kind, and takes no places. The author of
-                // a policy did not intend that only a part of the policy serves.
+                // A revision that loses a conflict for one kind serves for no kind, and takes no places: a policy must
+                // serve as a whole or not at all.
                 serving.retain(|other| !is_of(other, revision));
                 arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
             }

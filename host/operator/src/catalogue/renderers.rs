@@ -24,9 +24,9 @@ pub(crate) struct Renderers {
 }
 
 impl Renderers {
-    /// Creates the value without any renderers. `cluster` does not contain the served types, because these types change
-    /// while the process runs. `grantable` are the privileges that settings of packages can set. `memo` is the size
-    /// limit of the cache for answers, in bytes.
+    /// Starts without any renderers. `cluster` does not contain the served types, because these types change while the
+    /// process runs. `grantable` are the privileges that settings of packages can set. `memo` is the size limit of the
+    /// cache for answers, in bytes.
     pub(crate) fn new(
         cluster: Cluster,
         user_privileges: UserPrivileges,

@@ -16,10 +16,10 @@ pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
 }
 
-/// Moves variables from the layer of the environment to a new layer if they are copies from the operator's own
-/// ConfigMap. The chart puts the whole ConfigMap into the environment of the pod, because the operator reads flags from
-/// the environment. For settings, the operator reads the ConfigMap itself while the process runs. A copy from startup
-/// must not override the ConfigMap, especially if the copied values do not fit the policies.
+/// If variables in the environment's layer are copies from the operator's own ConfigMap, moves these variables to a new
+/// layer. The chart puts the whole ConfigMap into the environment of the pod, because the operator reads flags from the
+/// environment. For settings, the operator reads the ConfigMap itself while the process runs. A copy from startup must
+/// not override the ConfigMap, especially if the copied values do not fit the policies.
 pub fn told_apart(mut settings: Vec<Layer>, config_map: &ConfigMap) -> Vec<Layer> {
     let Some(data) = &config_map.data else { return settings };
     let mut copies: BTreeMap<String, String> = BTreeMap::new();

@@ -48,8 +48,8 @@ pub struct Snapshot {
 pub struct Answers {
     /// The policies for namespaces that `namespaces` does not list.
     pub(super) cluster: Option<Arc<Kind>>,
-    /// The policies for single namespaces. `None` means that no policy answers in the namespace now, although policies
-    /// have this place.
+    /// The policies for single namespaces. `None` means that no policy answers in the namespace for now: its policy is
+    /// not loaded yet.
     pub(super) namespaces: BTreeMap<String, Option<Arc<Kind>>>,
     /// The policies for objects with a pin, by place, the strongest policy first.
     pub(super) pins: Vec<(Option<String>, Arc<Kind>)>,
@@ -128,8 +128,8 @@ impl Snapshot {
     }
 
     /// Returns whether the policy for an object is still being loaded. Until the policy is loaded, the operator does
-    /// nothing for the object and reports nothing. If objects must pin the policy, other objects do not wait for the
-    /// policy.
+    /// nothing for the object and reports nothing. If the policy answers only for objects that pin it, other objects do
+    /// not wait for it.
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let places = self.loading.get(&of);
@@ -202,7 +202,7 @@ impl Answers {
         self.pins.iter().map(|(_, kind)| &**kind)
     }
 
-    /// Removes the policies for objects with a pin, unless `keeps` returns true.
+    /// Removes the policies for objects with a pin for which `keeps` returns false.
     pub(super) fn keep_pinned(&mut self, keeps: impl Fn(&Kind) -> bool) {
         self.pins.retain(|(_, kind)| keeps(kind));
     }
@@ -240,8 +240,7 @@ impl Answers {
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Keeps the entries of `before` that did not change, so that no pass starts for objects whose policies did not
-    /// change.
+    /// Keeps the unchanged entries of `before`. So objects with unchanged policies get no pass.
     pub(super) fn keep(&mut self, before: &Self) {
         let keep = |kind: &mut Arc<Kind>, before: Option<&Arc<Kind>>| {
             if let Some(before) = before.filter(|before| before.is(kind)) {

@@ -13,8 +13,8 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 
-/// Checks that the plans of these policies for their own samples are valid with these settings. Ignores an error that
-/// only shows that this machine is too busy to run a trial.
+/// Checks that the plans of these policies for their own samples are valid with these settings. Ignores temporary
+/// errors, which only show that this machine is too busy for a trial.
 pub(crate) fn try_settings(
     stacks: &BTreeMap<ResourceType, Stack>,
     layers: &[Layer],

@@ -92,7 +92,7 @@ fn of_type(
     }
 }
 
-/// Returns a draw that gives only valid values, and the same values after each call.
+/// Returns a draw that gives only valid values. All draws of this function give the same values.
 fn valid() -> Draw {
     Draw { rng: Rng::with_seed(1), nasty: 0 }
 }

@@ -105,7 +105,8 @@ impl<'a> Cases<'a> {
         let base = &self.fixed[draw.rng.usize(..self.fixed.len())];
         let of = &self.claims[base.claim].primary;
         let (mut object, mut others) = (base.object.clone(), base.others.clone());
-        // Many changes find more problems. After few changes, more objects still get a plan.
+        // Choose how many fields to change: many changes find more problems, but after few changes, more objects get a
+        // plan.
         let often = draw.rng.choice([1, 1, 2, 4]).unwrap_or_default();
         Mutator { crds: self.crds, generator: &self.generator, of, draw: &mut draw, often }.change(&mut object);
         if !others.is_empty() && draw.one_in(10) {

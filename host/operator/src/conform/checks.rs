@@ -25,7 +25,7 @@ struct Failures {
     first: Counterexample,
 }
 
-/// Runs all checks. Limits the number of objects in memory.
+/// Runs all checks. Keeps only some of the objects in memory.
 pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
     let Inputs { policy, settings, without_effect: _, cluster, crds, files, objects, seed, only } = *inputs;
     let exam = Exam::new(policy, settings, cluster, crds)?;
@@ -50,8 +50,7 @@ pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
         }
         let is_fixed = number < cases.fixed().len() as u64;
         let has_room = end == End::Planned && kept.len() < cases.fixed().len() + MAX_KEPT;
-        // Many settings matter only for certain fields, so keep an object if it has a field that no kept object
-        // has.
+        // Many settings matter only for certain fields, so keep each object with a field that the kept objects lack.
         if is_fixed || (has_room && fields(&case.object).any(|field| !seen.contains(&field))) {
             seen.extend(fields(&case.object));
             kept.push(case);

@@ -24,9 +24,9 @@ use crate::fuzz::Generator;
 
 /// The maximum number of values to try for a setting.
 const MAX_VALUES: usize = 5;
-/// The maximum number of sets of other settings to try with a setting.
+/// The maximum number of rounds. In each round, the check tries a setting together with other changed settings.
 const ROUNDS: u64 = 4;
-/// The maximum number of objects for which settings are tried together.
+/// The maximum number of objects on which the check tries settings together.
 const MAX_PROBED: usize = 12;
 
 /// The effects of all settings.
@@ -43,7 +43,7 @@ pub(super) struct Effects {
     pub(super) failed: Option<(Case, Problem, Value)>,
 }
 
-/// A setting with other values that the schema accepts, each as a tree.
+/// A setting, with other values that the schema accepts. Each value is a tree with only this setting.
 struct Setting {
     path: Path,
     values: Vec<Value>,
@@ -99,7 +99,7 @@ impl Trial<'_> {
         Ok(schema.leaves().into_iter().map(setting).collect())
     }
 
-    /// Returns the usual settings with changes.
+    /// Returns the layers of the usual settings, with the changes as the strongest layer.
     fn layers(&self, changes: &[&Value]) -> Vec<Layer> {
         let Inputs { policy, settings, .. } = *self.inputs;
         let mut all = Value::Object(Map::new());
@@ -129,8 +129,8 @@ impl Trial<'_> {
         Ok(planned)
     }
 
-    /// Returns other values for many settings. All objects still get a plan with these values: without a plan, no other
-    /// setting could have an effect. The first round changes the settings that are off or empty. The later rounds
+    /// Returns other values for many settings. All objects must still get a plan with these values: without a plan,
+    /// other settings have no effect. The first round changes the settings that are off or empty. The later rounds
     /// choose settings at random.
     fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
         let mut rng = Rng::with_seed(round);
@@ -176,7 +176,7 @@ impl Trial<'_> {
         Ok(true)
     }
 
-    /// Returns the settings that change no answer while `others` have their other values.
+    /// Returns the settings that change no answer while the settings in `others` also have other values.
     fn without_effect<'s>(
         &mut self,
         settings: Vec<&'s Setting>,

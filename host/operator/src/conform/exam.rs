@@ -125,7 +125,7 @@ impl<'a> Exam<'a> {
         Ok(Examined { end, fuel, problems })
     }
 
-    /// Returns the problem of a refusal that does not help the user.
+    /// Returns the reason why a refusal does not help the user; `None` if the refusal helps.
     fn wrong_refusal(&self, case: &Case, refusal: &Refusal) -> Option<String> {
         match refusal {
             Refusal::Invalid(violations) => {
@@ -152,7 +152,7 @@ impl<'a> Exam<'a> {
         }
     }
 
-    /// Asks for the report twice, in new sandboxes.
+    /// Asks the policy twice for its report, in new sandboxes, and returns the problems.
     fn reports(&self, case: &Case, rendered: &Rendered, seen: Vec<Child>) -> Result<Vec<Problem>, ConformError> {
         let renderer = &self.renderers[case.claim];
         let assess = || renderer.assess(rendered, Outcome::Applied, seen.clone());

@@ -1,4 +1,4 @@
-//! What the checks need.
+//! The inputs of the checks.
 
 use std::sync::Arc;
 
@@ -17,18 +17,19 @@ pub struct Inputs<'a> {
     pub policy: &'a Arc<Policy>,
     /// The settings of all passes.
     pub settings: &'a [Layer],
-    /// Settings that need no effect.
+    /// Settings that are allowed to have no effect.
     pub without_effect: &'a [Path],
     /// The facts about the cluster.
     pub cluster: &'a Cluster,
-    /// The schemas of kinds.
+    /// The CRDs, which contain the schemas of kinds.
     pub crds: &'a KnownCrds,
-    /// Objects of the user. The policy answers for the objects of its kinds. Its needs can find all other objects.
+    /// Objects from the user's files. The policy answers for the objects of its claimed kinds. The policy's needs can
+    /// find all other objects.
     pub files: &'a [Document],
     /// The number of random objects.
     pub objects: u64,
     /// The seed of the random objects.
     pub seed: u64,
-    /// Checks only the object with this number.
+    /// If set, the checks use only the object with this number.
     pub only: Option<u64>,
 }

@@ -17,7 +17,7 @@ pub(super) struct Mutator<'a> {
     pub(super) generator: &'a Generator,
     pub(super) of: &'a ResourceType,
     pub(super) draw: &'a mut Draw,
-    /// How many of twelve fields to change, on average.
+    /// The average number of fields to change among twelve fields.
     pub(super) often: u8,
 }
 

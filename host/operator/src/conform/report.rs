@@ -13,8 +13,7 @@ use super::{
 /// The fuel check fails if a pass takes more than this percentage of the limit.
 const MAX_PERCENT: u64 = 80;
 
-/// Returns the result of one check. `failure` has the number of failed objects, and the smallest failing
-/// object.
+/// Returns the result of one check. `failure` contains the number of failed objects, and the smallest failing object.
 pub(super) fn result(
     property: Property,
     objects: u64,

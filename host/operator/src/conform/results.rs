@@ -104,7 +104,8 @@ pub struct ClaimedKind {
     /// The kind.
     #[serde(flatten)]
     pub of: ResourceType,
-    /// Whether the random objects come from the kind's schema. Otherwise they are variations of the samples.
+    /// Whether the kind's schema is known. If the schema is unknown, the random objects only change values of the
+    /// samples.
     pub has_schema: bool,
 }
 
@@ -186,14 +187,14 @@ pub struct Findings {
     pub seed: u64,
     /// The number of checked objects.
     pub objects: u64,
-    /// The number of objects with each end.
+    /// For each end, the number of objects.
     pub ends: BTreeMap<End, u64>,
     /// The claimed kinds.
     pub kinds: Vec<ClaimedKind>,
     /// Violations of the kinds' schemas in samples and in objects from files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The results.
+    /// The result of each check.
     #[serde(rename = "checks")]
     pub results: Vec<CheckResult>,
     /// The fuel of the passes that ended in a plan or a refusal.
@@ -219,7 +220,7 @@ impl Findings {
         self.results.iter().filter(|result| result.outcome == CheckOutcome::Failed)
     }
 
-    /// Returns the number of objects with each end, for people.
+    /// Returns, for each end, the number of objects, as a text for people.
     pub fn ends_as_text(&self) -> String {
         let ends = self.ends.iter().map(|(end, count)| format!("{count} {}", end.text()));
         ends.collect::<Vec<_>>().join(", ")

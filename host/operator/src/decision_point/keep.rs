@@ -23,14 +23,16 @@ use crate::{
     watch::{ObjectKey, Scope, Watch},
 };
 
-/// The field manager. Passes write other fields of an AuthorizationPolicy with another manager, and must not lose them.
+/// The field manager of this task. Passes write other fields of an AuthorizationPolicy with another field manager. With
+/// the same field manager, each apply would remove the fields of the other writer.
 const WRITER: &str = "kaos-operator-decision-point";
-/// The time in which news are gathered: objects of several namespaces often come together.
+/// The delay before the task looks again. Users often create objects of several namespaces at the same time, and one
+/// write handles all of them.
 const GATHER: Duration = Duration::from_secs(1);
-/// The pauses after failures.
+/// The delays after failures.
 const RETRY: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_mins(5) };
 
-/// Keeps the objects for the decision point.
+/// Writes the objects for the decision point, and keeps them up to date.
 pub(crate) struct Keeper {
     pub(crate) client: Client,
     pub(crate) watch: Watch,
@@ -46,7 +48,7 @@ impl Keeper {
         let (mut failures, mut rng) = (0_u32, Rng::new());
         loop {
             let Some(found) = self.found() else {
-                // The watch does not report the moment at which all types are listed.
+                // Look again soon, because the watch does not report when it has listed all types.
                 tokio::time::sleep(GATHER).await;
                 continue;
             };
@@ -67,9 +69,10 @@ impl Keeper {
         }
     }
 
-    /// Returns the namespaces that count: those that the user listed, else those in which the operator works, else those
-    /// with objects. Returns `None` while the operator does not see all objects: a list without their namespaces would
-    /// take access away.
+    /// Returns the namespaces for the AuthorizationPolicy: the namespaces that the user listed. If the user listed
+    /// none, returns the namespaces in which the operator works. If the operator works in all namespaces, returns the
+    /// namespaces with objects. Returns `None` while the operator does not see all objects: an object whose namespace
+    /// is not in the list would lose its access.
     fn found(&self) -> Option<BTreeSet<String>> {
         self.sees(KIND)?;
         let listed = self.options.listed();
@@ -87,7 +90,7 @@ impl Keeper {
         Some(found)
     }
 
-    /// Returns the type of a kind if the operator sees its objects.
+    /// Returns the type of a kind if the watch has listed the objects of this kind.
     fn sees(&self, kind: &str) -> Option<ResourceType> {
         let of = ResourceType::new(API_VERSION, kind);
         let is_listed = self.watch.served(&of).is_some() && self.watch.unlisted(&of).iter().all(|other| *other != of);
@@ -119,14 +122,14 @@ impl Keeper {
         if self.options.is_served { self.allow_references(found, &uid.unwrap_or_default()).await } else { Ok(()) }
     }
 
-    /// Writes a `ReferenceGrant` for each namespace, except for the own one: SecurityPolicies there need none. Deletes
-    /// `ReferenceGrants` of other namespaces.
+    /// Writes a `ReferenceGrant` for each of the `namespaces`. Skips the operator's own namespace, whose
+    /// SecurityPolicies need no `ReferenceGrant`. Deletes the `ReferenceGrants` for all other namespaces.
     async fn allow_references(&self, namespaces: &BTreeSet<String>, uid: &str) -> kube::Result<()> {
         let grants = self.api(REFERENCE_GRANT.0, REFERENCE_GRANT.1);
         let ours = ListParams::default().labels(&format!("{}={}", LABEL.0, LABEL.1));
         let live = match grants.list(&ours).await {
             Ok(live) => live.items,
-            // Without the Gateway API there are no routes.
+            // A cluster without the Gateway API has no routes, so it needs no `ReferenceGrants`.
             Err(kube::Error::Api(answer)) if answer.code == 404 => return Ok(()),
             Err(error) => return Err(error),
         };

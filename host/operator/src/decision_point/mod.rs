@@ -1,11 +1,11 @@
-//! Keeps the objects that the decision point of the gateway needs in the operator's namespace.
+//! Writes the objects in the operator's namespace that the gateway's decision point needs.
 //!
 //! - The AuthorizationPolicy lists namespaces. The policy `authorization` writes the data of these namespaces for the
 //!   decision point.
 //! - Each `ReferenceGrant` lets the SecurityPolicies of one namespace refer to the Service of the decision point.
 //!
 //! A release cannot contain the AuthorizationPolicy, because the same release installs its CRD. Only the operator knows
-//! in which namespaces objects are.
+//! which namespaces contain objects.
 //!
 //! | what | module |
 //! |---|---|

@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use super::wanted::KIND;
 use crate::{locking::lock, watch::ObjectKey};
 
-/// News for the task: an object in a namespace that the task does not know, or a change of the AuthorizationPolicy.
+/// Notifies the task of news: an object in a namespace that the task does not know, or a change of an
+/// AuthorizationPolicy.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     known: Mutex<BTreeSet<String>>,
@@ -16,7 +17,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Records that the watch reported an object.
+    /// Notifies the task if an object that the watch reported is news.
     pub(crate) fn about(&self, key: &ObjectKey) {
         let is_news = key.of.kind == KIND || !lock(&self.known).contains(&key.namespace);
         if key.of.group() == GROUP && is_news {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use kaos_crds::access::AuthorizationPolicySpec;
 
-/// What the operator keeps for the decision point.
+/// The options for the objects that the operator writes for the decision point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionPoint {
-    /// The spec of the AuthorizationPolicy. If it lists no namespaces, the operator lists all namespaces with objects.
+    /// The spec of the AuthorizationPolicy. If the spec lists no namespaces, the operator chooses the namespaces.
     pub spec: AuthorizationPolicySpec,
-    /// Whether the release has a decision point, with the Service `kaos-pdp`. Then SecurityPolicies need `ReferenceGrants`.
+    /// Whether the release has a decision point, with the Service `kaos-pdp`. If it has one, SecurityPolicies need
+    /// `ReferenceGrants`.
     pub is_served: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The content of the objects that the operator keeps for the decision point.
+//! The content of the objects that the operator writes for the decision point.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) const REFERENCE_GRANT: (&str, &str) = ("gateway.networking.k8s.io/v1b
 /// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 
-/// The namespaces of the AuthorizationPolicy.
+/// The namespaces with objects: those in the list of the AuthorizationPolicy, and those that the list leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ChosenNamespaces {
     /// The namespaces in the list.
@@ -27,8 +27,8 @@ pub(super) struct ChosenNamespaces {
 }
 
 impl ChosenNamespaces {
-    /// Chooses among the namespaces with objects. A namespace that is already in the list keeps its place: its objects
-    /// must not lose access because another namespace appears.
+    /// Chooses the namespaces for the list from the namespaces in `found`. A namespace that is already in the list
+    /// stays in the list, because its objects must not lose access when another namespace appears.
     pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();
@@ -37,7 +37,8 @@ impl ChosenNamespaces {
     }
 }
 
-/// Returns the AuthorizationPolicy. Without a namespace, it lists its own: a list must not be empty.
+/// Returns the AuthorizationPolicy. If `namespaces` is empty, the AuthorizationPolicy lists its own namespace, because
+/// the list must not be empty.
 pub(super) fn policy(spec: &AuthorizationPolicySpec, namespaces: &BTreeSet<String>, home: &str) -> Value {
     let namespaces = if namespaces.is_empty() { vec![home.to_owned()] } else { namespaces.iter().cloned().collect() };
     json!({

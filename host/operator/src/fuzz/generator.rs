@@ -25,7 +25,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Creates a draw. About half of the objects get few invalid values or none.
+    /// Creates a draw. The percentage of invalid values is random, and often zero.
     pub fn new(mut rng: Rng) -> Self {
         let nasty = rng.choice([0, 0, 2, 5, 12]).unwrap_or_default();
         Self { rng, nasty }
@@ -139,8 +139,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the Kubernetes type of the content that a kind expects in an open field, or `None` if the field is not
-    /// open.
+    /// Returns the Kubernetes type that a kind expects in a field whose schema accepts any content. Returns `None` for
+    /// all other fields.
     fn open(schema: &Value, field: &str) -> Option<&'static str> {
         if schema["x-kubernetes-preserve-unknown-fields"] != true {
             return None;

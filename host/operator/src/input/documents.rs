@@ -120,7 +120,7 @@ fn options() -> serde_saphyr::Options {
         strict_booleans: false,
         with_snippet: false,
         emit_comments: false,
-        // These limits allow a list of ten thousand objects, and CRDs with deeply nested schemas.
+        // These limits are large enough for a list of ten thousand objects, and for CRDs with deeply nested schemas.
         budget: serde_saphyr::budget! {
             max_depth: 256,
             max_events: 20_000_000,

@@ -74,8 +74,7 @@ impl ByPolicy {
 
     /// Records the fuel of a policy in one pass.
     pub(super) fn fuel(&self, id: &PolicyId, burnt: u64) {
-        // The histogram needs a floating-point number. Fuel stays far below the limit up to which such numbers are
-        // exact.
+        // The histogram needs a floating-point number. Such a number is exact, because fuel stays far below 2^53.
         #[allow(clippy::cast_precision_loss)]
         let burnt = burnt as f64;
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt));
@@ -110,7 +109,8 @@ impl ByPolicy {
     }
 }
 
-/// Creates a histogram with buckets from the fuel of an empty answer to more than the fuel limit of a pass.
+/// Creates a histogram. The smallest bucket is the fuel of an empty answer, and the largest bucket is above the fuel
+/// limit of a pass.
 fn fuel() -> Histogram {
     Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
 }

@@ -239,7 +239,7 @@ impl Metrics {
     }
 }
 
-/// The measurements of the Kubernetes I/O.
+/// Records the measurements of the Kubernetes I/O.
 impl IoMetrics for Metrics {
     fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
         let labels = labels::ApiCallLabels {

@@ -9,7 +9,7 @@ pub trait Answering: Sync {
     fn renderer(&self, object: &Value) -> Option<&Renderer>;
 
     /// Returns why the operator leaves the children of an object unchanged although a policy answers for the object.
-    /// `None` if the operator does not leave them unchanged.
+    /// Returns `None` if the operator applies the children as usual.
     fn left_as_is(&self, _object: &Value) -> Option<String> {
         None
     }

@@ -31,7 +31,7 @@ pub struct Started {
     pub cluster: Cluster,
     /// The privileges that installed settings may set; `None` for all.
     pub grantable: Option<BTreeSet<Privilege>>,
-    /// The checks of manifests that run before the API server gets the manifests.
+    /// The checks that the operator runs on manifests before it sends them to the API server.
     pub checks: Checks,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct At<'a> {
 }
 
 impl Bound {
-    /// Binds the policies with which a snapshot answers for these objects.
+    /// Binds the policies of a snapshot that answer for these objects.
     pub(crate) fn bind<'a>(
         &mut self,
         snapshot: &Snapshot,

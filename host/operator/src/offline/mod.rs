@@ -96,7 +96,7 @@ impl<'a> World<'a> {
         Some(known.map_or_else(|| self.make(position, renderer), Ok))
     }
 
-    /// Renders an object. First renders the objects of which this object needs the status.
+    /// Renders an object. First renders the objects whose status this object needs.
     fn make(&self, position: usize, renderer: &Renderer) -> Result<Arc<Entry>, RenderError> {
         // A stack of objects to render before this object. On the stack, each object is above the object that needs it.
         let mut before: Vec<(usize, &Renderer)> = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn first(
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),
     };
     let hindrance = if left_as_is.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-    // Do not let a policy assess the children if it just failed.
+    // If a policy just failed, do not let it assess the children.
     let assessed = match &rendered.verdict {
         Verdict::Failed(failure) => Err(failure.clone()),
         Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(rendered, outcome.clone(), children),

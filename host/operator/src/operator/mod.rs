@@ -57,7 +57,7 @@ pub struct Operator {
     queue: Queue,
     options: Options,
     installing: Option<Installing>,
-    /// News for the task that keeps the objects of the decision point.
+    /// Notifies the task that writes the objects for the decision point.
     news: Arc<News>,
 }
 
@@ -200,8 +200,8 @@ impl Operator {
     }
 }
 
-/// Returns the task that keeps the objects of the decision point. Without a decision point, the task does nothing. The
-/// task never ends.
+/// Returns the task that writes the objects for the decision point. Without a decision point, the task does nothing.
+/// The task never ends.
 fn keep(context: &Arc<Context>, options: &Options, news: Arc<News>) -> impl Future<Output = ()> + Send + 'static {
     let keeper = options.decision_point.clone().map(|decision_point| Keeper {
         client: context.access.client.clone(),

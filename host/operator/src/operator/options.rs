@@ -44,13 +44,13 @@ pub struct Options {
     pub secret_key: Hidden,
     /// Whether fields that a user wrote in an object may raise the privileges of its pods.
     pub user_privileges: UserPrivileges,
-    /// The limits for the grants of packages to installed policies.
+    /// The limits for the grants and claims of installed policies.
     pub grantable: Grantable,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
     /// Optional types that the operator leaves alone.
     pub left_out: LeftOut,
-    /// What the operator keeps for the decision point of the gateway; `None` for nothing.
+    /// The options for the gateway's decision point. `None` if the operator writes no objects for it.
     pub decision_point: Option<DecisionPoint>,
     /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,

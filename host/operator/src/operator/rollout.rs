@@ -1,4 +1,4 @@
-//! Follows swaps: starts watches for new types, and queues the affected objects at the pace of the queue.
+//! Reacts to swaps: starts watches for new types, and queues the affected objects at the pace of the queue.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -50,7 +50,7 @@ fn coverage(snapshot: &Snapshot, left_out: &LeftOut) -> Coverage {
     coverage
 }
 
-/// Follows the swaps of the catalogue.
+/// Reacts to the swaps of the catalogue, one after another.
 pub(super) async fn follow(
     context: Arc<Context>,
     queue: Queue,

@@ -14,8 +14,8 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The retry delay of one object, if many objects wait for missing rights. The pass over this object shows when an
-/// administrator has granted the rights.
+/// If many objects wait for missing rights, the operator retries one of them after this delay. The pass over this
+/// object shows when an administrator has granted the rights.
 const RIGHTS_PROBE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs passes until the queue is closed.

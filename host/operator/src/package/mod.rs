@@ -101,7 +101,7 @@ impl Package {
         let packed = self.component.as_ref().map(|code| Digest::of(&code.bytes));
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         match &self.component {
-            // Equal bytes in another form are another package.
+            // Two packages with equal bytes are different packages if one has a script and the other has a component.
             Some(PolicyCode { form: CodeForm::Script, .. }) => {
                 Digest::of_json(&json!({"file": file, "script": component}))
             }

@@ -19,7 +19,7 @@ use super::{
 /// ConfigMap, and a ConfigMap has at most one mebibyte.
 const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
-/// component needs a tenth of this number.
+/// component needs only a tenth of these chunks.
 pub(super) const MOST_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";

@@ -140,7 +140,7 @@ impl ReadChunks {
             return Ok(bytes);
         }
         // The policy file can also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
-        // so such bytes have another digest.
+        // so damaged bytes have another digest.
         let found = unpacked(&bytes, &Bounds::default())
             .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::yaml;
 
-/// The maximum number of bytes of a component in one ConfigMap. A ConfigMap has at most one mebibyte, so this number
+/// The maximum number of bytes of a component in one ConfigMap. A ConfigMap can have one mebibyte, so this maximum
 /// leaves room for annotations.
 pub(super) const ROOM: usize = 900_000;
 /// The maximum length of the name of an index. This limit leaves room for the names of chunks, which are longer.

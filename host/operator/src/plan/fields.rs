@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
             self.step(FieldStep::Named(name), was.get(name).copied(), is.get(name).copied());
         }
-        // Compare the order of items that are on both sides, because the order of variables decides what `$(NAME)`
+        // Also compare the order of the items that both lists contain: the order of variables decides what `$(NAME)`
         // means.
         let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
             these.iter().copied().filter(|name| others.contains_key(name)).collect()

@@ -37,8 +37,8 @@ impl Candidate {
             .collect()
     }
 
-    /// Reads a component or a script from a file, and its scope and grants from `policy.yaml` in the same directory. A
-    /// file whose name ends in `.js` or `.mjs` is a script.
+    /// Reads a component or a script from a file, and the scope and the grants of the policy from `policy.yaml` in the
+    /// same directory. A file whose name ends in `.js` or `.mjs` is a script.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let form = if is_script(path) { CodeForm::Script } else { CodeForm::Component };
         let bytes = reading::bytes(path, COMPONENT)?;
@@ -66,8 +66,8 @@ fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reads a policy file. Returns an empty policy file if the file does not exist. An unusable file is an error: with an
-/// empty policy file instead, the policy would apply in the whole cluster.
+/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file:
+/// with an empty policy file, the policy would apply in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());

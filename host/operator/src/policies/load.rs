@@ -101,7 +101,7 @@ impl Loader {
         Ok(loader.in_children())
     }
 
-    /// Expects from now on that the API server is newer than this program.
+    /// Makes the loader treat the API server as newer than this program from now on.
     pub(crate) fn expect_newer(&self) {
         self.newer.store(true, Ordering::Relaxed);
     }

@@ -173,7 +173,7 @@ mod tests {
                     }
                 }
             }
-            // Descriptions are for people.
+            // Ignore the descriptions of runtimes, which only the preset has.
             let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
             for runtime in runtimes.into_iter().flat_map(|all| all.values_mut()) {
                 runtime.as_object_mut().unwrap().remove("description");

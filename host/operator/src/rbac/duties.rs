@@ -21,7 +21,7 @@ pub struct Duties {
     pub namespace_policies: bool,
     /// Optional types that the operator leaves alone.
     pub left_out: LeftOut,
-    /// Whether the operator keeps the objects of the decision point.
+    /// Whether the operator writes the objects for the decision point.
     pub decision_point: bool,
 }
 

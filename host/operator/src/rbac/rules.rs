@@ -47,8 +47,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The operator watches ConfigMaps and Secrets, because pods restart when a ConfigMap or Secret to which the
-        // pods refer changes.
+        // The operator watches ConfigMaps and Secrets, because it restarts pods after a change of a ConfigMap or Secret
+        // that they use.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }
@@ -114,7 +114,7 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
         grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
     });
-    // The operator reads the types of its claims only in the namespaces that it watches, and has all rights there.
+    // The operator reads claimed types only in the namespaces that it watches, and has all rights there.
     let is_claimed = |of: &ResourceType| policy.descriptor().claims.iter().any(|claim| claim.primary == *of);
     let own = own.filter(|grant| !is_claimed(&grant.of()));
     for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {

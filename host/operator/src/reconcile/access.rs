@@ -73,7 +73,7 @@ impl Access {
         Ok(())
     }
 
-    /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns
+    /// Deletes the object with this UID. If a version is given, deletes the object only at this version. Returns
     /// whether the object is gone immediately. An object that is not gone waits for finalizers, including the
     /// finalizers of the garbage collector.
     pub(crate) async fn delete(
@@ -118,8 +118,8 @@ fn reference(object: &Value) -> ObjectReference {
     }
 }
 
-/// Makes a final error transient. Patches test their preconditions, and the server's error does not show whether such a
-/// test failed. If a test failed, the object has changed, and the retry starts from the new object.
+/// Makes a final error transient. Patches test their preconditions, and the server's error does not show whether a test
+/// failed. If a test failed, the object has changed, and the retry starts from the changed object.
 fn may_pass(error: CallError) -> CallError {
     let class = if error.is_final() { Class::Transient(None) } else { error.class };
     CallError { class, ..error }

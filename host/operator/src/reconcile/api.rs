@@ -130,7 +130,7 @@ impl<'a> Calls<'a> {
         self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
     }
 
-    /// Deletes the object with this UID. If a version is given, only deletes the object at this version. Returns the
+    /// Deletes the object with this UID. If a version is given, deletes the object only at this version. Returns the
     /// object if the object waits for finalizers.
     pub(crate) async fn delete(
         &self,

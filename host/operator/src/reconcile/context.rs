@@ -13,7 +13,7 @@ use crate::{catalogue::Answers, metrics::Tally};
 /// The options of a pass; part of the operator's options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// The time until the next pass over an object without events.
+    /// The time after which an object gets a pass even if nothing changed.
     pub(crate) resync: Duration,
     /// The maximum time for which cleanup delays the deletion of an object.
     pub(crate) cleanup: Duration,

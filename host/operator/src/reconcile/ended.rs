@@ -21,9 +21,9 @@ pub(crate) enum Next {
     Never,
     /// The next pass starts after this time.
     After(Duration),
-    /// After a backoff that grows with each failure, but at least after this time.
+    /// The next pass starts after a backoff that grows with each failure, but not before this time.
     Retry(Option<Duration>),
-    /// After a backoff that grows with each failure, or as soon as the operator gets rights back.
+    /// The next pass starts after a backoff that grows with each failure, or as soon as the operator gets rights back.
     Denied,
 }
 

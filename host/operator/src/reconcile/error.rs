@@ -44,13 +44,13 @@ impl CallError {
         Self { what, class, message: cut(&told(error), NOTE).into_owned() }
     }
 
-    /// Returns whether a retry without a change cannot succeed.
+    /// Returns whether the server would reject an unchanged request again.
     pub(crate) fn is_final(&self) -> bool {
         self.class == Class::Permanent
     }
 
-    /// Returns whether to report the last of `failures` consecutive failures. A transient error is reported only if it
-    /// lasts.
+    /// Returns whether to report the last of `failures` consecutive failures. A transient error is worth a report only
+    /// after several consecutive failures.
     pub(crate) fn is_shown(&self, failures: u32) -> bool {
         let passing = matches!(self.class, Class::Transient(_) | Class::Gone);
         !passing || failures >= SHOWN_FROM

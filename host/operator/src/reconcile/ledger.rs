@@ -14,7 +14,7 @@ pub(crate) fn record(catalogue: &Catalogue, subject: &Subject<'_>, applied: &App
     }
     let Descent { kind, without, .. } = &subject.selected.descent;
     let is_served = matches!(applied.outcome, Outcome::Applied | Outcome::Gated);
-    // If the predecessor also does not serve the object, the failure does not count against the revision.
+    // If no fallback serves the object either, the failure does not count against the revision.
     let without: Vec<Without> =
         without.iter().map(|it| Without { counts: it.counts && is_served, ..it.clone() }).collect();
     catalogue.ledger().served(subject.key, kind.revisions(), &without);

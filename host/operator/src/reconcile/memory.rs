@@ -46,7 +46,7 @@ pub(crate) struct PlanMemory {
     /// While a fallback serves: the needs of every asked policy, because the next pass asks each of these policies
     /// again.
     pub(crate) needed: Vec<Need>,
-    /// The last read digests of the ConfigMaps and Secrets to which the plan's pods refer.
+    /// The digests of the ConfigMaps and Secrets that the plan's pods use, from their last reads.
     pub(crate) read: Read,
     /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
@@ -58,13 +58,14 @@ pub(crate) struct PlanMemory {
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
     pub(crate) asked: Option<String>,
-    /// Finalizers that no setting or policy names, each with whether this operator added the finalizer.
+    /// Finalizers that no setting or policy names. The value is true if this operator added the finalizer.
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
-    /// A hash of the computed status and of the live status, if the two differ and another write would not help.
+    /// A hash of both the computed and the live status. Set if the two statuses still differ after a write, so that
+    /// another write would not help.
     pub(crate) settled: Option<Mark>,
     /// Whether this process wrote the status. After such a write, the takeover of the status is done.
     pub(crate) is_ours: bool,
@@ -100,7 +101,7 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// Invalidates the stored needs of an object, because the watch is about to get other needs. These needs stay
+    /// Invalidates the stored needs of an object, because the watch is about to get other needs. The stored needs stay
     /// invalid even if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {

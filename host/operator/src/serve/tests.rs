@@ -226,8 +226,7 @@ async fn a_flood_of_connections_does_not_close_the_connection_of_another_caller(
         for _ in 0..100 {
             flood.push(saying(at[0], "").await);
         }
-        // Wait until the flood has arrived: when the flood has arrived, the server closes the flood's oldest
-        // connection.
+        // Wait until the whole flood has arrived. The server then closes the flood's oldest connection.
         closed(flood.remove(0)).await;
         probe.write_all(WHOLE.as_bytes()).await.expect("it is sent");
         let mut answer = [0; 12];

@@ -66,7 +66,7 @@ pub(super) struct Condition {
 /// Why the children differ from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hindrance {
-    /// The operator could not write a child yet, and tries again without a request.
+    /// The operator could not write a child yet. It tries again, and no person must act.
     Retried,
     /// The API server refused a child, and will refuse it again.
     ApplyFailed,
@@ -104,12 +104,12 @@ pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     object["status"]["conditions"].as_array().into_iter().flatten()
 }
 
-/// Returns the condition of an object with this type.
+/// Returns the object's condition of the type `of`.
 pub(crate) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
     conditions(object).find(|condition| condition["type"] == of)
 }
 
-/// Returns whether the condition of an object with this type is true.
+/// Returns whether the object's condition of the type `of` is true.
 pub(crate) fn is_true(object: &Value, of: &str) -> bool {
     condition(object, of).is_some_and(|condition| condition["status"] == "True")
 }

@@ -1,5 +1,5 @@
-//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS:
-//! they use these two conditions to decide whether to wait for an object or to give up. At most one of the two
+//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS.
+//! From these two conditions, they decide whether to wait for an object or to give up. At most one of the two
 //! conditions is present, and its status is `True`.
 //!
 //! Both conditions follow from the other conditions, so they change only together with another condition.
@@ -17,8 +17,8 @@ pub(super) fn is_progress(of: &str) -> bool {
 /// Returns `Reconciling` or `Stalled` for an object with these common conditions. Returns `None` if the object needs
 /// neither of the two conditions.
 ///
-/// An object that serves does not wait for a missing dependency. So this function also returns `None` if only
-/// `Resolved` is not true.
+/// An object that serves does not wait for a missing dependency. So this function also returns `None` if all conditions
+/// except `Resolved` are true.
 pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     let is_open = |condition: &&Condition| condition.status != Truth::Yes;
     if !common.iter().any(|condition| is_open(&condition) && condition.of != RESOLVED) {
@@ -45,8 +45,8 @@ mod tests {
         *,
     };
 
-    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` is true,
-    /// `-` is false, and `!` is false until a person acts.
+    /// Returns a condition with this reason. The first character of `told` is the status of the condition: `+` means
+    /// true, `-` means false, and `!` means false until a person acts.
     fn condition(of: &'static str, told: &str) -> Condition {
         let (sign, reason) = told.split_at(1);
         let status = if sign == "+" { Truth::Yes } else { Truth::No };

@@ -1,4 +1,4 @@
-//! Tests that `render` refuses the same objects as an API server, and names the field of the object or the setting.
+//! Tests that `render` refuses the objects that an API server refuses, and names the wrong field or setting.
 
 use super::{Folder, LLM, READY, render, writer};
 

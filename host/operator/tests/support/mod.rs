@@ -82,7 +82,7 @@ pub(crate) fn full() -> Stdio {
 }
 
 /// Returns whether child processes start with a signal ignored. A shell without job control makes background jobs
-/// ignore interrupts, and `nohup` makes a program ignore hangups. Child processes inherit such a setting.
+/// ignore interrupts, and `nohup` makes a program ignore hangups. Child processes inherit this setting.
 pub(crate) fn ignores(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -185,7 +185,7 @@ pub(crate) fn team(stage: &Stage) {
 pub(crate) fn edition(number: u8, limits: &str) -> Package {
     let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
     let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
-    // An empty custom section with a name of one letter.
+    // Append an empty custom section with a name of one letter, so that the component has other bytes.
     let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
     Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(PolicyCode::component(component)) }
 }

@@ -56,7 +56,7 @@ impl<T> Drop for Job<T> {
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Creates the value without any jobs.
+    /// Starts without any jobs.
     pub(super) fn new() -> Self {
         Self { under_way: BTreeMap::new(), ended: Arc::default() }
     }

@@ -50,8 +50,8 @@ impl Misfit {
 }
 
 impl Unfit {
-    /// Returns the reason and the message for the refusal of a revision. If a policy does not fit its settings, the
-    /// cause is never in the settings of its own package: the gate checked the policy with these settings.
+    /// Returns the reason and the message for the refusal of a revision. The settings in the policy's own package are
+    /// never the cause, because the gate checked the policy with these settings.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -117,7 +117,7 @@ impl Case {
 }
 
 /// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
-/// Returns an error only if the plans are valid without the settings to try.
+/// Ignores an error that also occurs without the settings to try.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -153,9 +153,9 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
 }
 
 impl RevisionSet {
-    /// Returns the cases for a revision, if the revisions in `serving` serve. `shared` are the settings for the whole
-    /// cluster. The cases ignore that an older package may have the revision's place, because the older package may
-    /// disappear at any time.
+    /// Returns the cases for a revision, as if the revisions in `serving` were serving. `shared` are the settings for
+    /// the whole cluster. The cases ignore that an older package may have the revision's place, because the older
+    /// package may disappear at any time.
     pub(crate) fn cases_as_first(
         &mut self,
         name: &str,
@@ -184,7 +184,8 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for answers in arranged.answers.values() {
-            // Leaves out the predecessors of serving policies: they answer only for objects that pin them by digest.
+            // Leave out the predecessors of serving policies: predecessors answer only for objects that pin them by
+            // digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {

@@ -2,8 +2,8 @@
 //! early when its package is deleted.
 //!
 //! Only one check runs at a time, because one check can take half of the memory. A package of the operator's own
-//! namespace does not wait: the operator interrupts the check of a package of another namespace, and starts the
-//! interrupted check again afterwards.
+//! namespace does not wait for packages of other namespaces: the operator interrupts their check, and starts this check
+//! again afterwards.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -53,7 +53,7 @@ impl Drop for RunningCheck {
 }
 
 impl Checks {
-    /// Creates the value without any check. `home` is the operator's namespace.
+    /// Starts without any checks. `home` is the operator's namespace.
     pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, server: TargetServer, home: &str) -> Self {
         let (under_way, leaving, ended) = (BTreeMap::new(), Vec::new(), Arc::default());
         Self { gatekeeper, processors, server, home: home.to_owned(), under_way, leaving, ended }
@@ -164,8 +164,8 @@ mod tests {
     use super::*;
     use crate::{locking::lock, package::PolicyCode, processors::Compute};
 
-    /// A fake compiler. This compiler records each start and end, and compiles `slow` until the caller no longer wants
-    /// the result.
+    /// A fake compiler that records each start and end. The compilation of the component `slow` ends only when the
+    /// caller no longer wants the result.
     #[derive(Clone, Default)]
     struct Compiler(Arc<Mutex<Vec<String>>>);
 

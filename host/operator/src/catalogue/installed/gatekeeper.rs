@@ -39,7 +39,7 @@ pub(super) struct Share {
     pub(super) processors: Processors,
     /// Whether the check is for a package of a namespace other than the operator's.
     pub(super) is_local: bool,
-    /// Ends the check when this token is cancelled.
+    /// The check ends when the caller cancels this token.
     pub(super) ends: CancellationToken,
     /// The API server that validates plans.
     pub(super) server: TargetServer,
@@ -61,8 +61,8 @@ impl Turns for Waiting {
 }
 
 impl Gatekeeper {
-    /// Creates a gatekeeper. The policies that it checks run on `engine` and see the facts in `cluster`. `compiler`
-    /// must be safe for untrusted bytes.
+    /// Creates a gatekeeper. The checked policies run on `engine` and see the facts in `cluster`. `compiler` must be
+    /// safe for untrusted bytes.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster) -> Self {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
     }

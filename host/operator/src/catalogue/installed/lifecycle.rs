@@ -1,6 +1,6 @@
-//! Moves revisions from state to state: the operator finds a package, checks it, admits it and lets it serve, and later
-//! replaces or quarantines it. Each round observes the packages and records, plans the actions that are due, and
-//! executes these actions.
+//! Moves revisions from state to state. The operator finds a package, checks and admits the package, and lets it serve.
+//! Later, the operator replaces or quarantines the package's revision. Each round observes the packages and records,
+//! plans the actions that are due, and executes these actions.
 //!
 //! | module | content |
 //! |---|---|
@@ -112,11 +112,12 @@ pub(super) struct Lifecycle {
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions that the operator is trying. The operator has the rights that the claims of these revisions need.
+    /// Revisions that the operator is trying. The API server confirmed that the operator has the rights for the claims
+    /// of these revisions.
     permitted: BTreeSet<String>,
     /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
     refused_under: BTreeMap<String, BTreeSet<String>>,
-    /// The time of the next attempt, for revisions that wait for a change outside their own package.
+    /// For each revision that waits for a change outside its own package, the time of the next attempt.
     due: BTreeMap<String, Instant>,
     /// The retry annotation that a revision had when the operator last tried to load the revision again. A new value of
     /// the annotation causes an immediate attempt.
@@ -125,8 +126,8 @@ pub(super) struct Lifecycle {
     unkept: BTreeMap<String, Arc<Package>>,
     /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
-    /// Two sorts of revisions: those that this process admitted, and those whose objects all had a pass since this
-    /// process started.
+    /// Revisions whose counts of objects are known: revisions that this process admitted, and revisions whose objects
+    /// all had a pass since this process started.
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
@@ -207,7 +208,7 @@ impl Lifecycle {
     }
 
     /// Observes the packages and records, plans the actions that are due, and executes these actions. A step that fails
-    /// does not delay other steps. The next round tries this step again.
+    /// does not delay other steps. The next round tries the failed step again.
     async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
         let Some(found) = self.observe_packages(wait).await? else { return Ok(()) };
         self.take_up_changes(&found).await;
@@ -225,7 +226,8 @@ impl Lifecycle {
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
         let (due, advanced) = self.advance_all(&found, is_fresh).await;
-        // Judge failures only after new packages are admitted: a new package can replace the revision that failed.
+        // Judge failures only after the round has admitted new packages: a new package can replace the revision that
+        // failed.
         let judged = self.execute_all(&found, &self.failed_in_service()).await;
         // Load revisions after all other steps, because a load takes time.
         let late = self.load_late(&found).await;

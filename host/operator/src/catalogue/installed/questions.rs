@@ -28,7 +28,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Creates the value without any questions. `home` is the operator's namespace.
+    /// Starts without any questions. `home` is the operator's namespace.
     pub(super) fn new(client: Client, home: &str) -> Self {
         let permits = [(); 2].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
         Self { client, home: home.to_owned(), asked: Background::new(), permits }
@@ -44,7 +44,7 @@ impl Questions {
         self.asked.stand(revision)
     }
 
-    /// Starts to ask which of the `wanted` rights the operator lacks. The question is for a revision of this namespace.
+    /// Starts to ask which of the `wanted` rights the operator lacks. `namespace` is the namespace of the revision.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<WantedRights>) {
         let (client, permits) = (self.client.clone(), Arc::clone(&self.permits[usize::from(namespace == self.home)]));
         self.asked.begin(revision, async move { missing(&client, &wanted, &permits).await });

@@ -59,7 +59,7 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records that an earlier version of the operator wrote, without conditions in their status.
+    /// Records without conditions in their status, which an earlier version of the operator wrote.
     unobserved: BTreeSet<String>,
     /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
     is_old_definition: bool,
@@ -157,7 +157,8 @@ impl Records {
     /// exist, the operator uses its copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The deletion also removed the user's annotations. So an old value of the annotation can be a new request.
+        // The new record has no annotations. So if a user sets the retry annotation to an old value, this value is a
+        // new request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;
@@ -213,8 +214,8 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs. Returns whether the record now has this status, which is false if a user deleted
-    /// the record.
+    /// Writes a status if it differs from the recorded status. Returns whether the record now has this status, which is
+    /// false if a user deleted the record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };

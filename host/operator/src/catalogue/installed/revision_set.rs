@@ -50,8 +50,8 @@ pub(crate) enum Content {
     /// An admitted policy that could not be loaded yet: its name, the kinds that it answers for, and the number of
     /// failed attempts.
     Unloaded(String, Vec<ResourceType>, u32),
-    /// A lost revision: it is admitted and cannot be loaded any more. The predecessor replaces the lost revision. The
-    /// fields of this variant come from the PolicyRevision.
+    /// A lost revision: an admitted revision that cannot be loaded any more. The predecessor replaces the lost
+    /// revision. The fields of this variant come from the PolicyRevision.
     Lost {
         /// The name of the policy. For settings, the policy to which the settings apply.
         policy: String,
@@ -139,10 +139,10 @@ impl RevisionSet {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. If a tenant's revision
-    /// cannot serve together with a revision for other namespaces, the tenant's revision does not serve, because a
-    /// tenant must not affect the whole cluster. A predecessor replaces a lost revision only if the predecessor can
-    /// serve together with all other revisions.
+    /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. A tenant must not affect
+    /// the whole cluster. So if a tenant's revision cannot serve together with a revision for other namespaces, the
+    /// tenant's revision does not serve. A predecessor replaces a lost revision only if the predecessor can serve
+    /// together with all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -176,7 +176,8 @@ impl RevisionSet {
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
-            // The cause can only be a predecessor, because a predecessor may not fit the current settings.
+            // Only a predecessor can be the cause: the operator admitted the predecessor under earlier settings, and
+            // the current settings may not fit the predecessor.
             let blamed: Vec<String> = match youngest {
                 Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
                 None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
@@ -185,13 +186,14 @@ impl RevisionSet {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // A tenant's revision that could not serve together with one of these predecessors can serve again.
+            // Try all tenants' revisions again: some of them may fit now, without the removed predecessors.
             left.clone_from(serving);
             gave_way.clear();
         }
     }
 
-    /// Returns the lost revisions that a predecessor replaces, if `is_one` selects one of their predecessors.
+    /// Returns the lost revisions that a predecessor replaces. Skips a lost revision if `is_one` selects none of its
+    /// predecessors.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,

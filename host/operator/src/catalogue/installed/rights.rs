@@ -107,8 +107,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// Returns a hint about a `ClusterRole` that exists but is not bound to the operator: only the chart creates such a
-/// binding.
+/// Returns a hint for the case that the policy's `ClusterRole` exists but is not bound to the operator. Only the chart
+/// creates the binding.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();

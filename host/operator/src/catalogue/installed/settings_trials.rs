@@ -56,7 +56,7 @@ impl Trier {
 }
 
 impl SettingsTrials {
-    /// Creates the value without any trials.
+    /// Starts without any trials.
     pub(super) fn new(trier: Trier) -> Self {
         Self { trier, trials: BTreeMap::new(), background: Background::new() }
     }

@@ -14,7 +14,7 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap in which the operator wants to store bytes, but which does not belong to the revision.
+/// The name of a ConfigMap that the operator needs for the stored bytes and that does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
@@ -29,8 +29,8 @@ impl Store {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
     }
 
-    /// Writes a package into ConfigMaps, from which the operator loads the package for its revision later. Does not write
-    /// ConfigMaps that are already stored.
+    /// Writes the package of a revision into ConfigMaps. Later, the operator loads the revision from these ConfigMaps.
+    /// Does not write ConfigMaps that are already stored.
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("store the bytes of PolicyRevision {name}");
@@ -63,8 +63,7 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Returns whether ConfigMaps contain the bytes of a revision, and no deletion of another revision deletes these
-    /// ConfigMaps.
+    /// Returns whether ConfigMaps contain the bytes of a revision, and stay when another revision is deleted.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())

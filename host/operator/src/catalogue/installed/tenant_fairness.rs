@@ -1,8 +1,8 @@
 //! Chooses the namespace whose package is checked next. A check uses processors for up to half a minute, and only one
 //! check runs at a time. Packages of the operator's namespace come first. From all other namespaces together, each
-//! round checks only one package. These namespaces take turns by the total time of their checks: a namespace with slow
-//! packages waits until the other namespaces have used as much time. So a package of one tenant delays other tenants by
-//! at most one check.
+//! round checks only one package. These namespaces take turns by the total time of their checks. A namespace with slow
+//! packages waits until the other namespaces have used the same time. So a package of one tenant delays other tenants
+//! by at most one check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use std::{
 
 use kaos_crds::PolicySource;
 
-/// The turns of the namespaces so far.
+/// Counts the turns of the namespaces, and chooses the next namespace.
 #[derive(Debug)]
 pub(super) struct TenantFairness {
     home: String,
@@ -34,7 +34,7 @@ pub(super) struct Had {
 }
 
 impl TenantFairness {
-    /// Creates the value without any turns. `home` is the operator's namespace.
+    /// Starts without any turns. `home` is the operator's namespace.
     pub(super) fn new(home: &str) -> Self {
         Self { home: home.to_owned(), rounds: 0, had: BTreeMap::new(), now: Duration::ZERO, is_taken: false }
     }

@@ -44,8 +44,8 @@ pub(super) fn drop_unfit_predecessors(answers: &mut BTreeMap<ResourceType, Answe
     }
 }
 
-/// Checks that the policies in a policy table can serve together: the settings fit their schemas, and no policy emits a
-/// kind that another policy answers for.
+/// Checks that the policies in a policy table can serve together. The settings must fit their schemas, and no policy
+/// must emit a kind that another policy answers for.
 pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     for of in answers.values() {
         for kind in of.all() {

@@ -46,7 +46,7 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     assert!(descent.failed(installed.policy.id(), "trap"), "a policy that replaces a missed revision can fail too");
     assert_eq!(names(&descent.kind), [named(&own)]);
     assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
-    // When the revision is back, the same policies answer, but they no longer replace a missed revision.
+    // After the missed revision is back, the same policies answer in their own right, and replace no revision.
     let before = everywhere.load().unwrap();
     everywhere.install(arrange(&offers, &[], &[], &[]).answers);
     let now = everywhere.load().unwrap();

@@ -207,8 +207,8 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
 fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // Duplicates cancel out in a division by the same metric. Duplicates also cancel out between the buckets of
-            // a histogram.
+            // If a pod is scraped twice, a division by the same metric is still correct, and so are the shares of a
+            // histogram's buckets.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");

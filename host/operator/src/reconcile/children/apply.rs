@@ -26,7 +26,8 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// The number of times that a pass decides again about a child because the pass found another object than expected.
+/// The maximum number of times that a pass decides again about a child because the pass found another object than
+/// expected.
 pub(crate) const LOOKS: u32 = 2;
 
 /// The result of applying the children.
@@ -38,7 +39,7 @@ pub(crate) struct ChildrenResult {
     pub(crate) error: Option<CallError>,
     /// The time to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
-    /// The planned children with taken names: an object of another owner already has the same name.
+    /// The planned children whose names are taken: an object of another owner already has the name.
     pub(crate) conflicts: Vec<Reference>,
     /// Whether the operator must wait for a deletion before it can create a child.
     pub(crate) waits: bool,
@@ -117,8 +118,8 @@ pub(crate) async fn apply_all(
         reached = rank;
         let child = Reference::of_object(manifest);
         let mut seen = sight(&access.watch, &child, &subject.uid, memory);
-        // Take the UID only from the watch, not from later reads: no event would report the deletion of a child that
-        // the watch does not show.
+        // Take the UID from the watch, not from later reads: if the watch does not show a child, no event reports the
+        // deletion of this child.
         let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
         for look in 0.. {
             let live = seen.live();
@@ -166,7 +167,7 @@ pub(crate) async fn apply_all(
         }
     }
     memory.conflicts = applied.conflicts.iter().cloned().collect();
-    // Write an Event: the next write succeeds, so the status would not always show the problem.
+    // Write an Event: the next write may succeed, and then the status does not show the problem any more.
     if let Some(message) = memory.undone.take() {
         access.tell(&subject.object, &EventText { reason: "ChildUndone".to_owned(), message, warning: true }).await;
     }

@@ -17,7 +17,7 @@ const SHARED_BY_EARLIER: &str = "kaos-operator-authz";
 pub(crate) enum Decision {
     /// The child matches the plan.
     Same,
-    /// The object owns the child, and the operator last applied another manifest.
+    /// The object owns the child, and the plan's manifest differs from the manifest that the operator applied last.
     Apply,
     /// The operator applied the same manifest, but a field differs now. Contains the path of the first such field.
     Drifted(String),

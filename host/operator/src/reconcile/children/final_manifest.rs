@@ -90,9 +90,9 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     }
 }
 
-/// Keeps the hash that an earlier operator put on the live pod template, as long as neither the template nor one of its
-/// ConfigMaps in the plan changes. Also writes the operator's own hash into an annotation of the child. This annotation
-/// shows later changes of a ConfigMap.
+/// Keeps the hash that an earlier operator put on the live pod template, until the template or one of its ConfigMaps in
+/// the plan changes. Also writes the operator's own hash into an annotation of the child. This annotation shows later
+/// changes of a ConfigMap.
 fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) {
     let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
     if computed == carried {
@@ -118,8 +118,8 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     }
 }
 
-/// Looks at the ConfigMaps of the plan to which a workload refers. Returns whether every such ConfigMap had the planned
-/// content before this operator first wrote the ConfigMap.
+/// Checks the ConfigMaps in the plan that a workload uses. Returns whether each of these ConfigMaps already had its
+/// planned content before this operator first wrote the ConfigMap.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
     referred_config_maps(spec, plan).into_iter().all(was_like)
 }

@@ -35,7 +35,7 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
     let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
     workloads.map(Reference::of_object).find_map(|new| {
         let namespace = new.namespace.as_deref().unwrap_or_default();
-        // Possibly the watch does not show a new child yet. Treat such a child as starting too.
+        // The watch may not show a new child yet. Treat a child that the watch does not show as starting too.
         let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
         if !live.as_ref().is_none_or(is_starting) {
             return None;
@@ -54,8 +54,8 @@ impl Handover {
     }
 }
 
-/// Returns whether a child that is no longer in the plan is kept until the handover ends. Workloads and their
-/// configuration are kept. Other children are kept if the plan has a child of the same kind.
+/// Returns whether a child that is no longer in the plan stays until the handover ends. Workloads and their
+/// configuration stay. Other children stay if the plan has a child of the same kind.
 pub(crate) fn stays(child: &Seen, plan: &[Value]) -> bool {
     let is_of_its_kind = |manifest: &Value| manifest["kind"] == child.of.kind.as_str();
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)

@@ -1,11 +1,11 @@
 //! Finds fields that an earlier plan left on a child and that no field manager owns.
 //!
 //! The API server derives some fields from other fields. For example, the server copies `serviceAccountName` to the
-//! older `serviceAccount`, gives an `emptyDir` to a volume without a source, and sets defaults for `rollingUpdate` and
-//! pull policies. A server-side apply removes only fields with a field manager, and derived fields have no manager. So
-//! derived fields stay when the plan changes: pods keep a removed ServiceAccount, or the server refuses the new plan
-//! because a volume has two sources. So the operator makes itself the manager of such fields, and its next apply
-//! removes them.
+//! older `serviceAccount`, and gives an `emptyDir` to a volume without a source. It also sets defaults for
+//! `rollingUpdate` and pull policies. A server-side apply removes only fields with a field manager, and derived fields
+//! have no manager. So derived fields stay when the plan changes. For example, pods keep a removed ServiceAccount, or
+//! the server refuses the new plan because a volume has two sources. To prevent this, the operator makes itself the
+//! manager of derived fields, and its next apply removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 /// The path of a field, in the format of managed fields.
 pub(crate) type Path = Vec<String>;
 
-/// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`. The
-/// fields of a group have the same meaning: the server derives each of these fields from the other fields.
+/// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`, in
+/// groups. The fields of one group have the same meaning: the server derives each field from the others.
 pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     let mut groups = Vec::new();
     for field in ["strategy", "updateStrategy"] {
@@ -52,8 +52,8 @@ fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Ve
     }
 }
 
-/// Finds a leftover ServiceAccount: the server keeps the field with the older name, and derives the field with the
-/// newer name from the older field.
+/// Finds a leftover ServiceAccount: the server keeps the older field `serviceAccount`, and derives the newer field
+/// `serviceAccountName` from it.
 fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let is_set = |spec: &Value, name: &str| spec[name].as_str().is_some_and(|account| !account.is_empty());

@@ -23,8 +23,8 @@ fn is_of(entry: &Value, subresource: &str) -> bool {
     entry["subresource"].as_str().unwrap_or_default() == subresource
 }
 
-/// Returns the managers whose fields the operator treats as its own: its own manager and, before its first apply, the
-/// manager of the earlier operator.
+/// Returns the managers whose fields the operator treats as its own. Before the operator's first apply, the manager of
+/// the earlier operator is one of them.
 fn own_managers(entries: &[Value], subresource: &str) -> &'static [&'static str] {
     let is_first = !entries.iter().any(|entry| is_applied(entry, subresource));
     if is_first { &[MANAGER, EARLIER] } else { &[MANAGER] }
@@ -73,8 +73,8 @@ pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str
     Some(kept.chain([ours]).collect())
 }
 
-/// Returns the managed fields, without one field in the entries of the operator. The field keeps its value. Returns
-/// `None` if the operator does not own the field.
+/// Returns the managed fields after the operator stops managing `field`. The value of the field does not change.
+/// Returns `None` if the operator does not own the field.
 pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut found = false;
@@ -106,9 +106,9 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
     Some(entries)
 }
 
-/// Returns the managed fields, in which the operator also manages fields that had no manager, so that its next apply
-/// removes these fields. If another manager owns a field of a group, the whole group stays unchanged. Returns `None` if
-/// the operator can become the manager of no field.
+/// Returns the managed fields after the operator becomes the manager of fields in `groups` that had no manager. The
+/// operator's next apply then removes these fields. If another manager owns a field of a group, the whole group stays
+/// unchanged. Returns `None` if another manager owns a field of every group.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();

@@ -22,11 +22,11 @@ pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
     /// The rejection of the plan as a whole.
     pub(crate) rejected_plan: Option<Rejected>,
-    /// The planned children with taken names: an object of another owner already has the same name.
+    /// The planned children whose names are taken: an object of another owner already has the name.
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
-    /// The message about a child if another client undoes the writes of the operator.
+    /// If another client undoes the operator's writes to a child, the message about this child.
     pub(crate) undone: Option<String>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type has an error. A policy may leave a child out of the plan only because the
-//! policy does not see the child, and the operator cannot restore deleted data.
+//! A child stays while the watch on its type has an error. A policy may leave a child out of the plan only because it
+//! does not see the child. The operator cannot restore deleted data.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::reconcile::{
 };
 use crate::watch::{Seen, Watch};
 
-/// The time until the next pass if children stay because their watch has an error. If nothing changed, a watch that
-/// works again causes no pass.
+/// The time until the next pass if children stay because their watch has an error. A watch that works again causes no
+/// pass if no object changed in the meantime.
 pub(crate) const AGAIN: Duration = Duration::from_secs(15);
 
 /// Returns group, kind and name of a child. Leaves out the version, because versions are only views of the same object.

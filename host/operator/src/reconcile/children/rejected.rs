@@ -47,15 +47,15 @@ impl Rejected {
         }
     }
 
-    /// Returns the server's rejection if it is about the same `tried` hash and is not expired.
+    /// Returns the server's rejection if the `tried` hash is the same and the time of the retry has not come.
     pub(crate) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
         let stands = self.tried == tried && now < self.until;
         stands.then(|| CallError { what: self.what.clone(), class: Class::Permanent, message: self.message.clone() })
     }
 }
 
-/// Returns a hash of all facts on which a rejection depends: the manifest, the UID of the live child, and the user's
-/// part of the object.
+/// Returns a hash of the manifest, the UID of the live child, and the user's part of the object. A rejection depends on
+/// these values.
 pub(crate) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();

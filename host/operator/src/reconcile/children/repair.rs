@@ -93,9 +93,9 @@ pub(super) async fn reduce(
 
 /// Applies the child. If the server refuses the apply, takes over the whole spec from other managers and applies again,
 /// because their fields may be the reason. Example: another manager changed a port number. For the server, this is a
-/// new port of the other manager, next to the planned port. If the second apply fails too, those fields were not the
-/// reason, so their managers get the fields back. If the fields stayed with the operator, the next accepted apply would
-/// remove them.
+/// new port of the other manager, next to the planned port. If the second apply fails too, the fields of other managers
+/// were not the reason, so these managers get their fields back. If the fields stayed with the operator, the next
+/// accepted apply would remove them.
 pub(super) async fn force(
     access: &Access,
     known: &Known<'_>,

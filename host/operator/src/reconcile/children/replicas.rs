@@ -1,9 +1,10 @@
 //! Keeps replicas that a user or an autoscaler set on a workload of an earlier operator. The earlier operator never
-//! reset such replicas.
+//! reset these replicas.
 //!
-//! The object does not contain this number of replicas, and the default of its kind is 1. So a plain takeover would
-//! scale down a serving workload. To keep the replicas, the operator adds an annotation to the object. While the object
-//! has the annotation, the operator does not write the replicas. An Event reports the annotation.
+//! The object does not contain the number that the user or the autoscaler set, and the default of its kind is 1. So a
+//! plain takeover would scale down a serving workload. To keep the replicas, the operator adds an annotation to the
+//! object. While the object has the annotation, the operator does not write the replicas. An Event reports the
+//! annotation.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -54,7 +54,7 @@ pub(super) use found_is_news;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
     /// The watch does not show the child. A child of another owner may still exist, because the watch does not follow
-    /// such children.
+    /// children of other owners.
     Unknown,
     /// A read found no child.
     Absent,

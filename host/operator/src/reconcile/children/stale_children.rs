@@ -1,9 +1,10 @@
 //! Deletes a child that belonged to an earlier object of the same name, if the garbage collector has not deleted it
 //! yet. The old child blocks the new child of the same name.
 //!
-//! Only one object at a time has a name. So if the pass's object exists now, an owner with the same name and another
-//! UID no longer exists. The operator asks the API server whether the object exists, because the watch may be late. If
-//! the object exists, the operator deletes the child as the garbage collector would, by the child's UID and version.
+//! At any time, only one object has a given name. So if the pass's object exists now, an owner with the same name and
+//! another UID no longer exists. The operator asks the API server whether the object exists, because the watch may be
+//! late. If the object exists, the operator deletes the child as the garbage collector would, by the child's UID and
+//! version.
 
 use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;
@@ -29,7 +30,7 @@ pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, u
 }
 
 /// Checks that the owner of a planned child still has this UID and is not being deleted. A deletion with orphaned
-/// children removes the owner references, and a pass that began earlier must not restore them.
+/// children removes the owner references, and a pass that began before the deletion must not restore these references.
 pub(crate) async fn has_its_owner(access: &Access, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
     let owner = controller(&wanted.body).unwrap_or(&Value::Null);
     let served = access.served(&ResourceType::of_object(owner))?;

@@ -61,9 +61,9 @@ impl Finalizers {
         held
     }
 
-    /// Adds finalizers that the operator once added and that no setting or policy names now. The added finalizers are
-    /// older than the current finalizer. If the object does not have the current finalizer, the cleanup runs for the
-    /// first of the added finalizers.
+    /// Includes the finalizers in `left`: the operator once put them on the object, and no setting or policy names them
+    /// now. If the object does not have the current finalizer, the cleanup runs for the first finalizer in `left`. The
+    /// operator removes all others immediately.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());

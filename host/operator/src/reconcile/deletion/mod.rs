@@ -55,8 +55,9 @@ pub(crate) async fn end(
 }
 
 /// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
-/// over: with a policy, the operator knows the types of the children and deletes them in order. After the cleanup time,
-/// removes the finalizer, and the garbage collector deletes the children by their owner references.
+/// over, because only with a policy does the operator know the types of the children and can delete them in order.
+/// After the cleanup time, removes the finalizer. The garbage collector then deletes the children by their owner
+/// references.
 pub(crate) async fn end_unserved(
     access: &Access,
     rules: &Rules,
@@ -189,8 +190,8 @@ fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
     rules.cleanup.saturating_sub(passed)
 }
 
-/// Returns whether the object is deleted with orphaned children. After such a deletion, the garbage collector removes
-/// the owner reference to the object from each child.
+/// Returns whether the object is being deleted with `--cascade=orphan`, so that its children stay. In such a deletion,
+/// the garbage collector removes the owner reference to the object from each child.
 fn is_orphaning(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))

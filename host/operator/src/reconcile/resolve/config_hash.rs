@@ -21,7 +21,7 @@ use crate::reconcile::{children::drift, memory::Read};
 /// The fields with the content of a ConfigMap.
 const CONTENT: [&str; 2] = ["data", "binaryData"];
 
-/// Returns the objects outside the plan to which the plan's pods refer.
+/// Returns a need for each object that the plan's pods use and that is not in the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     let mut all = BTreeSet::new();
     for manifest in plan {
@@ -51,9 +51,9 @@ impl From<Option<String>> for ReferencedContent {
     }
 }
 
-/// Stamps the plan with hashes of the content to which its pods refer. Returns `None` while some of the content is not
-/// known yet. `live` returns the live children. For content that is unreadable now, uses the digest of the last read in
-/// `read`.
+/// Stamps the plan with hashes of the content that its pods use. Returns `None` while some of the content is not known
+/// yet. `live` returns the live children. For content that the operator cannot read now, uses the digest from the last
+/// read, which `read` contains.
 pub(crate) fn stamped(
     plan: &[Value],
     read: &mut Read,
@@ -213,7 +213,7 @@ mod tests {
         plan
     }
 
-    /// Returns a Secret outside the plan to which the plan's pods refer.
+    /// Returns a Secret that the plan's pods use and that is not in the plan.
     fn keyed() -> Value {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"}, "data": {"k": "dg=="}})
     }

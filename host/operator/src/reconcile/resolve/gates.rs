@@ -1,6 +1,6 @@
 //! Decides whether plan gates hold back a plan. Gates hold back plans only until the operator has applied one plan
-//! completely. If the plan sets `gates_hold`, the gates also hold back later plans while the object's workloads exist,
-//! so that a missing dependency restarts no pod.
+//! completely. If the plan sets `gates_hold`, the gates also hold back later plans while the object's workloads exist.
+//! So a missing dependency restarts no pod.
 
 use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;

@@ -19,10 +19,12 @@ impl<A> FallbackRound<A> {
         Self { refused: None, failed: None }
     }
 
-    /// Adds the answer of the current policy of `descent`. Returns the answer that the pass uses, and sets `descent` to
-    /// the policy of this answer. Returns `None` if the caller must ask another policy, and sets `descent` to this
-    /// policy, a predecessor. If all policies fail, returns the first failure, because only the newest policy is in
-    /// use, and `descent` stays at the last policy.
+    /// Adds the answer of the current policy of `descent`. If the pass can use an answer, returns this answer, and sets
+    /// `descent` to the policy that gave the answer. Otherwise returns `None`, and sets `descent` to the predecessor
+    /// that the caller must ask next.
+    ///
+    /// If all policies fail, returns the first failure, because only the newest policy is in use. In this case,
+    /// `descent` stays at the last policy.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);
@@ -42,8 +44,8 @@ impl<A> FallbackRound<A> {
             return Some(refused);
         }
         match &rendered.verdict {
-            // Report the first failure only if this failure is about the object. A failure that is not about the object
-            // possibly does not happen in the next pass.
+            // Report the first failure only if this failure is about the object. Any other failure may be over in the
+            // next pass.
             Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object() => {
                 Some(self.failed.take().unwrap_or(answer))
             }

@@ -18,8 +18,8 @@ use crate::{
     watch::Seen,
 };
 
-/// Returns the live children of a plan. Without a plan, returns all children of the object. Also returns whether the
-/// status of a child is about an earlier generation.
+/// Returns the live children of a plan. Without a plan, returns all children of the object. Also returns whether at
+/// least one child's status is about an earlier generation.
 pub(super) async fn live_children(
     access: &Access,
     rendered: &Rendered,
@@ -54,8 +54,8 @@ pub(super) async fn live_children(
     (children, unseen)
 }
 
-/// Reads a child of an earlier operator that no watch shows. The operator takes over such a child only when it has a
-/// plan.
+/// Reads a child that an earlier operator created and that no watch shows. The operator takes over such a child only
+/// when it has a plan.
 async fn untaken(access: &Access, child: &Seen) -> Option<Value> {
     let live = access.read(&child.reference()).await;
     let live = live.inspect_err(|error| tracing::debug!(%error, "could not read a child of an earlier operator"));

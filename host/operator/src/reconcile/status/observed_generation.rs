@@ -2,8 +2,8 @@
 //! controller has observed the latest generation, the status of the child describes the previous generation. For
 //! example, a Deployment only seems to be broken after a scale-up, until its controller has counted the new pods.
 //!
-//! After a change of a child, the object keeps its old status for as long as a controller normally needs to report the
-//! new generation. Only children that report an observed generation can cause this delay.
+//! After a change of a child, the object keeps its old status for a short time, in which a controller normally reports
+//! the new generation. Only children that report an observed generation can cause this delay.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) fn is_unobserved(live: &Value) -> bool {
 }
 
 /// Returns the delay before the next status of an object, or `None` to write the status now. Delays the status only if
-/// `unseen` is true and all children are applied: any other outcome must be reported immediately.
+/// `unseen` is true and all children are applied. The operator must report any other outcome immediately.
 pub(crate) fn wait(
     object: &Value,
     outcome: &Outcome,

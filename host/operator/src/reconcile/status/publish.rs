@@ -49,8 +49,8 @@ pub(super) async fn publish(
     Ok(wrote)
 }
 
-/// Reports a pass that did not finish, in the status and as an Event, unless the status already reports the same
-/// reason.
+/// Reports a pass that did not finish, in the status and as an Event. Reports nothing if the status already has the
+/// same reason.
 pub(crate) async fn publish_failure(
     access: &Access,
     declared_fields: &DeclaredFields,

@@ -54,7 +54,8 @@ pub(crate) fn remember(
     (children.waits && memory.failures < SHOWN_FROM) || error.is_some_and(|error| !error.is_shown(memory.failures))
 }
 
-/// Writes the status. Returns whether the operator wrote the status, or an early end of the pass.
+/// Writes the status. Returns whether the operator wrote the status. If the pass ends before the write, returns the end
+/// of the pass.
 pub(crate) async fn report(
     runner: &PolicyRunner,
     access: &Access,
@@ -64,7 +65,7 @@ pub(crate) async fn report(
     applied: &Applied,
     memory: &mut Memory,
 ) -> Result<Result<bool, Ended>, CallError> {
-    // This step uses the client only for children of an earlier operator that no watch shows.
+    // This step uses the client only for children that an earlier operator created and that no watch shows.
     let (children, unseen) = live_children(access, &prepared.rendered, &subject.uid, &applied.children.answers).await;
     if let Some(wait) = observed_generation::wait(&subject.object, &applied.outcome, unseen, memory, Instant::now()) {
         let result = if applied.wrote { PassResult::Changed } else { PassResult::Waiting };

@@ -129,8 +129,8 @@ async fn take_over_status(
     Ok(())
 }
 
-/// Returns whether this operator already wrote a status. If the kind declares these fields, this operator always sets
-/// one of these fields.
+/// Returns whether this operator already wrote a status. This operator always sets `policy` or the condition
+/// `Accepted`, as far as the kind declares these fields.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }

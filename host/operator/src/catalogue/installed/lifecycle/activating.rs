@@ -1,8 +1,8 @@
 //! Lets a checked revision serve if it can serve together with all other serving revisions and settings.
 //!
-//! A policy may fit only new settings, and these settings may fit only this policy. If the policy and the settings fit
-//! only each other, both start to serve at the same time. Neither could serve first, because the new settings replace
-//! active settings of the same ConfigMap.
+//! Sometimes a policy fits only new settings, and these settings fit only this policy. Then the policy and the settings
+//! start to serve at the same time. Neither could serve first, because the new settings replace active settings of the
+//! same ConfigMap.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -30,9 +30,9 @@ pub(super) struct Candidate {
     name: String,
     entry: AdmittedRevision,
     package: Arc<Package>,
-    /// The serving revisions of the same source.
+    /// The revisions of the candidate's source that serve now.
     before: Vec<String>,
-    /// The entry with the name of the revision before the revision became a candidate.
+    /// The entry that the revision's name had before the revision became a candidate.
     kept: Option<AdmittedRevision>,
 }
 
@@ -79,8 +79,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns refused or waiting settings for a policy, if these settings would replace active settings of the same
-    /// ConfigMap.
+    /// Returns the refused or waiting settings for a policy that would replace active settings of the same ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
@@ -114,8 +113,8 @@ impl Lifecycle {
         verdict
     }
 
-    /// Adds candidates to the admitted revisions, with their claims. Returns all revisions that would serve, with the
-    /// candidates.
+    /// Adds the candidates and their claims to the admitted revisions. Returns all revisions that would then serve,
+    /// including the candidates.
     fn propose(&mut self, candidates: &mut [Candidate]) -> BTreeSet<String> {
         let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
         for Candidate { name, entry, before, .. } in &mut *candidates {
@@ -153,8 +152,8 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
-            // Only the operator's own ConfigMap prevents all revisions from serving together. So the revision waits
-            // until the owner corrects this ConfigMap.
+            // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
+            // owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -170,7 +169,8 @@ impl Lifecycle {
         for Candidate { name, entry, .. } in candidates {
             match self.cases_of(name, &serving, &arranged) {
                 Ok(more) => cases.extend(more),
-                // A policy that waits for a place is tried only if it fits the settings of this place.
+                // A policy that waits for a place may not fit the settings of this place. In this case, do not try the
+                // policy.
                 Err(_) if matches!(entry.content, Content::Policy(..)) => {}
                 Err(Unfit { reason, message, .. }) => {
                     return Verdict::Unfit(NotAdmitted::refused(reason, message));
@@ -181,7 +181,7 @@ impl Lifecycle {
             None => Verdict::Open,
             Some(Ok(())) => Verdict::Fit(serving),
             Some(Err(misfit)) if !misfit.error.is_lasting() => {
-                // The next attempt is a new trial.
+                // Forget this trial, so that the next attempt starts a new trial.
                 self.trials.forget(name);
                 Verdict::Unfit(NotAdmitted::pending(misfit.error.reason(), misfit.error.to_string()))
             }
@@ -259,8 +259,8 @@ impl Lifecycle {
             status.retried = asked;
         });
         if !is_there.await? {
-            // Do not admit a revision without a record: if such a revision replaced the serving revision, no policy
-            // would serve.
+            // Do not admit a revision without a record: if this revision replaced the serving revision, no policy would
+            // serve.
             let message = "the revision's record was deleted during the check; the check starts again";
             return waits(self, "Interrupted", message.to_owned());
         }

@@ -68,12 +68,12 @@ impl Lifecycle {
         }
         let stands = [self.questions.stand(name), self.trials.stand(name)];
         if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
-            // When the question or the trial ends, a new round starts.
+            // When the question to the API server or the trial ends, a new round starts.
             return Ok(false);
         }
         if package.component.is_some() {
-            // A package that only waits for rights also takes the turn of this round: the operator asks the API server
-            // about each of the rights.
+            // A package that only waits for rights also takes the turn of this round, because the operator asks the API
+            // server about the rights.
             self.fairness.take(&found.source.namespace);
         }
         // If the API server does not answer, the next round continues the check.

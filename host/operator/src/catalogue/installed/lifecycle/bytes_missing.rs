@@ -101,9 +101,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. If such a revision cannot serve together with the
-    /// revisions that the operator admitted in the meantime, the predecessor keeps serving, and the other revisions do
-    /// not wait.
+    /// Lets revisions serve that could not be loaded before. Possibly a revision cannot serve together with the
+    /// revisions that the operator admitted in the meantime. Then the predecessor of this revision keeps serving, and
+    /// the other revisions do not wait.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -123,7 +123,7 @@ impl Lifecycle {
     }
 
     /// Returns why a revision cannot serve together with the other serving revisions. Returns `None` if the revision
-    /// can serve, or if the other revisions cannot serve together even without this revision.
+    /// can serve. Also returns `None` if the other revisions alone cannot serve together.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),

@@ -21,7 +21,7 @@ const FAILED: &str = "FailedInService";
 
 /// The result of executing all actions that are due.
 pub(super) struct Executed {
-    /// The first error.
+    /// The error of the first action that failed.
     pub(super) done: Result<(), StepError>,
     /// Whether the predecessor of a quarantined revision does not serve again yet.
     pub(super) lacks_predecessor: bool,
@@ -176,9 +176,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Gives a restored predecessor the claim of the failed revision, even if the two revisions have different sources:
-    /// the predecessor serves as long as the failed package exists. Returns the time of the claim in the format of the
-    /// record.
+    /// Gives a restored predecessor the claim of the failed revision, because the predecessor serves as long as the
+    /// failed package exists. The two revisions can have different sources. Returns the time of the claim in the format
+    /// of the record.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());

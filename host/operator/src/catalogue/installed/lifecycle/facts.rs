@@ -106,8 +106,8 @@ impl<'a> Facts<'a> {
         (own == source || !sources.contains(own)).then_some(best)
     }
 
-    /// Returns the quarantined revision with the same bytes as the revision `name`. The bytes stay in quarantine if a
-    /// user renames their package, or deletes it and creates it again.
+    /// Returns the quarantined revision with the same bytes as the revision `name`. If a user renames a package, or
+    /// deletes and recreates the package, its bytes stay in quarantine.
     pub(super) fn quarantined_as(self, name: &str) -> Option<&'a String> {
         let spec = &self.records.get(name)?.spec;
         let is_same = |(other, revision): &(&String, &Revision)| {

@@ -1,6 +1,6 @@
-//! Loads policies of tenants that were admitted before this process started. The operator loads these policies in the
-//! background, because each policy may take some time. Until such a policy is loaded, the operator neither changes the
-//! objects of its place nor writes their status.
+//! Loads the policies of tenants that an earlier process admitted. The operator loads these policies in the background,
+//! because each policy may take some time. Until a policy is loaded, the operator neither changes children of the
+//! objects in the policy's place nor writes the status of these objects.
 //!
 //! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
 //! because memory was short, or the compile child got no processor.
@@ -48,7 +48,7 @@ impl Lifecycle {
     }
 
     /// Lets no policy answer in a place while the operator compiles a tenant's policy that is to serve in this place
-    /// again. Until the compilation ends, no other policy answers in the place.
+    /// again.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -145,9 +145,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads the next revision that is due: a revision in `loading`, a revision whose last attempt failed, or a lost
-    /// revision that should be loaded again. Returns the delay until the next revision is due, or `None` if no revision
-    /// must be loaded.
+    /// Loads the next revision that is due. It is a revision in `loading`, a revision whose last attempt failed, or a
+    /// lost revision to load again. Returns the delay until the next revision is due, or `None` if no revision must be
+    /// loaded.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
         let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)

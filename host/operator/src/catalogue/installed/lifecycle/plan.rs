@@ -1,4 +1,4 @@
-//! Plans the life of revisions: computes the actions that are due from the observed state. This code only computes
+//! Plans the life of revisions: from the observed state, computes the actions that are due. This code only computes
 //! actions and stores no state. So a process can end between any two actions: the next process plans the remaining
 //! actions.
 //!
@@ -28,14 +28,14 @@ pub(super) struct Observed<'a> {
     pub(super) deleted: BTreeSet<&'a String>,
     /// Revisions that failed in service, with the message for a quarantine.
     pub(super) failed: BTreeMap<String, String>,
-    /// Revisions that can be loaded without a compilation.
+    /// Returns whether a revision can be loaded without a compilation.
     pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
-    /// The time of the next attempt to load or restore a revision.
+    /// For each revision that must wait, the time of the next attempt to load or restore the revision.
     pub(super) due: &'a BTreeMap<String, Instant>,
     pub(super) now: Instant,
 }
 
-/// A change of the state or of the record of a revision.
+/// An action that changes the state or the record of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
     /// Recreates the deleted record of a serving revision.
@@ -165,8 +165,8 @@ impl Observed<'_> {
         let gone =
             self.facts.records.iter().filter(|(name, it)| !sources.contains(&it.spec.source) && !held.contains(*name));
         let action = |(name, _): (&String, _)| match self.facts.state(name) {
-            // Keep quarantined revisions: the same bytes must stay in quarantine if they appear again in another
-            // source.
+            // Keep quarantined revisions: if a user adds the same bytes in another source, these bytes must stay in
+            // quarantine.
             RevisionState::Superseded | RevisionState::Quarantined => None,
             RevisionState::Active => Some(Action::Retire(name.clone())),
             _ => Some(Action::Delete(name.clone())),

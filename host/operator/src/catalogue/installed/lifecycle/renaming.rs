@@ -28,8 +28,8 @@ struct RevisionPlace<'a> {
     settings_for: Option<&'a str>,
 }
 
-/// The time when the source of a revision was deleted, and the name of the revision. The greatest value has the latest
-/// deletion.
+/// The time when the source of a revision was deleted, and the name of the revision. The revision with the latest
+/// deletion has the greatest value.
 type Left<'a> = (Option<&'a str>, &'a str);
 
 impl<'a> RevisionPlace<'a> {
@@ -54,8 +54,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the predecessor of the first revision of a new source: the newest revision of the same place, if its
-    /// source was deleted recently. Returns `None` if there is no such revision.
+    /// For the first revision of a new source, returns the predecessor: the newest revision of the same place whose
+    /// source was deleted recently. Returns `None` if no revision left this place recently.
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);

@@ -32,7 +32,7 @@ pub(super) enum LoadResult {
 }
 
 impl Lifecycle {
-    /// Loads the revisions that served when the last process ended, and their predecessors, from the stored bytes.
+    /// From the stored bytes, loads the revisions that served when the last process ended, and their predecessors.
     /// Policies of tenants are loaded in the background.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
@@ -77,7 +77,7 @@ impl Lifecycle {
     }
 
     /// Loads one revision. If the load fails, records the reason, and lets the predecessor replace an active revision.
-    /// For a revision that could not be loaded before, the caller must also call `let_back`.
+    /// If an earlier load of the revision failed, the caller must also call `let_back`.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {

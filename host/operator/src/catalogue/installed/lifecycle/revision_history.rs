@@ -15,14 +15,14 @@ const KEPT: usize = 3;
 /// The number of quarantined revisions of each [`Line`] that the operator keeps in addition.
 const QUARANTINED_KEPT: usize = 16;
 
-/// A line: revisions of which each replaced the previous revision.
+/// A sequence of revisions in which each revision replaced the previous one.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without. Such
-    /// revisions of different ConfigMaps form one line, because tools such as kustomize give a ConfigMap another name
-    /// for each content.
+    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
+    /// These revisions form one line even if they have different ConfigMaps: tools such as kustomize give a ConfigMap
+    /// another name for each content.
     Gone(&'a str, bool, &'a [String]),
     /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, because the tenant's quota does
     /// not count the stored bytes.
@@ -33,7 +33,7 @@ impl Lifecycle {
     /// Writes the number of objects of each serving revision into its record.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
-        // The result leaves out packages that could not be read yet, because such packages have no name.
+        // `current` leaves out packages that could not be read yet: the names of their revisions are not known.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
@@ -169,8 +169,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line that are older than the newest `kept` revisions. The limit for awaited revisions is
-/// at least [`MOST`], the maximum number of packages of a namespace: a tenant may have renamed all of its packages.
+/// Returns the revisions of a line that are older than the newest `kept` revisions. A tenant may have renamed all of
+/// its packages. So the limit for awaited revisions is at least [`MOST`], the maximum number of packages of a
+/// namespace.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

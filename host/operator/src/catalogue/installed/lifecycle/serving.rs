@@ -72,8 +72,8 @@ impl Lifecycle {
     }
 
     /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
-    /// is in effect for this table. While the current content does not fit the policies or its trial runs, the last
-    /// good settings are in effect. Returns `None` if there is nothing to swap in.
+    /// is in effect for this table. While the current content does not fit the policies, or while its trial runs, the
+    /// last good settings are in effect. Returns `None` if there is nothing to swap in.
     async fn arranged_under(
         &mut self,
         config: Option<Layer>,
@@ -93,8 +93,8 @@ impl Lifecycle {
         let is_first = self.installed.is_none();
         match trial {
             ConfigTrial::Unfit(unfit) => self.tell_misfit(unfit).await,
-            // A process that just started waits for the trial: otherwise pods could restart with the last good
-            // settings, and restart again with the new settings.
+            // A process that just started waits for the trial: otherwise pods could restart twice, with the last good
+            // settings and with the new settings.
             _ if is_first => {
                 self.tools
                     .catalogue
@@ -188,7 +188,7 @@ impl Lifecycle {
     }
 
     /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded. If a
-    /// waiting revision served, pods would restart for it, and again when the other revision is loaded.
+    /// waiting revision served, pods would restart at once, and again when the revision with the place is loaded.
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {

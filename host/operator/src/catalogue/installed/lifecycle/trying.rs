@@ -81,8 +81,8 @@ impl Lifecycle {
         Some(Ok(()))
     }
 
-    /// Returns the cases in which the operator tries a revision, under the settings that are in effect. `arranged` is
-    /// the policy table under the current content of the operator's own ConfigMap.
+    /// Returns the cases in which the operator tries a revision. The cases use the settings that are in effect.
+    /// `arranged` is the policy table under the current content of the operator's own ConfigMap.
     pub(super) fn cases_of(
         &mut self,
         name: &str,
@@ -97,8 +97,8 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns an unloaded policy to which settings of a namespace apply. The result is the policy that the settings
-    /// name, or a policy that answers for the same kinds. `None` if all these policies are loaded.
+    /// Returns an unloaded policy to which settings of a namespace apply: the policy that the settings name, or a
+    /// policy that answers for the kinds of the named policy. `None` if all these policies are loaded.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));

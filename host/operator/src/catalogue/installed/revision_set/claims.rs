@@ -20,8 +20,9 @@ use crate::{
 /// is behind.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// Returns the age of a revision. Older versions of the operator did not record claims. The age of such a revision
-/// starts when its ConfigMap was `created`. If the ConfigMap is gone, the age starts when the record was created.
+/// Returns the age of a revision. Older versions of the operator did not record claims. The age of a revision without a
+/// recorded claim starts when its ConfigMap was `created`. If the ConfigMap is gone, the age starts when the record was
+/// created.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -95,7 +96,7 @@ mod tests {
         },
     };
 
-    /// Returns the entry of settings for a policy. The settings come from a ConfigMap with the name `name` that was
+    /// Returns an entry with settings for a policy. The settings come from a ConfigMap with the name `name` that was
     /// created in the year `created`.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> AdmittedRevision {
         let created = format!("{created}-01-01T00:00:00Z");
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// The revision set and the serving revisions. The test admits revisions one after another, each at its own second.
+    /// The revision set and the serving revisions. The test admits each revision at a given second.
     struct Let(RevisionSet, BTreeSet<String>);
 
     impl Let {

@@ -22,7 +22,7 @@ fn rule(group: &str, resources: &[&str], verbs: &[&'static str], names: &[&str])
     }
 }
 
-/// Returns the rights for policies of two new kinds.
+/// Returns the rights for a policy that claims two new kinds.
 fn new_kinds() -> Vec<Rule> {
     vec![
         rule("test.io", &["gadgets", "widgets"], &["get", "list", "patch", "watch"], &[]),

@@ -9,7 +9,7 @@ use crate::error_text::told;
 /// The resource that a watch follows, as RBAC names it.
 pub(super) struct Followed {
     resource: String,
-    /// The namespace in which the operator could not read the type. `None` means all namespaces.
+    /// The namespace of the watch. `None` means all namespaces.
     namespace: Option<String>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! For the operator's namespace, the watch stores whole ConfigMaps. For other namespaces, the watch stores only
 //! metadata, and the reader reads a package after its metadata changed. In each round, the reader reads only one
-//! package of each such namespace, and at most as many bytes as a package may have. So a tenant cannot take much memory
-//! or delay other tenants for long.
+//! package of each of these namespaces, and at most as many bytes as a package may have. So a tenant cannot take much
+//! memory or delay other tenants for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,7 +53,7 @@ pub(super) struct Reader {
 }
 
 struct Unpacked {
-    /// The versions of the index and of its chunks at this read. `None` for a chunk that did not exist.
+    /// The versions of the index and of its chunks when the reader read them. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,
@@ -119,8 +119,8 @@ impl Reader {
     }
 
     /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and one changed
-    /// package of every other namespace. If a namespace has several changed packages, the package with the oldest read
-    /// is next.
+    /// package of every other namespace. If a namespace has several changed packages, the reader takes the package that
+    /// it read longest ago.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =

@@ -28,7 +28,7 @@ pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]
 }
 
 /// Returns the fields that identify a port: number and protocol. `None` if the item is not a port. Containers and
-/// Services have different names for the number.
+/// Services have different field names for the port number.
 pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'static str)]> {
     if !item["containerPort"].is_null() {
         return Some(&[("containerPort", ""), ("protocol", "TCP")]);

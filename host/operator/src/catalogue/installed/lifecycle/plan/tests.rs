@@ -198,7 +198,7 @@ impl Model {
             .collect()
     }
 
-    /// Returns the admitted revisions of a source.
+    /// Returns the number of admitted revisions of a source.
     fn serving(&self, source: &PolicySource) -> usize {
         let states = self.states();
         self.entries.iter().filter(|(name, it)| it.source == *source && states.get(name).is_some_and(|it| it.1)).count()
@@ -210,8 +210,8 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
     for seed in 0..SEEDS {
         let mut model = Model::random(&mut Random(seed));
         model.settle();
-        // Leave out a revision that is recorded as admitted but not loaded: such a revision takes effect only when it
-        // is loaded.
+        // Leave out a revision that is recorded as admitted but not loaded: the revision takes effect only when it is
+        // loaded.
         let states = model.states();
         let decides =
             |name: &String| states.get(name).is_none_or(|(state, is_admitted)| !state.is_let_in() || *is_admitted);
