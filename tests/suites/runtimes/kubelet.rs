@@ -5,7 +5,7 @@
 //! pod has failed, and the pod's `ReplicaSet` replaces it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use anyhow::{Context, Result};
@@ -49,7 +49,7 @@ impl Kubelet {
         let node = Arc::new(Mutex::new(node));
         let (weak, kubeconfig) = (Arc::downgrade(&node), cluster.kubeconfig());
         std::thread::spawn(move || {
-            if let Err(error) = work(weak, kubeconfig, network) {
+            if let Err(error) = work(weak, &kubeconfig, network) {
                 println!("  the kubelet ended: {error:#}");
             }
         });
@@ -88,10 +88,10 @@ fn key(namespace: &str, name: &str) -> String {
 }
 
 /// Works until the node is dropped.
-fn work(node: Weak<Mutex<Node>>, kubeconfig: PathBuf, network: Network) -> Result<()> {
+fn work(node: Weak<Mutex<Node>>, kubeconfig: &Path, network: Network) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let client = client(&kubeconfig).await?;
+        let client = client(kubeconfig).await?;
         create_node(&client, NAME).await?;
         let ready = json!([{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]);
         let world = World::over(client, "default");
