@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use kaos_tests::control_plane::{ControlPlane, Extent, Process, chart};
@@ -12,13 +12,16 @@ use kaos_tests::harness::{World, is_ready, samples};
 use serde_json::Value;
 
 use crate::kubelet::Kubelet;
-use crate::node::{LOOK, Pod, START};
+use crate::node::{LOOK, Pod};
 
 /// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM only starts with
 /// a master key or a permission to run without one. Without a secured cluster, users have no identity, so a setting lets
 /// Agents read the memories of users.
 const SETTINGS: [&str; 4] =
     ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
+
+/// The maximum time until all objects of a test are ready. The processes of a test start at the same time.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The cluster, with its operator and its node.
 pub(crate) struct Cluster {
@@ -63,7 +66,7 @@ impl Cluster {
         world
     }
 
-    /// Waits until all objects are ready. If they do not become ready, prints the logs of their processes.
+    /// Waits until all objects are ready. `objects` are keys such as `Agent/a`. If they do not become ready, prints the logs of their processes.
     pub(crate) async fn until_ready(&self, world: &World, objects: &[String]) {
         let begun = Instant::now();
         let mut waiting: Vec<&String> = objects.iter().collect();
@@ -75,7 +78,7 @@ impl Cluster {
                 }
             }
             waiting = still;
-            if begun.elapsed() > START {
+            if begun.elapsed() > PATIENCE {
                 let mut statuses = Vec::new();
                 for at in &waiting {
                     statuses.push(format!("{at}: {:#}", world.look(at).await["status"]));

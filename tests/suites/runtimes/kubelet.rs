@@ -97,11 +97,14 @@ fn work(node: Weak<Mutex<Node>>, kubeconfig: &Path, network: Network) -> Result<
         let world = World::over(client, "default");
         world.patch_status(&format!("Node/{NAME}"), &json!({"conditions": ready})).await;
         let mut work = Work { world, node, network, addresses: BTreeMap::new(), given: 0 };
+        let mut told = String::new();
         while let Some(node) = work.node.upgrade() {
             // Possibly an object has changed or is gone since the kubelet read it.
-            if let Err(error) = work.beat(&node).await {
-                println!("  the kubelet tries again: {error:#}");
+            let error = work.beat(&node).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
+            if !error.is_empty() && error != told {
+                println!("  the kubelet tries again: {error}");
             }
+            told = error;
             drop(node);
             tokio::time::sleep(LOOK).await;
         }
@@ -122,21 +125,24 @@ impl Work {
         }
         let pods = self.all("Pod").await?;
         let own: Vec<&Value> = pods.iter().filter(|pod| pod["spec"]["nodeName"] == NAME).collect();
-        for gone in lock(node).names() {
+        let known = lock(node).names();
+        for gone in known {
             if !own.iter().any(|pod| key(text(&pod["metadata"]["namespace"]), name(pod)) == gone) {
                 lock(node).end(&gone);
                 self.addresses.remove(&gone);
             }
         }
+        // A pod that cannot start must not delay the other pods.
+        let mut cared = Ok(());
         for pod in &own {
-            self.care(node, pod).await.with_context(|| name(pod).to_owned())?;
+            cared = cared.and(self.care(node, pod).await.with_context(|| name(pod).to_owned()));
         }
         let (services, slices) = (self.all("Service").await?, self.all("EndpointSlice").await?);
         let file = |address: &str, port: u16| {
             let (of, _) = self.addresses.iter().find(|(_, it)| *it == address)?;
             Some(lock(node).pod(of).ok()?.file_of_port(port))
         };
-        self.network.update(&services, &slices, file)
+        self.network.update(&services, &slices, file).and(cared)
     }
 
     /// Starts, watches or ends one pod.
@@ -159,7 +165,8 @@ impl Work {
             return Ok(());
         }
         if !self.addresses.contains_key(&key) {
-            let objects = self.objects(pod, lock(node).folder.join("volumes").join(namespace)).await?;
+            let volumes = lock(node).folder.join("volumes").join(namespace);
+            let objects = self.objects(pod, volumes).await?;
             lock(node).start(&key, &pod["spec"], &objects)?;
             self.given += 1;
             // This range of addresses is reserved for network tests. Requests to these addresses never leave the process.

@@ -1,13 +1,13 @@
 //! Samples like the eight samples of KAOS 0.8.4 become ready, because the probes of real processes pass.
 //!
 //! The recorded cases contain samples 1 to 4. The folder `tests/runtimes/samples` contains samples 5 to 8, written from
-//! a description of KAOS's samples. Two images have no program for this machine, so a stand-in of `tests/runtimes/images`
-//! runs instead: Ollama (samples 1, 2 and 6), and the MCP runtime `kubernetes` (sample 6). No sample reaches a provider of
-//! models. So only the samples with Ollama or with mock responses answer a chat.
+//! a description of KAOS's samples. Three images have no package, so a stand-in of `tests/runtimes/images` runs instead:
+//! Ollama (samples 1, 2 and 6), and the MCP runtimes `kubernetes` (sample 6) and `python-string` (samples 1 to 6). No
+//! sample reaches a provider of models. So only the samples with Ollama or with mock responses answer a chat.
 
 use kaos_tests::case;
 use kaos_tests::harness::read::{condition, name, text};
-use kaos_tests::harness::{World, samples};
+use kaos_tests::harness::{World, is_ready, samples};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -76,6 +76,27 @@ async fn run(cluster: &Cluster, sample: &str) -> World {
         }
     }
     world
+}
+
+#[tokio::test]
+async fn an_agent_becomes_ready_only_when_its_runtime_runs() {
+    let cluster = Cluster::shared();
+    let world = cluster.world("ending").await;
+    let (model, agent) = (samples::model_api("llm"), samples::agent("a", "llm", &json!({})));
+    let mut wrong = agent.clone();
+    // The runtime reads this variable, and ends if the scope does not exist.
+    wrong["spec"]["container"] = json!({"env": [{"name": "MEMORY_MAX_READ_SCOPE", "value": "everything"}]});
+    world.apply_all(&[model, wrong]).await;
+    cluster.until_ready(&world, &["ModelAPI/llm".to_owned()]).await;
+    let has_ended = |pod: &Value| {
+        let is_own = text(&pod["metadata"]["name"]).starts_with("agent-a-");
+        is_own && pod["status"]["phase"] == "Failed" && text(&pod["status"]["message"]).contains("everything")
+    };
+    world.until_true("the runtime ends", async || world.list("Pod").await.iter().any(has_ended)).await;
+    assert!(!is_ready(&world.look("Agent/a").await));
+    world.apply(&agent).await;
+    cluster.until_ready(&world, &["Agent/a".to_owned()]).await;
+    world.delete(&format!("Namespace/{}", world.namespace)).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kaos_tests::harness::read::name;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -206,5 +207,15 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     chat(&lead, "s2", "When does the ferry leave?");
     let told = turns(&store, "s2");
     assert!(told.contains("[tool result search_memory: ## Relevant memory"), "{told}");
+
+    // The facts are in the store's volume, so another pod of the store has them, too.
+    let pods = world.list("Pod").await;
+    let old = pods.iter().map(name).find(|name| name.starts_with("memorystore-notes-")).unwrap();
+    world.delete(&format!("Pod/{old}")).await;
+    world.until_gone(&format!("Pod/{old}")).await;
+    let serves = |it: &Value| it["status"]["readyReplicas"] == 1;
+    world.until("another pod of the store is ready", "Deployment/memorystore-notes", serves).await;
+    let store = cluster.pod(&world, "memorystore-notes").await;
+    assert!(facts(&store, "lead").contains(of_provider), "{}", store.log());
     world.delete(&format!("Namespace/{NAMESPACE}")).await;
 }
