@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kaos_tests::control_plane::chart::Account;
@@ -19,11 +20,13 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditi
 use serde_json::{Value, json};
 
 use crate::network::Network;
-use crate::node::{LOOK, Node, Pod, State};
+use crate::node::{Node, Pod, State};
 use crate::pod::{Objects, list};
 
 /// The name of the node in the cluster.
 const NAME: &str = "processes";
+/// The time between two looks at the cluster. Each look lists all pods and Services.
+const BEAT: Duration = Duration::from_millis(300);
 
 /// The node of a cluster. When this value is dropped, the node's processes end.
 pub(crate) struct Kubelet {
@@ -106,7 +109,7 @@ fn work(node: Weak<Mutex<Node>>, kubeconfig: &Path, network: Network) -> Result<
             }
             told = error;
             drop(node);
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(BEAT).await;
         }
         Ok(())
     })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kaos_tests::harness::read::name;
+use kaos_tests::harness::read::{condition, name};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -213,8 +213,10 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     let old = pods.iter().map(name).find(|name| name.starts_with("memorystore-notes-")).unwrap();
     world.delete(&format!("Pod/{old}")).await;
     world.until_gone(&format!("Pod/{old}")).await;
-    let serves = |it: &Value| it["status"]["readyReplicas"] == 1;
-    world.until("another pod of the store is ready", "Deployment/memorystore-notes", serves).await;
+    let is_new = |pod: &Value| {
+        name(pod).starts_with("memorystore-notes-") && name(pod) != old && condition(pod, "Ready")["status"] == "True"
+    };
+    world.until_true("another pod of the store is ready", async || world.list("Pod").await.iter().any(is_new)).await;
     let store = cluster.pod(&world, "memorystore-notes").await;
     assert!(facts(&store, "lead").contains(of_provider), "{}", store.log());
     world.delete(&format!("Namespace/{NAMESPACE}")).await;
