@@ -7,17 +7,16 @@ replaces functions of Python's sockets:
   a file for the node. The name of the file is the port that the server asked for.
 - The name of a Service resolves to the address that the node gave to the Service. A connection to that address goes to
   the port of the pod. Other names and addresses do not exist, except those of the machine itself.
+- A connection to 127.0.0.1 goes to the port of the own pod, if a process of the pod listens on this port.
 
-The process ends when the node ends, because the node keeps the other end of the process's standard input open. This file
-removes its own environment variables before the program starts, so that the program sees exactly the variables of its
-pod.
+This file removes its own environment variables before the program starts, so that the program sees exactly the variables
+of its pod.
 """
 
 import asyncio
 import os
 import socket
 import sys
-import threading
 import types
 from pathlib import Path
 
@@ -40,8 +39,11 @@ def enter(node: Path, pod: Path) -> None:
         written.rename(port)
 
     def translate(self, address):
-        if self.family not in (socket.AF_INET, socket.AF_INET6) or address[0] in (LOOPBACK, "::1", "localhost"):
+        if self.family not in (socket.AF_INET, socket.AF_INET6):
             return address
+        if address[0] in (LOOPBACK, "::1", "localhost"):
+            own = pod / "ports" / str(address[1])
+            return (LOOPBACK, int(own.read_text())) if own.exists() else address
         endpoint = node / "endpoints" / f"{address[0]}:{address[1]}"
         try:
             return (LOOPBACK, int(Path(endpoint.read_text()).read_text()))
@@ -63,21 +65,9 @@ def enter(node: Path, pod: Path) -> None:
     socket.getaddrinfo = getaddrinfo
 
 
-def end_with_the_node() -> None:
-    """Ends this process when the other end of its standard input closes."""
-
-    def wait():
-        while os.read(0, 4096):
-            pass
-        os._exit(0)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 # The event loop of uvloop does not use the functions above. Programs that want uvloop get Python's own event loop.
 sys.modules["uvloop"] = types.ModuleType("uvloop")
 sys.modules["uvloop"].new_event_loop = asyncio.new_event_loop
 os.environ.pop("PYTHONPATH", None)
 if "TESTS_POD" in os.environ:
     enter(Path(os.environ.pop("TESTS_NODE")), Path(os.environ.pop("TESTS_POD")))
-    end_with_the_node()

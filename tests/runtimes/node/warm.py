@@ -24,7 +24,7 @@ def become(pod: dict) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.clear()
     os.environ.update(pod["variables"])
-    os.chdir(folder / "home")
+    os.chdir(folder / "root/root")
     sitecustomize.enter(Path(pod["node"]), folder)
     sys.argv = pod["words"]
     run_server()

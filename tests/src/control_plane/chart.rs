@@ -142,11 +142,16 @@ impl Account {
         &self.namespace
     }
 
-    /// Requests a new token, valid for a day.
+    /// Requests a new token for the API server, valid for a day.
     pub async fn token(&self, client: &Client) -> Result<String> {
+        self.token_for(client, &[]).await
+    }
+
+    /// Requests a new token for these audiences, valid for a day. Without audiences, the token is for the API server.
+    pub async fn token_for(&self, client: &Client, audiences: &[&str]) -> Result<String> {
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/{}/token", self.namespace, self.name);
         let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 86400}});
+            "spec": {"audiences": audiences, "expirationSeconds": 86400}});
         let request = http::Request::post(path).header("content-type", "application/json");
         let answer = ask(client, request, body.to_string().into()).await?;
         Ok(text(&answer["status"]["token"]))

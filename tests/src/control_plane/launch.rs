@@ -67,6 +67,8 @@ fn own_folder() -> Result<PathBuf> {
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.
     Api,
+    /// All parts except kwok. The cluster has no nodes: the test adds nodes, and runs their pods.
+    WithoutNodes,
     /// All parts. The cluster schedules pods, and the pods become ready.
     Full,
 }
@@ -165,7 +167,7 @@ impl Launcher {
         Ok(format!("https://127.0.0.1:{port}"))
     }
 
-    fn controllers(&mut self) -> Result<()> {
+    fn controllers(&mut self, extent: Extent) -> Result<()> {
         let kubeconfig = |user: User| access::path(&self.folder, user.name()).display().to_string();
         let (manager, scheduler) = (kubeconfig(User::ControllerManager), kubeconfig(User::Scheduler));
         let manager = [
@@ -177,10 +179,15 @@ impl Launcher {
             format!("--root-ca-file={}", self.at("serving/apiserver.crt")),
             "--concurrent-gc-syncs=10".to_owned(),
         ];
-        self.spawn("kube-controller-manager", manager.into())?;
+        // Nodes that a test adds send no heartbeats.
+        let heartbeats = (extent == Extent::WithoutNodes).then(|| "--node-monitor-grace-period=24h".to_owned());
+        self.spawn("kube-controller-manager", manager.into_iter().chain(heartbeats).collect())?;
         let scheduler =
             [format!("--kubeconfig={scheduler}"), "--secure-port=0".to_owned(), "--leader-elect=false".to_owned()];
-        self.spawn("kube-scheduler", scheduler.into())?;
+        self.spawn("kube-scheduler", scheduler.into())
+    }
+
+    fn nodes(&mut self) -> Result<()> {
         let mut nodes = vec![
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
@@ -193,14 +200,20 @@ impl Launcher {
         self.spawn("kwok", nodes)
     }
 
-    /// Starts the controllers and creates nodes, so that pods can run.
-    async fn furnish(&mut self, client: &Client) -> Result<()> {
-        self.controllers()?;
-        for number in 0..2 {
-            node(client, &format!("node-{number}")).await?;
-        }
+    /// Starts the controllers and the scheduler.
+    async fn govern(&mut self, client: &Client, extent: Extent) -> Result<()> {
+        self.controllers(extent)?;
         let accounts = api(client, "", "ServiceAccount", Some("default"));
         self.until("waited for the controllers", async || accounts.get_opt("default").await.ok().flatten()).await?;
+        Ok(())
+    }
+
+    /// Creates nodes whose pods kwok simulates.
+    async fn furnish(&mut self, client: &Client) -> Result<()> {
+        self.nodes()?;
+        for number in 0..2 {
+            create_node(client, &format!("node-{number}")).await?;
+        }
         let nodes = api(client, "", "Node", None);
         self.until("waited for the nodes", async || {
             let nodes = nodes.list(&kube::api::ListParams::default()).await.ok()?;
@@ -231,6 +244,9 @@ pub(super) async fn start(extent: Extent) -> Result<Launched> {
             asked.ok()
         })
         .await?;
+    if extent != Extent::Api {
+        launcher.govern(&client, extent).await?;
+    }
     if extent == Extent::Full {
         launcher.furnish(&client).await?;
     }
@@ -252,12 +268,12 @@ fn api(client: &Client, group: &str, kind: &str, namespace: Option<&str>) -> Api
 }
 
 /// Creates a node that has room for all pods.
-async fn node(client: &Client, name: &str) -> Result<()> {
+pub async fn create_node(client: &Client, name: &str) -> Result<()> {
     let room = json!({"cpu": "64", "memory": "512Gi", "pods": "5000"});
     let nodes = api(client, "", "Node", None);
     let params = PatchParams::apply("control-plane").force();
     let node = json!({"apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "type": "kwok"}}});
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}});
     nodes.patch(name, &params, &Patch::Apply(&node)).await.with_context(|| name.to_owned())?;
     let status = json!({"apiVersion": "v1", "kind": "Node", "status": {"allocatable": room, "capacity": room}});
     nodes.patch_status(name, &params, &Patch::Apply(&status)).await.with_context(|| name.to_owned())?;

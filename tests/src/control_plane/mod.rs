@@ -43,7 +43,7 @@ use kube::Client;
 pub use access::{User, client};
 pub use audit::Audit;
 pub use group::Group;
-pub use launch::Extent;
+pub use launch::{Extent, create_node};
 pub use pod::Pod;
 pub use process::Process;
 pub use tools::Ran;

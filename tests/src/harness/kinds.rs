@@ -27,7 +27,7 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 34] = [
+const KINDS: [Kind; 35] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
@@ -42,6 +42,7 @@ const KINDS: [Kind; 34] = [
     kind("apps/v1", "ReplicaSet", "replicasets"),
     kind("v1", "Pod", "pods"),
     kind("v1", "Service", "services"),
+    kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
     kind("v1", "ConfigMap", "configmaps"),
     kind("v1", "Secret", "secrets"),
     kind("v1", "ServiceAccount", "serviceaccounts"),

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::read::text;
+
 const API_VERSION: &str = "kaos.tools/v1alpha1";
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
@@ -68,6 +70,17 @@ pub fn config_map(name: &str, data: &Value) -> Value {
 /// Returns a Secret that contains these texts.
 pub fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "stringData": data})
+}
+
+/// Returns a volume for a volume claim. Test clusters have no provisioner of volumes.
+pub fn volume_for(claim: &Value) -> Value {
+    let (of, spec) = (&claim["metadata"], &claim["spec"]);
+    let name = format!("{}-{}", text(&of["namespace"]), text(&of["name"]));
+    json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": {"storage": spec["resources"]["requests"]["storage"]}, "accessModes": spec["accessModes"],
+            "hostPath": {"path": "/nowhere"}, "storageClassName": "", "persistentVolumeReclaimPolicy": "Delete",
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": of["namespace"],
+                "name": of["name"]}}})
 }
 
 /// Returns a Deployment without an owner.

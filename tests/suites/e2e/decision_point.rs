@@ -13,15 +13,52 @@ use crate::support::{CHART, RELEASE, Release, SYSTEM, at};
 
 const OBJECTS: [&str; 4] =
     ["Deployment/kaos-pdp", "Service/kaos-pdp", "PodDisruptionBudget/kaos-pdp", "NetworkPolicy/kaos-pdp"];
-const CONFIG: &str = "ConfigMap/kaos-authz-policy";
+pub(crate) const CONFIG: &str = "ConfigMap/kaos-authz-policy";
 const POLICY: &str = "AuthorizationPolicy/kaos-authz";
-const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
+pub(crate) const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
 
-/// Writes a chart with the decision point of KAOS's chart. The labels of its pods are an assumption: this operator's
-/// chart must work with any labels.
+/// Installs a chart with the decision point of KAOS's chart, and with KAOS's kinds. The labels of the decision point's
+/// pods are an assumption: this operator's chart must work with any labels.
+pub(crate) fn install_kaos(release: &Release) {
+    let chart = chart_of_kaos(release.cluster.folder());
+    let secured = case::golden().join("today/values/secured.yaml").display().to_string();
+    // Install the release like Helm 3, without server-side apply.
+    let install = ["install", RELEASE, &chart, "--values", &secured, "--server-side=false"];
+    release.cluster.helm(&[&install[..], &["--namespace", SYSTEM, "--wait"]].concat()).expect();
+}
+
+/// Upgrades the release of KAOS to this operator's chart. Adds the values that KAOS's operator asked servers for.
+pub(crate) fn upgrade(release: &Release) {
+    let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
+    let users = format!("security.userAuth.jwks={}", json!(KEYS));
+    let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--reuse-values", "--take-ownership"];
+    let values = [
+        "--set",
+        "gatewayAPI.createGateway=false,security.gatewayHost=gw.example",
+        "--set",
+        "security.agentAuth.identity.serviceAccount.issuer=https://cluster",
+        "--set-json",
+        &accounts,
+        "--set-json",
+        &users,
+    ];
+    release.cluster.helm(&[&upgrade[..], &values].concat()).expect();
+}
+
+/// Removes the definitions of the gateway: other tests on this cluster expect that it serves no SecurityPolicies.
+pub(crate) fn clear(release: &Release) {
+    let definitions = ["securitypolicies.gateway.envoyproxy.io", "referencegrants.gateway.networking.k8s.io"];
+    release.cluster.kubectl(&[&["delete", "crd"], &definitions[..]].concat()).expect();
+}
+
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("secured-kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
+    std::fs::create_dir_all(chart.join("crds")).unwrap();
+    for kind in ["accessgrants", "agents", "mcpservers", "memorystores", "modelapis"] {
+        let file = format!("{kind}.yaml");
+        std::fs::copy(format!("../crds/generated/{file}"), chart.join("crds").join(file)).unwrap();
+    }
     let labels = json!({"app": "kaos-pdp", "kaos.tools/part": "authorization"});
     let container = json!({"name": "pdp", "image": "openpolicyagent/opa:1.18.1-envoy-static", "args": ["run", "--server"],
         "volumeMounts": [{"name": "rules", "mountPath": "/policy"}],
@@ -49,7 +86,7 @@ fn chart_of_kaos(folder: &Path) -> String {
 }
 
 /// Applies the definitions of the gateway, and what KAOS's operator leaves: the ConfigMap of the decision point.
-async fn prepare(release: &Release) -> World {
+pub(crate) async fn prepare(release: &Release) -> World {
     let system = release.over(SYSTEM);
     let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
     references["spec"]["versions"][0]["name"] = json!("v1beta1");
@@ -70,34 +107,13 @@ async fn prepare(release: &Release) -> World {
 async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_from_this_operator() {
     let release = Release::prepare().await;
     let system = prepare(&release).await;
-    let old = chart_of_kaos(release.cluster.folder());
-    let secured = case::golden().join("today/values/secured.yaml").display().to_string();
-    let helm = |arguments: &[&str]| release.cluster.helm(&[arguments, &["--namespace", SYSTEM, "--wait"]].concat());
-    // Install the release like Helm 3, without server-side apply.
-    helm(&["install", RELEASE, &old, "--values", &secured, "--server-side=false"]).expect();
+    install_kaos(&release);
     let mut before = Vec::new();
     for object in OBJECTS.iter().chain([&CONFIG]) {
         before.push(uid(&system.look(object).await).to_owned());
     }
 
-    let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
-    let users = format!("security.userAuth.jwks={}", json!(KEYS));
-    let upgrade = [
-        "upgrade",
-        RELEASE,
-        CHART,
-        "--reuse-values",
-        "--take-ownership",
-        "--set",
-        "gatewayAPI.createGateway=false,security.gatewayHost=gw.example",
-        "--set",
-        "security.agentAuth.identity.serviceAccount.issuer=https://cluster",
-        "--set-json",
-        &accounts,
-        "--set-json",
-        &users,
-    ];
-    helm(&upgrade).expect();
+    upgrade(&release);
     let mut after = Vec::new();
     for object in OBJECTS.iter().chain([&CONFIG]) {
         after.push(uid(&system.look(object).await).to_owned());
@@ -137,9 +153,7 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     let refused = release.helm("upgrade", &[]).expect_failure();
     assert!(refused.contains("SECURITY_PDP_ENABLED"), "{refused}");
     assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
-    helm(&["rollback", RELEASE, "1"]).expect();
+    release.cluster.helm(&["rollback", RELEASE, "1", "--namespace", SYSTEM, "--wait"]).expect();
     assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
-    // Other tests on this cluster expect that it serves no SecurityPolicies.
-    let definitions = ["securitypolicies.gateway.envoyproxy.io", "referencegrants.gateway.networking.k8s.io"];
-    release.cluster.kubectl(&[&["delete", "crd"], &definitions[..]].concat()).expect();
+    clear(&release);
 }

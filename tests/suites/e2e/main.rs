@@ -19,6 +19,7 @@ mod replicas;
 mod restricted;
 mod rights;
 mod samples;
+mod secured;
 mod states;
 mod support;
 mod today;

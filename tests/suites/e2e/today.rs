@@ -12,10 +12,12 @@ use kaos_policy::stamp::APPLIED_DIGEST;
 use kaos_tests::case;
 use kaos_tests::harness::definitions::routes;
 use kaos_tests::harness::read::{controller, entries, finalizers, name, text, uid};
+use kaos_tests::harness::samples::volume_for;
 use kaos_tests::harness::{World, condition};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
+use crate::secured::described;
 use crate::support::{Release, at};
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
@@ -44,17 +46,19 @@ const SAMPLES: [&str; 17] = [
 const ROUTED: [&str; 6] =
     ["--set", "gateway.enabled=true", "--set", "gateway.name=kaos-gateway", "--set", "gateway.namespace=kaos-system"];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
+/// The kinds of children that the takeover must not replace.
+const DEAR: [&str; 5] = ["ServiceAccount", "PersistentVolumeClaim", "HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
 /// The objects that KAOS's operator leaves for one sample.
-struct Left {
-    world: World,
-    sample: &'static str,
+pub(crate) struct Left {
+    pub(crate) world: World,
+    pub(crate) sample: &'static str,
     /// The objects of KAOS's kinds.
     objects: Vec<String>,
     /// The children that this operator takes over.
-    children: Vec<String>,
-    /// The UIDs of objects that must survive: objects without an owner, service accounts, and volume claims.
-    kept: BTreeMap<String, String>,
+    pub(crate) children: Vec<String>,
+    /// The UIDs of objects that must survive: objects without an owner, and the kinds in [`DEAR`].
+    pub(crate) kept: BTreeMap<String, String>,
     pods: BTreeMap<String, String>,
 }
 
@@ -122,28 +126,17 @@ fn owned_by(owner: &Value) -> Value {
         "controller": true, "blockOwnerDeletion": true}])
 }
 
-/// Creates a volume for a volume claim, because the test cluster has no provisioner.
-async fn bind(world: &World, claim: &Value) {
-    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
-        "metadata": {"name": format!("{}-{}", world.namespace, name(claim))},
-        "spec": {"capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
-            "accessModes": claim["spec"]["accessModes"], "hostPath": {"path": "/nowhere"}, "storageClassName": "",
-            "persistentVolumeReclaimPolicy": "Delete",
-            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": world.namespace,
-                "name": name(claim)}}});
-    world.apply(&volume).await;
-}
-
-/// Creates a sample, and its children as KAOS's operator leaves them.
-async fn put(release: &Release, sample: &'static str) -> Left {
-    let world = release.world(&format!("today-{}", &sample[..2])).await;
+/// Creates a sample, and its children as KAOS's operator leaves them. The namespace's name begins with `prefix`.
+/// `settings` are flags of `render` for the settings of the cluster.
+pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, settings: &[&str]) -> Left {
+    let world = release.world(&format!("{prefix}-{}", &sample[..2])).await;
     let all = documents(sample, &world.namespace);
     let file = release.cluster.folder().join(format!("{sample}.yaml"));
     let text_of_all = all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n");
     std::fs::write(&file, text_of_all).unwrap();
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
-    let asked = [&base[..], &ROUTED, &["-f"]].concat();
+    let asked = [&base[..], &ROUTED, settings, &["-f"]].concat();
     // If a policy refuses an object, `render` exits with an error code. Ignore this exit code.
     let ran = release
         .cluster
@@ -195,15 +188,16 @@ async fn put(release: &Release, sample: &'static str) -> Left {
             if left.children.contains(&at(child)) {
                 continue;
             }
-            let mut child = as_kaos_writes(child.clone());
+            let mut child = as_kaos_writes(described(child, &rendered["manifests"]));
             child["metadata"]["ownerReferences"] = owned_by(&owner);
             if child["kind"] == "PersistentVolumeClaim" {
-                bind(&left.world, &child).await;
+                left.world.apply(&volume_for(&child)).await;
             }
             create(&left.world, &child).await;
             left.children.push(at(&child));
         }
-        if object["kind"] == "Agent" && !rendered["manifests"][0].is_null() {
+        let is_guarded = left.children.contains(&format!("NetworkPolicy/agent-{}", name(object)));
+        if object["kind"] == "Agent" && !rendered["manifests"][0].is_null() && !is_guarded {
             let guard = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
                 "metadata": {"name": format!("agent-{}", name(object)), "namespace": left.world.namespace,
                     "ownerReferences": owned_by(&owner)},
@@ -215,10 +209,13 @@ async fn put(release: &Release, sample: &'static str) -> Left {
     left
 }
 
-/// Records the UIDs of the objects that the operator must not replace: objects without an owner, service accounts, and
-/// volume claims. Also records the pods.
-async fn remember(left: &mut Left) {
-    let is_dear = |at: &&String| ["ServiceAccount/", "PersistentVolumeClaim/"].iter().any(|kind| at.starts_with(kind));
+/// Waits until all pods run. Then records the UIDs of the objects that the operator must not replace, and the pods.
+pub(crate) async fn remember(left: &mut Left) {
+    let names: Vec<&str> =
+        left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
+    let run = |all: &[Value]| all.iter().all(|it| it["status"]["readyReplicas"] == it["spec"]["replicas"]);
+    left.world.until_all(&format!("{} runs", left.sample), &names, run).await;
+    let is_dear = |at: &&String| DEAR.iter().any(|kind| at.split('/').next() == Some(*kind));
     let dear: Vec<String> = left.kept.keys().chain(left.children.iter().filter(is_dear)).cloned().collect();
     for at in dear {
         let object = left.world.look(&at).await;
@@ -227,9 +224,21 @@ async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
+/// Waits until all children belong to this operator, and until an unwanted rollout would have begun.
+pub(crate) async fn until_taken_over(all: &[Left]) {
+    for left in all {
+        for child in &left.children {
+            let what = format!("{sample}: {child} belongs to this operator", sample = left.sample);
+            let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
+            left.world.until(&what, child, is_ours).await;
+        }
+    }
+    all[0].world.quiet().await;
+}
+
 /// Returns a message for each rollout, each restarted pod, and each object that the takeover replaced or left
 /// unfinished.
-async fn lost(left: &Left) -> Vec<String> {
+pub(crate) async fn lost(left: &Left) -> Vec<String> {
     let (world, sample) = (&left.world, left.sample);
     let mut wrong = Vec::new();
     let sets = world.list("ReplicaSet").await;
@@ -286,13 +295,9 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     let mut all = Vec::new();
     for sample in SAMPLES {
-        all.push(put(&release, sample).await);
+        all.push(put(&release, sample, "today", &[]).await);
     }
     for left in &mut all {
-        let names: Vec<&str> =
-            left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
-        let run = |all: &[Value]| all.iter().all(|it| it["status"]["readyReplicas"] == it["spec"]["replicas"]);
-        left.world.until_all(&format!("{} runs", left.sample), &names, run).await;
         remember(left).await;
     }
     let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
@@ -311,13 +316,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
 
     let operator = release.working_operator().await;
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
-    for left in &all {
-        for child in &left.children {
-            let what = format!("{sample}: {child} belongs to this operator", sample = left.sample);
-            let is_ours = |child: &Value| entries(child, "annotations").contains_key(APPLIED_DIGEST);
-            left.world.until(&what, child, is_ours).await;
-        }
-    }
+    until_taken_over(&all).await;
     // The status of an AccessGrant must no longer say that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
@@ -326,8 +325,6 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             assert_eq!(condition(&grant, "Enforced")["status"], "False");
         }
     }
-    // By now, an unwanted rollout would have begun.
-    all[0].world.quiet().await;
     let mut wrong = Vec::new();
     for left in &all {
         wrong.extend(lost(left).await);

@@ -1,116 +1,113 @@
-//! Runs objects with real processes until all objects are ready.
-//!
-//! The policies decide which children an object gets. For each Deployment among the children, the node runs a pod. An
-//! object becomes ready when the probes of its pod pass.
+//! A real control plane with the operator of the chart and its preset `kaos-0.8`. The only node runs pods as processes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use kaos_policy::contract::{Cluster, HOME};
-use kaos_policy::kubernetes::Checks;
-use kaos_policy::policy::Stack;
-use kaos_policy::render::Renderer;
-use kaos_policy::settings::{Layer, Origin};
-use kaos_tests::stage::{Key, Stage, key};
-use kaos_tests::{case, policies};
-use serde_json::{Value, json};
+use anyhow::{Context, Result};
+use kaos_tests::control_plane::{ControlPlane, Extent, Process, chart};
+use kaos_tests::harness::read::{entries, name};
+use kaos_tests::harness::scenario::SYSTEM;
+use kaos_tests::harness::{World, is_ready, samples};
+use serde_json::Value;
 
-use crate::node::Node;
+use crate::kubelet::Kubelet;
+use crate::node::{LOOK, Pod};
 
-/// Returns the registry of runtimes that the chart writes with the preset of KAOS 0.8.
-fn registry() -> Result<Value> {
-    let preset = std::fs::read_to_string(case::golden().join("../../host/operator/src/presets/kaos-0.8.yaml"))?;
-    let preset: Value = serde_saphyr::from_str(&preset)?;
-    let runtimes = json!({"runtimes": preset["mcpserver"]["runtimes"]});
-    Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-mcp-runtimes", "namespace": HOME},
-        "data": {"runtimes.yaml": runtimes.to_string()}}))
+/// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM only starts with
+/// a master key or a permission to run without one. Without a secured cluster, users have no identity, so a setting lets
+/// Agents read the memories of users.
+const SETTINGS: [&str; 4] =
+    ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
+
+/// The maximum time until all objects of a test are ready. The processes of a test start at the same time.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The cluster, with its operator and its node.
+pub(crate) struct Cluster {
+    control: ControlPlane,
+    kubelet: Kubelet,
+    operator: Process,
 }
 
-/// Objects, their children, and the node that runs the children's pods.
-pub(crate) struct Running {
-    pub(crate) node: Node,
-    stage: Stage,
-    objects: Vec<Value>,
-    started: BTreeSet<String>,
-}
+impl Cluster {
+    /// Returns the cluster that all tests of this process share. The first caller starts the cluster.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Cluster> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            // Use a separate thread, because the caller is already inside an async runtime.
+            let starting = std::thread::spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(Self::start(&chart::manifests()))
+            });
+            starting.join().unwrap().unwrap()
+        })
+    }
 
-impl Running {
-    /// Starts the children in `given` unchanged. Applies `objects`, and starts the children that the policies plan for
-    /// them. Waits until every object is ready.
-    pub(crate) fn start(name: &str, given: &[Value], objects: &[Value]) -> Result<Self> {
-        let mut running = Self {
-            node: Node::new(name)?,
-            stage: Stage::new(renderers(case::default_environment()?)?),
-            objects: given.to_vec(),
-            started: BTreeSet::new(),
-        };
-        for object in [&registry()?].into_iter().chain(given).chain(objects) {
-            running.stage.apply(object);
-        }
-        running.start_all(given)?;
-        let keys: Vec<Key> = objects.iter().map(key).collect();
-        loop {
-            running.stage.settle()?;
-            let children: Vec<Value> = keys.iter().flat_map(|key| running.stage.children_of(key)).collect();
-            if !running.start_all(&children)? {
-                break;
+    async fn start(manifests: &Path) -> Result<Self> {
+        let control = ControlPlane::of(Extent::WithoutNodes)?;
+        let client = control.client().await?;
+        let system = World::over(client.clone(), SYSTEM);
+        system.apply(&samples::namespace(&system.namespace)).await;
+        let kubelet = Kubelet::join(&control)?;
+        let account = chart::install(&client, manifests).await?;
+        let pod = chart::pod(manifests)?.context("the chart has no Deployment")?;
+        let kubeconfig = control.kubeconfig_for("operator", &account.token(&client).await?)?;
+        let arguments = pod.arguments_in(control.folder())?.into_iter().chain(SETTINGS.map(str::to_owned));
+        let arguments: Vec<String> = arguments.collect();
+        let operator = Process::start(&control, "operator", &kubeconfig, &arguments, &pod.environment)?;
+        Ok(Self { control, kubelet, operator })
+    }
+
+    /// Creates a namespace for a test.
+    pub(crate) async fn world(&self, namespace: &str) -> World {
+        let world = World::over(self.control.client().await.unwrap(), namespace);
+        world.apply(&samples::namespace(namespace)).await;
+        world
+    }
+
+    /// Waits until all objects are ready. `objects` are keys such as `Agent/a`. If they do not become ready, prints the logs of their processes.
+    pub(crate) async fn until_ready(&self, world: &World, objects: &[String]) {
+        let begun = Instant::now();
+        let mut waiting: Vec<&String> = objects.iter().collect();
+        while !waiting.is_empty() {
+            let mut still = Vec::new();
+            for at in waiting {
+                if !is_ready(&world.look(at).await) {
+                    still.push(at);
+                }
             }
+            waiting = still;
+            if begun.elapsed() > PATIENCE {
+                let mut statuses = Vec::new();
+                for at in &waiting {
+                    statuses.push(format!("{at}: {:#}", world.look(at).await["status"]));
+                }
+                let (statuses, log) = (statuses.join("\n"), self.operator.log());
+                panic!("not ready:\n{statuses}\n{}\n{log}", self.kubelet.complaints());
+            }
+            tokio::time::sleep(LOOK).await;
         }
-        for key in &keys {
-            let status = running.stage.status_of(key);
-            ensure!(status["ready"] == true, "{} {} is not ready: {status}", key.0, key.1);
-        }
-        Ok(running)
+        println!("  {} objects of {} are ready after {:.0?}", objects.len(), world.namespace, begun.elapsed());
     }
 
-    /// Starts the pods of new Deployments, and gives addresses to their Services. Waits until the pods are ready.
-    /// Returns whether any Deployment is new.
-    fn start_all(&mut self, children: &[Value]) -> Result<bool> {
-        let of = |kind: &'static str| children.iter().filter(move |child| child["kind"] == kind);
-        let text = |child: &Value| child["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let new: Vec<(String, &Value)> = of("Deployment")
-            .map(|child| (text(child), child))
-            .filter(|(name, _)| !self.started.contains(name))
-            .collect();
-        let objects: Vec<Value> = self.objects.iter().chain(children).cloned().collect();
-        for (name, deployment) in &new {
-            self.node.start(deployment, &objects).with_context(|| name.clone())?;
-        }
-        for service in of("Service").filter(|service| new.iter().any(|(name, _)| *name == text(service))) {
-            self.node.serve(service)?;
-        }
-        for (name, _) in &new {
-            self.node.pod(name)?.until_ready()?;
-            self.stage.make_ready(name, 1);
-            self.started.insert(name.clone());
-        }
-        Ok(!new.is_empty())
+    /// Returns the pods of a Deployment.
+    pub(crate) async fn pods(&self, world: &World, deployment: &str) -> Vec<Arc<Pod>> {
+        let wanted = world.look(&format!("Deployment/{deployment}")).await["spec"]["selector"]["matchLabels"].clone();
+        let pods = world.list("Pod").await;
+        let is_own = |pod: &&Value| {
+            let labels = entries(pod, "labels");
+            wanted
+                .as_object()
+                .is_some_and(|wanted| wanted.iter().all(|(label, value)| labels.get(label) == Some(value)))
+        };
+        pods.iter().filter(is_own).map(|pod| self.kubelet.pod(&world.namespace, name(pod)).unwrap()).collect()
     }
 
-    /// Returns the status of an object.
-    pub(crate) fn status(&self, kind: &str, name: &str) -> Value {
-        self.stage.status_of(&(kind.to_owned(), name.to_owned()))
+    /// Returns the pod of a Deployment.
+    pub(crate) async fn pod(&self, world: &World, deployment: &str) -> Arc<Pod> {
+        let mut pods = self.pods(world, deployment).await;
+        assert_eq!(pods.len(), 1, "the pods of {deployment}");
+        pods.remove(0)
     }
-}
-
-/// Returns the default policies with the settings that the programs on the node need. Each Agent gets a token, as in
-/// KAOS 0.8. LiteLLM only starts with a master key or a permission to run without one, so proxies get this permission.
-pub(crate) fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
-    let account = json!({"serviceAccount": {"enabled": true, "audience": "kaos-gateway"}});
-    let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});
-    let layers = [
-        Layer::tree(Origin::CommandLine, "agent", account),
-        Layer::tree(Origin::CommandLine, "modelapi", keyless),
-        Layer::env(Origin::Environment, environment),
-    ];
-    let mut renderers = BTreeMap::new();
-    for policy in policies::native()? {
-        for claim in &policy.descriptor().claims {
-            let stack = Stack::single(Arc::clone(&policy))?;
-            let renderer = Renderer::new(&stack, &layers, Cluster::default())?.with_checks(Checks::Fields);
-            renderers.insert(claim.primary.kind.clone(), renderer);
-        }
-    }
-    Ok(renderers)
 }

@@ -1,5 +1,5 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
-//! packages with these programs.
+//! packages with these programs. For images without such a package, `tests/runtimes/images` has a stand-in.
 //!
 //! Like the image, the program has a command, and adds its own variables to the variables of the pod.
 
@@ -23,7 +23,7 @@ pub(crate) struct Image {
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
 /// The images. The node uses the first one with a word that the image's name contains.
-const IMAGES: [Image; 6] = [
+const IMAGES: [Image; 8] = [
     Image {
         named: "kaos-agent",
         environment: "kaos",
@@ -33,6 +33,8 @@ const IMAGES: [Image; 6] = [
     Image { named: "litellm", environment: "litellm", command: &["litellm"] },
     Image { named: "python-string", environment: "kaos", command: &["python", "{}/python_string.py"] },
     Image { named: "fastmcp-codemode", environment: "kaos", command: &["python", "{}/fastmcp_codemode.py"] },
+    Image { named: "ollama", environment: "kaos", command: &["ollama"] },
+    Image { named: "kubernetes_mcp_server", environment: "kaos", command: &["kubernetes-mcp-server"] },
     Image { named: "provider", environment: "kaos", command: &["python", "{}/provider.py"] },
 ];
 
@@ -43,16 +45,16 @@ impl Image {
         image.with_context(|| format!("the node has no program for the image {name}"))
     }
 
-    /// Returns the folder with the program's executables.
-    pub(crate) fn programs(&self) -> PathBuf {
-        installed().join(self.environment).join("bin")
+    /// Returns the folders with the program's executables, and with the stand-ins for other executables.
+    pub(crate) fn programs(&self) -> [PathBuf; 2] {
+        [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }
 
     /// Returns a command with an empty environment.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
-        let program = self.programs().join(name);
-        ensure!(program.exists(), "{} does not exist: run tests/runtimes/provision", program.display());
+        let found = self.programs().map(|folder| folder.join(name)).into_iter().find(|program| program.exists());
+        let program = found.with_context(|| format!("there is no program {name}: run tests/runtimes/provision"))?;
         let mut command = Command::new(program);
         command.args(arguments).env_clear().env("PYTHONPATH", of_tests().join("node"));
         Ok(command)

@@ -1,14 +1,16 @@
-//! Starts real programs from the Deployments of the default policies. The programs are KAOS's Agent runtime, KAOS's
-//! memory service, the LiteLLM proxy, and `FastMCP`.
+//! Starts real programs from the pods of the default policies. The programs are KAOS's Agent runtime, KAOS's memory
+//! service, the LiteLLM proxy, and `FastMCP`.
 //!
 //! | module | does |
 //! |---|---|
-//! | `pod` | reads the pod of a Deployment like the kubelet |
+//! | `pod` | reads a pod like the kubelet |
 //! | `images` | finds the program for an image |
-//! | `node` | runs pods as processes and gives Services addresses |
-//! | `cluster` | runs objects with real processes until all objects are ready |
+//! | `node` | runs pods as processes |
+//! | `kubelet`, `network` | join the node to a real control plane |
+//! | `cluster` | starts the control plane, the operator and the node |
 //! | `http` | sends requests |
 //! | `warm` | runs many proxies without importing their packages each time |
+//! | `samples` | tests samples like those of KAOS 0.8.4 |
 //! | `team` | tests Agents that talk, remember and use tools |
 //! | `proxies` | runs the LiteLLM proxy with the configurations of the recorded cases |
 //! | `variables` | compares the variables that the packages read with a recorded list |
@@ -18,9 +20,12 @@
 mod cluster;
 mod http;
 mod images;
+mod kubelet;
+mod network;
 mod node;
 mod pod;
 mod proxies;
+mod samples;
 mod servers;
 mod team;
 mod variables;

@@ -1,50 +1,72 @@
-//! A node that runs the containers of pods as processes of this machine, and gives addresses to Services.
+//! A node that runs the containers of pods as processes of this machine.
 //!
 //! The other half of the node is `tests/runtimes/node/sitecustomize.py`, which runs inside each process. Both halves
 //! share a folder:
 //!
 //! | file | content |
 //! |---|---|
-//! | `services/NAME` | the address of a Service |
-//! | `endpoints/ADDRESS:PORT` | the path of the file with the port of the pod behind this address |
+//! | `services/NAME` | the address of a Service; the module `network` writes this file |
+//! | `endpoints/ADDRESS:PORT` | the path of the file with the port of the pod behind this address; `network` writes it |
 //! | `pods/NAME/ports/PORT` | the port of this machine that replaces the container's port |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Child;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use kaos_tests::control_plane::Group;
 use serde_json::{Value, json};
 
 use crate::http::{self, Response};
 use crate::images::{self, Image};
-use crate::pod::{Container, Objects, Probe, list};
+use crate::pod::{Container, Containers, Objects, Probe};
 use crate::warm::Warm;
 
 /// The maximum time for a process to start. On a machine that also compiles, a start takes a minute.
-const START: Duration = Duration::from_mins(4);
+pub(crate) const START: Duration = Duration::from_mins(4);
 /// The time between two polls.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// A node. When this value is dropped, the node's processes end.
 pub(crate) struct Node {
-    folder: PathBuf,
-    pods: Vec<Pod>,
-    services: u8,
+    pub(crate) folder: PathBuf,
+    running: Vec<Running>,
+    group: Group,
 }
 
-/// A running pod.
+/// A pod on the node.
 pub(crate) struct Pod {
-    /// The name of the Deployment that the pod belongs to.
     pub(crate) name: String,
-    labels: Value,
     folder: PathBuf,
     container: Container,
-    /// The process of the container. `None` if a [`Warm`] process runs the container.
+}
+
+/// A pod, and its process.
+struct Running {
+    pod: Arc<Pod>,
+    begun: Instant,
+    /// The process of the current container. `None` if a [`Warm`] process runs the container.
     process: Option<Child>,
+    /// The init containers that have not started yet.
+    init: VecDeque<Container>,
+    /// Whether the process belongs to the pod's own container, and not to an init container.
+    is_main: bool,
+    is_ready: bool,
+}
+
+/// The state of a pod on the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The pod's probes do not pass yet, for this reason.
+    Starting(String),
+    /// The pod's probes have passed.
+    Ready,
+    /// A process of the pod has ended, with this log.
+    Ended(String),
 }
 
 impl Node {
@@ -54,132 +76,153 @@ impl Node {
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
-        for part in ["services", "endpoints", "pods"] {
+        for part in ["services", "endpoints", "pods", "volumes", "scratch"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        Ok(Self { folder, pods: Vec::new(), services: 0 })
+        let group = Group::new(&folder.join("scratch"))?;
+        Ok(Self { folder, running: Vec::new(), group })
     }
 
-    /// Starts the pod of a Deployment.
-    pub(crate) fn start(&mut self, deployment: &Value, objects: &[Value]) -> Result<()> {
-        let mut pod = self.place(deployment, objects)?;
-        pod.process = Some(self.spawn(&pod)?);
-        self.pods.push(pod);
+    /// Starts a pod. `spec` is the spec of the pod.
+    pub(crate) fn start(&mut self, name: &str, spec: &Value, objects: &Objects) -> Result<()> {
+        let mut running = self.place(name, spec, objects)?;
+        self.advance(&mut running)?;
+        self.running.push(running);
         Ok(())
     }
 
-    /// Starts the pod of a Deployment in a warm process.
-    pub(crate) fn start_in(&mut self, warm: &mut Warm, deployment: &Value, objects: &[Value]) -> Result<()> {
-        let pod = self.place(deployment, objects)?;
+    /// Starts a pod in a warm process.
+    pub(crate) fn start_in(&mut self, warm: &mut Warm, name: &str, spec: &Value, objects: &Objects) -> Result<()> {
+        let mut running = self.place(name, spec, objects)?;
+        let pod = &running.pod;
         let image = Image::named(&pod.container.image)?;
         let mut variables = pod.container.variables.clone();
-        variables.extend(Self::of_image(image, &pod.folder)?);
+        variables.extend(of_image(image, &pod.folder)?);
         warm.run(&json!({
             "node": self.folder, "folder": pod.folder, "words": pod.container.words(image), "variables": variables,
         }))?;
-        self.pods.push(pod);
+        running.is_main = true;
+        self.running.push(running);
         Ok(())
     }
 
-    fn place(&self, deployment: &Value, objects: &[Value]) -> Result<Pod> {
-        let name = deployment["metadata"]["name"].as_str().context("a Deployment without a name")?.to_owned();
-        let folder = self.folder.join("pods").join(&name);
-        for part in ["ports", "root", "home"] {
+    fn place(&self, name: &str, spec: &Value, objects: &Objects) -> Result<Running> {
+        let folder = self.folder.join("pods").join(name);
+        for part in ["ports", "root/root"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        let container = Container::of(deployment, &Objects(objects), &folder.join("root"))?;
-        let labels = deployment["spec"]["template"]["metadata"]["labels"].clone();
-        Ok(Pod { name, labels, folder, container, process: None })
+        let Containers { init, main } = Containers::of(spec, objects, &folder.join("root"))?;
+        let pod = Arc::new(Pod { name: name.to_owned(), folder, container: main });
+        let begun = Instant::now();
+        Ok(Running { pod, begun, process: None, init: init.into(), is_main: false, is_ready: false })
     }
 
-    fn spawn(&self, pod: &Pod) -> Result<Child> {
-        let image = Image::named(&pod.container.image)?;
-        let words = pod.container.words(image);
-        let log = fs::File::create(pod.folder.join("log"))?;
-        image
-            .program(&words)?
-            .current_dir(pod.folder.join("home"))
-            .envs(Self::of_image(image, &pod.folder)?)
-            .envs(&pod.container.variables)
+    /// Starts the next container of a pod.
+    fn advance(&self, running: &mut Running) -> Result<()> {
+        let next = running.init.pop_front();
+        running.is_main = next.is_none();
+        let (pod, container) = (&running.pod, next.as_ref().unwrap_or(&running.pod.container));
+        let image = Image::named(&container.image)?;
+        let words = container.words(image);
+        let log = fs::OpenOptions::new().create(true).append(true).open(pod.folder.join("log"))?;
+        let mut command = image.program(&words)?;
+        command
+            .current_dir(pod.folder.join("root/root"))
+            .envs(of_image(image, &pod.folder)?)
+            .envs(&container.variables)
             .env("TESTS_NODE", &self.folder)
             .env("TESTS_POD", &pod.folder)
-            .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| words.join(" "))
-    }
-
-    /// Returns the variables that an image itself sets.
-    fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
-        let variables = [
-            ("PATH", format!("{}:/usr/bin:/bin", image.programs().display())),
-            ("HOME", folder.join("home").display().to_string()),
-            ("TIKTOKEN_CACHE_DIR", images::table_of_tokens()?.display().to_string()),
-            (images::LOCAL_PRICES.0, images::LOCAL_PRICES.1.to_owned()),
-        ];
-        Ok(variables.map(|(name, value)| (name.to_owned(), value)).into())
-    }
-
-    /// Gives an address to a Service. Connects the Service's ports to the pod that the Service selects.
-    pub(crate) fn serve(&mut self, service: &Value) -> Result<()> {
-        let text = |field: &str| service["metadata"][field].as_str().unwrap_or_default();
-        let name = format!("{}.{}.svc.cluster.local", text("name"), text("namespace"));
-        let selected = |pod: &&Pod| {
-            let wanted = service["spec"]["selector"].as_object();
-            wanted.is_some_and(|wanted| wanted.iter().all(|(label, value)| pod.labels[label] == *value))
-        };
-        let Some(pod) = self.pods.iter().find(selected) else { bail!("{name} selects no pod") };
-        self.services += 1;
-        // This range of addresses is reserved for network tests. Requests to these addresses never leave the process.
-        let address = format!("198.18.0.{}", self.services);
-        fs::write(self.folder.join("services").join(&name), &address)?;
-        for port in list(&service["spec"]["ports"]) {
-            let target = if port["targetPort"].is_null() { &port["port"] } else { &port["targetPort"] };
-            let file = pod.file_of_port(pod.container.port(target)?);
-            fs::write(
-                self.folder.join("endpoints").join(format!("{address}:{}", port["port"])),
-                file.to_string_lossy().as_bytes(),
-            )?;
-        }
+            .stderr(log);
+        running.process = Some(self.group.spawn(&mut command).with_context(|| words.join(" "))?);
         Ok(())
     }
 
-    /// Returns the pod of a Deployment.
-    pub(crate) fn pod(&mut self, name: &str) -> Result<&mut Pod> {
-        self.pods.iter_mut().find(|pod| pod.name == name).with_context(|| format!("the node runs no pod of {name}"))
+    /// Returns the pod with this name.
+    pub(crate) fn pod(&self, name: &str) -> Result<Arc<Pod>> {
+        let running = self.running.iter().find(|running| running.pod.name == name);
+        Ok(Arc::clone(&running.with_context(|| format!("the node runs no pod {name}"))?.pod))
+    }
+
+    /// Returns the names of all pods on the node.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.running.iter().map(|running| running.pod.name.clone()).collect()
+    }
+
+    /// Returns the state of a pod. Starts the next container if an init container has ended.
+    pub(crate) fn state(&mut self, name: &str) -> Result<State> {
+        let found = self.running.iter().position(|running| running.pod.name == name);
+        let mut running = self.running.swap_remove(found.with_context(|| format!("the node runs no pod {name}"))?);
+        let state = self.look(&mut running);
+        self.running.push(running);
+        state
+    }
+
+    fn look(&self, running: &mut Running) -> Result<State> {
+        let pod = Arc::clone(&running.pod);
+        let ended = match &mut running.process {
+            Some(process) => process.try_wait()?,
+            None => None,
+        };
+        if pod.folder.join("ended").exists() {
+            return Ok(State::Ended(pod.log()));
+        }
+        match ended {
+            Some(status) if status.success() && !running.is_main => self.advance(running)?,
+            Some(status) => return Ok(State::Ended(format!("{status}\n{}", pod.log()))),
+            None if running.is_ready => return Ok(State::Ready),
+            None => {}
+        }
+        if !running.is_main {
+            return Ok(State::Starting("an init container runs".to_owned()));
+        }
+        for probe in [&pod.container.readiness, &pod.container.liveness].into_iter().flatten() {
+            if let Err(told) = pod.probe(probe) {
+                return Ok(State::Starting(format!("{told:#}")));
+            }
+        }
+        running.is_ready = true;
+        println!("  {} is ready after {:.1} s", pod.name, running.begun.elapsed().as_secs_f32());
+        Ok(State::Ready)
+    }
+
+    /// Waits until the probes of a pod pass.
+    pub(crate) fn until_ready(&mut self, name: &str) -> Result<Arc<Pod>> {
+        let begun = Instant::now();
+        loop {
+            match self.state(name)? {
+                State::Ready => return self.pod(name),
+                State::Ended(told) => bail!("{name} ended: {told}"),
+                State::Starting(told) => {
+                    ensure!(begun.elapsed() < START, "{name} is not ready: {told}\n{}", self.pod(name)?.log());
+                }
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     /// Ends the process of a pod, and forgets the pod.
     pub(crate) fn end(&mut self, name: &str) {
-        self.pods.retain(|pod| pod.name != name);
+        self.running.retain(|running| running.pod.name != name);
     }
 }
 
-impl Pod {
-    fn file_of_port(&self, port: u16) -> PathBuf {
-        self.folder.join("ports").join(port.to_string())
-    }
+/// Returns the variables that an image itself sets.
+fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
+    let [programs, stand_ins] = image.programs();
+    let variables = [
+        ("PATH", format!("{}:{}:/usr/bin:/bin", programs.display(), stand_ins.display())),
+        ("HOME", folder.join("root/root").display().to_string()),
+        ("TIKTOKEN_CACHE_DIR", images::table_of_tokens()?.display().to_string()),
+        (images::LOCAL_PRICES.0, images::LOCAL_PRICES.1.to_owned()),
+    ];
+    Ok(variables.map(|(name, value)| (name.to_owned(), value)).into())
+}
 
-    /// Waits until the readiness probe passes. Fails unless the liveness probe passes, too.
-    pub(crate) fn until_ready(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        let readiness = self.container.readiness.clone();
-        loop {
-            let told = match self.probe(&readiness) {
-                Ok(()) => break,
-                Err(told) => told,
-            };
-            if let Some(status) = self.process.as_mut().map_or(Ok(None), Child::try_wait)? {
-                bail!("{} ended with {status}:\n{}", self.name, self.log());
-            }
-            ensure!(!self.folder.join("ended").exists(), "{} ended:\n{}", self.name, self.log());
-            ensure!(begun.elapsed() < START, "{} is not ready: {told:#}\n{}", self.name, self.log());
-            thread::sleep(LOOK);
-        }
-        self.probe(&self.container.liveness).with_context(|| format!("liveness of {}", self.name))?;
-        println!("  {} is ready after {:.1} s", self.name, begun.elapsed().as_secs_f32());
-        Ok(())
+impl Pod {
+    /// Returns the file with the port of this machine that replaces a port of the container.
+    pub(crate) fn file_of_port(&self, port: u16) -> PathBuf {
+        self.folder.join("ports").join(port.to_string())
     }
 
     fn probe(&self, probe: &Probe) -> Result<()> {
@@ -195,7 +238,7 @@ impl Pod {
 
     /// Returns the port of this machine that replaces the port of the readiness probe.
     pub(crate) fn served(&self) -> Result<u16> {
-        self.port(self.container.readiness.port)
+        self.port(self.container.readiness.as_ref().context("the container has no readiness probe")?.port)
     }
 
     /// Returns the port of this machine that replaces a port of the container.
@@ -204,7 +247,7 @@ impl Pod {
         let text = fs::read_to_string(&file).with_context(|| {
             let listens: Vec<_> = fs::read_dir(self.folder.join("ports")).into_iter().flatten().flatten().collect();
             let listens: Vec<_> = listens.iter().map(fs::DirEntry::file_name).collect();
-            format!("the pod of {name} does not listen on {port}, but on {listens:?}", name = self.name)
+            format!("the pod {name} does not listen on {port}, but on {listens:?}", name = self.name)
         })?;
         Ok(text.parse()?)
     }
@@ -234,7 +277,7 @@ impl Pod {
     }
 }
 
-impl Drop for Pod {
+impl Drop for Running {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
             // Possibly the process has already ended.

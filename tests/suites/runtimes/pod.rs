@@ -1,4 +1,4 @@
-//! Reads the pod of a Deployment like the kubelet. Volumes become folders, variables get their values, and the
+//! Reads a pod like the kubelet. Volumes become folders, variables get their values, and the
 //! container gets its command and its arguments.
 //!
 //! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,6 +17,12 @@ use serde_json::Value;
 
 use crate::images::Image;
 
+/// The containers of a pod: the init containers in their order, and then the container that the node runs.
+pub(crate) struct Containers {
+    pub(crate) init: Vec<Container>,
+    pub(crate) main: Container,
+}
+
 /// A container that is ready to start.
 pub(crate) struct Container {
     pub(crate) image: String,
@@ -23,9 +30,9 @@ pub(crate) struct Container {
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
-    pub(crate) readiness: Probe,
-    pub(crate) liveness: Probe,
-    ports: Vec<Value>,
+    /// `None` for a container without this probe, such as an init container.
+    pub(crate) readiness: Option<Probe>,
+    pub(crate) liveness: Option<Probe>,
 }
 
 /// A probe of a container.
@@ -37,24 +44,38 @@ pub(crate) struct Probe {
     pub(crate) timeout_seconds: u64,
 }
 
-/// The objects to which a pod can refer.
-pub(crate) struct Objects<'a>(pub(crate) &'a [Value]);
+/// The objects and tokens to which a pod can refer.
+#[derive(Default)]
+pub(crate) struct Objects {
+    /// The ConfigMaps and Secrets of the pod's namespace.
+    pub(crate) all: Vec<Value>,
+    /// The tokens of the pod's ServiceAccount, by audience. The token for the API server has an empty audience.
+    pub(crate) tokens: BTreeMap<String, String>,
+    /// The folder with the volumes of the namespace's volume claims.
+    pub(crate) volumes: PathBuf,
+    pub(crate) namespace: String,
+}
+
+impl Containers {
+    /// Reads the containers of a pod. Creates the pod's volumes below `root`. If a pod has several containers, reads the
+    /// first one with a known image: users can add containers with other images.
+    pub(crate) fn of(pod: &Value, objects: &Objects, root: &Path) -> Result<Self> {
+        let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
+        let main =
+            list(&pod["containers"]).iter().find(is_known).context("the node knows the image of no container")?;
+        let read = |container: &Value| Container::of(container, list(&pod["volumes"]), objects, root);
+        let init = list(&pod["initContainers"]).iter().map(read).collect::<Result<_>>()?;
+        Ok(Self { init, main: read(main)? })
+    }
+}
 
 impl Container {
-    /// Reads the first container of a Deployment that has a known image. Creates the container's volumes below `root`.
-    pub(crate) fn of(deployment: &Value, objects: &Objects<'_>, root: &Path) -> Result<Self> {
-        let pod = &deployment["spec"]["template"]["spec"];
-        ensure!(pod["initContainers"].is_null(), "the node runs no init containers");
-        // A user can add containers with other images. The node does not run these containers.
-        let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
-        let container =
-            list(&pod["containers"]).iter().find(is_known).context("the node knows the image of no container")?;
+    fn of(container: &Value, volumes: &[Value], objects: &Objects, root: &Path) -> Result<Self> {
         let mut mounts = Vec::new();
         for mount in list(&container["volumeMounts"]) {
             let path = mount["mountPath"].as_str().context("a mount without a path")?;
-            let volume = list(&pod["volumes"]).iter().find(|volume| volume["name"] == mount["name"]);
+            let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]);
             let folder = root.join(path.trim_start_matches('/'));
-            fs::create_dir_all(&folder)?;
             objects.fill(volume.context("a mount of no volume")?, &folder)?;
             mounts.push((path.to_owned(), folder));
         }
@@ -72,8 +93,7 @@ impl Container {
             words.map(|word| place(expanded(word, &variables))).collect()
         };
         let (command, args) = (words("command"), words("args"));
-        let ports = list(&container["ports"]).to_vec();
-        let probe = |field: &str| Probe::of(&container[field], &ports).with_context(|| field.to_owned());
+        let probe = |field: &str| Probe::of(&container[field], list(&container["ports"])).context(field.to_owned());
         Ok(Self {
             image: container["image"].as_str().context("a container without an image")?.to_owned(),
             command,
@@ -81,7 +101,6 @@ impl Container {
             readiness: probe("readinessProbe")?,
             liveness: probe("livenessProbe")?,
             variables: variables.into_iter().map(|(name, value)| (name, place(value))).collect(),
-            ports,
         })
     }
 
@@ -90,49 +109,69 @@ impl Container {
         let command = if self.command.is_empty() { image.command() } else { self.command.clone() };
         command.into_iter().chain(self.args.iter().cloned()).collect()
     }
-
-    /// Returns the number of a port. `target` is the port's name or number in a Service.
-    pub(crate) fn port(&self, target: &Value) -> Result<u16> {
-        number(target, &self.ports)
-    }
 }
 
 impl Probe {
-    fn of(probe: &Value, ports: &[Value]) -> Result<Self> {
+    fn of(probe: &Value, ports: &[Value]) -> Result<Option<Self>> {
+        if probe.is_null() {
+            return Ok(None);
+        }
         let http = &probe["httpGet"];
         let form = if http.is_object() { http } else { &probe["tcpSocket"] };
         let path = http["path"].as_str().map(str::to_owned);
         let timeout_seconds = probe["timeoutSeconds"].as_u64().unwrap_or(1);
-        Ok(Self { path, port: number(&form["port"], ports)?, timeout_seconds })
+        Ok(Some(Self { path, port: number(&form["port"], ports)?, timeout_seconds }))
     }
 }
 
-impl Objects<'_> {
+impl Objects {
     fn find(&self, kind: &str, name: &Value) -> Result<&Value> {
-        let found = self.0.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == *name);
+        let found = self.all.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == *name);
         found.with_context(|| format!("no {kind} has the name {name}"))
     }
 
-    /// Writes the content of a volume into a folder.
+    /// Puts a volume in the place of `folder`.
     fn fill(&self, volume: &Value, folder: &Path) -> Result<()> {
-        let files: BTreeMap<String, String> = if volume["configMap"].is_object() {
-            let source = &volume["configMap"];
-            chosen(texts(self.find("ConfigMap", &source["name"])?)?, list(&source["items"]))?
-        } else if volume["secret"].is_object() {
-            let source = &volume["secret"];
-            chosen(texts(self.find("Secret", &source["secretName"])?)?, list(&source["items"]))?
-        } else if let [source] = list(&volume["projected"]["sources"]) {
-            let path = source["serviceAccountToken"]["path"].as_str().context("the node projects tokens only")?;
-            BTreeMap::from([(path.to_owned(), "a-token-of-the-account".to_owned())])
-        } else if volume["emptyDir"].is_object() || volume["persistentVolumeClaim"].is_object() {
-            BTreeMap::new()
-        } else {
-            bail!("the node does not support this volume: {volume}")
-        };
-        for (name, text) in files {
-            fs::write(folder.join(name), text)?;
+        if let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() {
+            ensure!(self.volumes.is_absolute(), "the node has no volume for the claim {claim}");
+            let kept = self.volumes.join(claim);
+            fs::create_dir_all(&kept)?;
+            fs::create_dir_all(folder.parent().context("a mount at the root")?)?;
+            return if folder.is_symlink() { Ok(()) } else { Ok(symlink(kept, folder)?) };
+        }
+        fs::create_dir_all(folder)?;
+        let projected = &volume["projected"]["sources"];
+        let sources = if projected.is_array() { list(projected) } else { std::slice::from_ref(volume) };
+        for source in sources {
+            for (name, text) in self.files(source)? {
+                fs::write(folder.join(name), text)?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the files of one source of a volume.
+    fn files(&self, source: &Value) -> Result<BTreeMap<String, String>> {
+        let [config, secret, token, pod] =
+            ["configMap", "secret", "serviceAccountToken", "downwardAPI"].map(|field| &source[field]);
+        if config.is_object() {
+            chosen(texts(self.find("ConfigMap", &config["name"])?)?, list(&config["items"]))
+        } else if secret.is_object() {
+            chosen(texts(self.find("Secret", &secret["secretName"])?)?, list(&secret["items"]))
+        } else if token.is_object() {
+            let audience = token["audience"].as_str().unwrap_or_default();
+            let text = self.tokens.get(audience).with_context(|| format!("there is no token for {audience}"))?;
+            Ok(BTreeMap::from([(token["path"].as_str().unwrap_or_default().to_owned(), text.clone())]))
+        } else if pod.is_object() {
+            let file = |item: &Value| {
+                ensure!(item["fieldRef"]["fieldPath"] == "metadata.namespace", "the node does not support {item}");
+                Ok((item["path"].as_str().unwrap_or_default().to_owned(), self.namespace.clone()))
+            };
+            list(&pod["items"]).iter().map(file).collect()
+        } else {
+            ensure!(source["emptyDir"].is_object(), "the node does not support this volume: {source}");
+            Ok(BTreeMap::new())
+        }
     }
 
     /// Returns the value of a variable. Returns `None` if the variable is an optional reference to a missing object or

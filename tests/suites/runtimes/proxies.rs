@@ -2,14 +2,21 @@
 //! that the object configures, except the models in [`UNSERVED`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use anyhow::Result;
+use kaos_policy::contract::Cluster;
+use kaos_policy::kubernetes::Checks;
+use kaos_policy::policy::Stack;
+use kaos_policy::render::Renderer;
+use kaos_policy::settings::{Layer, Origin};
 use kaos_tests::case::{self, Case};
+use kaos_tests::policies;
 use kaos_tests::stage::Stage;
 use serde_json::{Value, json};
 
-use crate::cluster;
 use crate::node::Node;
-use crate::pod::list;
+use crate::pod::{Objects, list};
 use crate::warm::Warm;
 
 /// The models that LiteLLM does not serve, sorted by name. Some recorded names, such as `a`, have no provider, or a
@@ -25,9 +32,25 @@ const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-proxy-models-update", &["a", "b"]),
 ];
 
+/// Returns the default policies with the setting that the proxies need: LiteLLM only starts with a master key or a
+/// permission to run without one.
+fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
+    let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});
+    let layers = [Layer::tree(Origin::CommandLine, "modelapi", keyless), Layer::env(Origin::Environment, environment)];
+    let mut renderers = BTreeMap::new();
+    for policy in policies::native()? {
+        for claim in &policy.descriptor().claims {
+            let stack = Stack::single(Arc::clone(&policy))?;
+            let renderer = Renderer::new(&stack, &layers, Cluster::default())?.with_checks(Checks::Fields);
+            renderers.insert(claim.primary.kind.clone(), renderer);
+        }
+    }
+    Ok(renderers)
+}
+
 /// Returns the Deployment, the children and the object of each proxy in a case.
 fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
-    let mut stage = Stage::new(cluster::renderers(case.environment.clone()).unwrap());
+    let mut stage = Stage::new(renderers(case.environment.clone()).unwrap());
     let objects: Vec<Value> = case.input.iter().chain(&case.update).cloned().collect();
     for object in &objects {
         stage.apply(object);
@@ -91,17 +114,16 @@ fn the_proxy_loads_every_configuration_of_the_recorded_cases_and_lists_its_model
     let mut seen = BTreeSet::new();
     let mut wrong = Vec::new();
     for case in case::all().unwrap() {
-        for (mut deployment, objects, api) in proxies(&case) {
+        for (deployment, objects, api) in proxies(&case) {
             let container = &deployment["spec"]["template"]["spec"]["containers"][0];
             let config = objects.iter().find_map(|object| object["data"]["config.yaml"].as_str()).unwrap_or_default();
             if !seen.insert(json!([config, container["env"], container["args"], container["command"]]).to_string()) {
                 continue;
             }
-            let objects: Vec<Value> = objects.iter().cloned().chain(keys(&deployment)).collect();
-            deployment["metadata"]["name"] = json!(case.name);
-            node.start_in(&mut warm, &deployment, &objects).unwrap();
-            let pod = node.pod(&case.name).unwrap();
-            pod.until_ready().unwrap();
+            let all = objects.iter().cloned().chain(keys(&deployment)).collect();
+            let objects = Objects { all, ..Objects::default() };
+            node.start_in(&mut warm, &case.name, &deployment["spec"]["template"]["spec"], &objects).unwrap();
+            let pod = node.until_ready(&case.name).unwrap();
             let listed = pod.ask("/v1/models?return_wildcard_routes=true", &[], None).unwrap().json().unwrap();
             let listed: BTreeSet<String> =
                 list(&listed["data"]).iter().filter_map(|model| model["id"].as_str()).map(str::to_owned).collect();

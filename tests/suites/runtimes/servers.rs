@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::images::{self, Image};
 use crate::node::Node;
+use crate::pod::Objects;
 
 /// Returns the distinct sources in the recorded cases. Each source has a name, a Deployment, and the tools in the
 /// status.
@@ -46,14 +47,11 @@ fn a_server_of_python_functions_serves_the_functions_in_params_and_in_the_status
     let sources = sources();
     assert!(sources.len() >= 4, "{} sources", sources.len());
     for (name, deployment, _) in sources.values() {
-        let mut deployment = deployment.clone();
-        deployment["metadata"]["name"] = json!(name);
-        node.start(&deployment, &[]).unwrap();
+        node.start(name, &deployment["spec"]["template"]["spec"], &Objects::default()).unwrap();
     }
     let mut words = vec!["python".to_owned(), images::of_tests().join("node/tools.py").display().to_string()];
     for (name, ..) in sources.values() {
-        let pod = node.pod(name).unwrap();
-        pod.until_ready().unwrap();
+        let pod = node.until_ready(name).unwrap();
         words.push(format!("http://127.0.0.1:{}/mcp", pod.served().unwrap()));
     }
     let output = Image::named("python-string").unwrap().program(&words).unwrap().output().unwrap();

@@ -1,11 +1,16 @@
 //! A team of Agents with tools, a model and a memory. Each Agent, tool server, model server and memory service is a
 //! real process.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kaos_tests::harness::read::{condition, name};
 use serde_json::{Value, json};
 
-use crate::cluster::Running;
+use crate::cluster::Cluster;
+use crate::node::Pod;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
@@ -41,7 +46,8 @@ fn provider() -> Vec<Value> {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "namespace": NAMESPACE},
             "stringData": {"provider": "the-key-of-the-secret"}}),
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
-            "spec": {"template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}),
+            "spec": {"selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}),
         json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata,
             "spec": {"selector": labels, "ports": [{"port": 8000}]}}),
     ]
@@ -109,38 +115,59 @@ fn objects() -> Vec<Value> {
 }
 
 /// Sends a chat to an Agent in a session. Returns the answer.
-fn chat(running: &mut Running, agent: &str, session: &str, text: &str) -> String {
-    let body = json!({"model": agent, "messages": [{"role": "user", "content": text}]});
-    let pod = running.node.pod(&format!("agent-{agent}")).unwrap();
-    let answer = pod.ask("/v1/chat/completions", &[("x-session-id", session)], Some(&body)).unwrap().json().unwrap();
+fn chat(agent: &Pod, session: &str, text: &str) -> String {
+    let body = json!({"model": "any", "messages": [{"role": "user", "content": text}]});
+    let answer = agent.ask("/v1/chat/completions", &[("x-session-id", session)], Some(&body)).unwrap().json().unwrap();
     answer["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns the memory of a scope: the turns of a session, and the facts.
-fn recalled(running: &mut Running, scope: &Value) -> Value {
-    let pod = running.node.pod("memorystore-notes").unwrap();
+fn recalled(store: &Pod, scope: &Value) -> Value {
     let body = json!({"scope": scope, "query": "ferry"});
-    pod.ask("/v1/recall", &[], Some(&body)).unwrap().json().unwrap()
+    store.ask("/v1/recall", &[], Some(&body)).unwrap().json().unwrap()
 }
 
 /// Returns the turns of a session as text.
-fn turns(running: &mut Running, session: &str) -> String {
-    let recalled = recalled(running, &json!({"level": "session", "session_id": session}));
+fn turns(store: &Pod, session: &str) -> String {
+    let recalled = recalled(store, &json!({"level": "session", "session_id": session}));
     recalled["short_term"]["window"].to_string()
 }
 
 /// Returns the facts of an Agent as text.
-fn facts(running: &mut Running, agent: &str) -> String {
+fn facts(store: &Pod, agent: &str) -> String {
     let owner = format!("kaos://agent/{NAMESPACE}/{agent}");
-    recalled(running, &json!({"level": "agent", "agent_client_id": owner}))["long_term"]["block"].to_string()
+    recalled(store, &json!({"level": "agent", "agent_client_id": owner}))["long_term"]["block"].to_string()
 }
 
-#[test]
-fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
-    let mut running = Running::start("team", &provider(), &objects()).unwrap();
-    let lead = running.node.pod("agent-lead").unwrap();
+/// Returns the claims in a token of the API server.
+fn claims(token: &str) -> Value {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+    serde_json::from_slice(&claims).unwrap()
+}
+
+#[tokio::test]
+async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
+    let cluster = Cluster::shared();
+    let world = cluster.world(NAMESPACE).await;
+    let objects = objects();
+    world.apply_all(&provider()).await;
+    world.apply_all(&objects).await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let keys: Vec<String> =
+        objects.iter().map(|it| format!("{}/{}", text(&it["kind"]), text(&it["metadata"]["name"]))).collect();
+    cluster.until_ready(&world, &keys).await;
+    let [lead, worker, store]: [Arc<Pod>; 3] = [
+        cluster.pod(&world, "agent-lead").await,
+        cluster.pod(&world, "agent-worker").await,
+        cluster.pod(&world, "memorystore-notes").await,
+    ];
+
     assert_eq!(lead.variable("AGENT_IDENTITY"), Some("kaos://agent/today/lead"));
-    assert_eq!(lead.file("/var/run/secrets/kaos-agent/token").unwrap(), "a-token-of-the-account");
+    let claims = claims(&lead.file("/var/run/secrets/kaos-agent/token").unwrap());
+    assert_eq!(
+        (&claims["aud"], &claims["sub"]),
+        (&json!(["kaos-gateway"]), &json!("system:serviceaccount:today:kaos-agent-lead"))
+    );
     assert!(lead.variable("AGENT_AUTH_TOKEN_FILE").unwrap().ends_with("/root/var/run/secrets/kaos-agent/token"));
     let card = lead.ask("/.well-known/agent.json", &[], None).unwrap().json().unwrap();
     assert_eq!((&card["name"], &card["description"]), (&json!("lead"), &json!("Leads the team")));
@@ -148,13 +175,13 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     for skill in ["plus", "price", "execute", "delegate_to_worker"] {
         assert!(skills.contains(&skill), "{skill} in {skills:?}");
     }
-    assert_eq!(running.status("MCPServer", "sums")["availableTools"], json!(["plus", "price"]));
+    assert_eq!(world.look("MCPServer/sums").await["status"]["availableTools"], json!(["plus", "price"]));
 
     // The Agent `worker` asks the provider through the proxy, with the key from the Secret.
     let of_provider = "the ferry leaves at nine";
-    assert!(chat(&mut running, "worker", "s0", "When does the ferry leave?").contains(of_provider));
-    assert_eq!(chat(&mut running, "lead", "s1", "When does the ferry leave?"), "It leaves at nine.");
-    let told = turns(&mut running, "s1");
+    assert!(chat(&worker, "s0", "When does the ferry leave?").contains(of_provider));
+    assert_eq!(chat(&lead, "s1", "When does the ferry leave?"), "It leaves at nine.");
+    let told = turns(&store, "s1");
     for result in [
         "[tool result plus: 42]",
         "[tool result price: $$5 $(LOG_LEVEL)]",
@@ -172,12 +199,25 @@ fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools() {
     // If the session's window of turns is full, the service removes turns from the window. The service extracts facts
     // from these turns with the models of the ModelAPI.
     let begun = Instant::now();
-    while !facts(&mut running, "lead").contains(of_provider) {
-        assert!(begun.elapsed() < EXTRACTION, "no fact: {}", running.node.pod("memorystore-notes").unwrap().log());
-        chat(&mut running, "lead", "s1", "And tomorrow?");
+    while !facts(&store, "lead").contains(of_provider) {
+        assert!(begun.elapsed() < EXTRACTION, "no fact: {}", store.log());
+        chat(&lead, "s1", "And tomorrow?");
     }
-    assert_eq!(facts(&mut running, "worker"), json!("").to_string());
-    chat(&mut running, "lead", "s2", "When does the ferry leave?");
-    let told = turns(&mut running, "s2");
+    assert_eq!(facts(&store, "worker"), json!("").to_string());
+    chat(&lead, "s2", "When does the ferry leave?");
+    let told = turns(&store, "s2");
     assert!(told.contains("[tool result search_memory: ## Relevant memory"), "{told}");
+
+    // The facts are in the store's volume, so another pod of the store has them, too.
+    let pods = world.list("Pod").await;
+    let old = pods.iter().map(name).find(|name| name.starts_with("memorystore-notes-")).unwrap();
+    world.delete(&format!("Pod/{old}")).await;
+    world.until_gone(&format!("Pod/{old}")).await;
+    let is_new = |pod: &Value| {
+        name(pod).starts_with("memorystore-notes-") && name(pod) != old && condition(pod, "Ready")["status"] == "True"
+    };
+    world.until_true("another pod of the store is ready", async || world.list("Pod").await.iter().any(is_new)).await;
+    let store = cluster.pod(&world, "memorystore-notes").await;
+    assert!(facts(&store, "lead").contains(of_provider), "{}", store.log());
+    world.delete(&format!("Namespace/{NAMESPACE}")).await;
 }

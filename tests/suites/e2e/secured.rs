@@ -1,0 +1,173 @@
+//! The upgrade of a secured cluster of KAOS 0.8. Every object has a SecurityPolicy and a NetworkPolicy, and Agents call
+//! through the Gateway. This operator takes over these objects, and restarts no pod.
+//!
+//! KAOS's SecurityPolicies and NetworkPolicies are written here from a description of KAOS 0.8. The module `today` makes
+//! all other children.
+
+use std::collections::BTreeMap;
+
+use kaos_tests::case;
+use kaos_tests::harness::condition;
+use kaos_tests::harness::read::{entries, name, text, variable};
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+use crate::decision_point::{CONFIG, KEYS, clear, install_kaos, prepare, upgrade};
+use crate::support::{Release, SYSTEM};
+use crate::today::{Left, lost, put, remember, until_taken_over};
+
+/// The samples with objects that a secured cluster has. Sample 20 contains the Deployment of a cluster without security.
+const SAMPLES: [&str; 9] = [
+    "02-modelapi-hosted",
+    "03-mcp-codemode",
+    "05-agent-plain",
+    "06-agent-autonomous",
+    "07-agent-memory-local",
+    "08-memorystore-local",
+    "10-agents-memory-remote",
+    "12-accessgrant",
+    "13-team",
+];
+/// The issuer of users in `golden/today/values/secured.yaml`.
+const USERS: &str = "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos";
+const KINDS: [&str; 3] = ["HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
+
+/// Returns the SecurityPolicy or the NetworkPolicy of KAOS that has the name of the rendered `child`. Returns a child of
+/// another kind unchanged. `all` are the children of the same object.
+pub(crate) fn described(child: &Value, all: &Value) -> Value {
+    let mut described = child.clone();
+    match text(&child["kind"]) {
+        "SecurityPolicy" => described["spec"] = gateway_policy(name(child)),
+        "NetworkPolicy" => {
+            let deployment = all.as_array().into_iter().flatten().find(|child| child["kind"] == "Deployment").unwrap();
+            let from = |namespace: &str| json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
+            described["spec"] = json!({"podSelector": deployment["spec"]["selector"], "policyTypes": ["Ingress"],
+                "ingress": [{"from": [from("envoy-gateway-system"), from(SYSTEM)]}]});
+        }
+        _ => {}
+    }
+    described
+}
+
+fn gateway_policy(route: &str) -> Value {
+    let claim = |claim: &str, header: &str| json!({"claim": claim, "header": header});
+    let agent = json!({"name": "agent", "issuer": "https://cluster", "audiences": ["kaos-gateway"],
+        "localJWKS": {"type": "Inline", "inline": KEYS},
+        "extractFrom": {"headers": [{"name": "x-agent-authorization", "valuePrefix": "Bearer "}]},
+        "claimToHeaders": [claim("sub", "x-agent-claim-sub")]});
+    let user = json!({"name": "user", "issuer": USERS, "audiences": ["kaos"],
+        "remoteJWKS": {"uri": format!("{USERS}/protocol/openid-connect/certs")},
+        "claimToHeaders": [claim("sub", "x-user-claim-sub"), claim("preferred_username", "x-user-claim-username")]});
+    json!({
+        "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": route}],
+        "extAuth": {"failOpen": false, "headersToExtAuth": ["authorization", "x-agent-authorization"],
+            "grpc": {"backendRefs": [{"name": "kaos-pdp", "namespace": SYSTEM, "port": 9191}]}},
+        "jwt": {"optional": true, "providers": [agent, user]},
+    })
+}
+
+/// Returns the specs of the routes, SecurityPolicies and NetworkPolicies of a sample.
+async fn protection(left: &Left) -> BTreeMap<String, Value> {
+    let mut all = BTreeMap::new();
+    for kind in KINDS {
+        for object in left.world.list(kind).await {
+            all.insert(format!("{}: {kind}/{}", left.sample, name(&object)), object["spec"].clone());
+        }
+    }
+    all
+}
+
+/// The ReferenceGrant with which KAOS's operator let the SecurityPolicies of a namespace refer to the decision point.
+fn reference_of_kaos(namespace: &str) -> Value {
+    json!({"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+        "metadata": {"name": format!("kaos-ext-auth-{namespace}"), "namespace": SYSTEM},
+        "spec": {"from": [{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": namespace}],
+            "to": [{"group": "", "kind": "Service", "name": "kaos-pdp"}]}})
+}
+
+#[tokio::test]
+async fn secured_objects_of_kaos_0_8_are_taken_over_and_stay_protected_without_restarting_a_pod() {
+    let release = Release::prepare().await;
+    let system = prepare(&release).await;
+    install_kaos(&release);
+    // The environment of KAOS's operator in sample 19, and the issuer of users.
+    let mut config = case::documents(&case::golden().join("today/19-operator-config.yaml")).unwrap().remove(0);
+    config["data"]["SECURITY_USER_AUTH_ISSUER"] = json!(USERS);
+    config["data"]["SECURITY_USER_AUTH_AUDIENCE"] = json!("kaos");
+    let file = release.cluster.folder().join("secured.json");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let (file, keys) = (file.display().to_string(), format!("security.agents.jwks={KEYS}"));
+    let host = "agent.gatewayRouting.host=gw.example";
+    let settings = ["-f", &file, "--set", "security.agents.issuer=https://cluster", "--set", &keys, "--set", host];
+    let mut all = Vec::new();
+    for sample in SAMPLES {
+        all.push(put(&release, sample, "secured", &settings).await);
+        system.create(&reference_of_kaos(&all[all.len() - 1].world.namespace), &PostParams::default()).await;
+    }
+    let mut before = BTreeMap::new();
+    for left in &mut all {
+        remember(left).await;
+        before.append(&mut protection(left).await);
+    }
+    let count = |prefix: &str| all.iter().flat_map(|left| &left.children).filter(|at| at.starts_with(prefix)).count();
+    let deployments = count("Deployment/");
+    assert!(deployments > 20, "{deployments} Deployments");
+    assert_eq!(before.len(), 3 * deployments, "not every object is protected: {:#?}", before.keys());
+    // The variables of a secured Agent with a store.
+    let store = all.iter().find(|left| left.sample.starts_with("10-")).unwrap();
+    let agent = store.world.look("Deployment/agent-inherits").await;
+    for (of, value) in [
+        ("MEMORY_REQUIRE_PRINCIPAL", "true"),
+        ("MEMORY_REQUIRE_AGENT_IDENTITY", "true"),
+        ("MEMORY_STORE_ENDPOINT", "http://gw.example/secured-10/memorystore/shared"),
+        ("MODEL_API_URL", "http://gw.example/secured-10/modelapi/llm"),
+    ] {
+        assert_eq!(variable(&agent, of), json!(value), "{of}");
+    }
+
+    upgrade(&release);
+    release.until_owners_are_known().await;
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.working_operator().await;
+    until_taken_over(&all).await;
+    let (mut wrong, mut after) = (Vec::new(), BTreeMap::new());
+    for left in &all {
+        wrong.extend(lost(left).await);
+        after.append(&mut protection(left).await);
+    }
+    let changed = before.iter().filter(|(at, spec)| after.get(*at) != Some(spec));
+    wrong.extend(changed.map(|(at, spec)| format!("{at}: {spec:#} became {:#}", after[at])));
+    wrong.extend(after.keys().filter(|at| !before.contains_key(*at)).map(|at| format!("{at} is new")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    // The grants stay in force, and the decision point may still be asked.
+    let grants = all.iter().find(|left| left.sample.starts_with("12-")).unwrap();
+    for grant in grants.kept.keys() {
+        let is_ours =
+            |it: &Value| condition(it, "Enforced")["status"] == "True" && !it["status"]["observedGeneration"].is_null();
+        grants.world.until("the decision point has the grant", grant, is_ours).await;
+    }
+    for left in &all {
+        let namespace = &left.world.namespace;
+        system
+            .until_true("the SecurityPolicies may refer to the decision point", async || {
+                let own = system.look(&format!("ReferenceGrant/kaos-pdp-{namespace}")).await;
+                own["spec"] == reference_of_kaos(namespace)["spec"]
+            })
+            .await;
+        assert!(!system.look(&format!("ReferenceGrant/kaos-ext-auth-{namespace}")).await.is_null());
+    }
+    let labels = entries(&system.look(CONFIG).await, "labels");
+    assert_eq!(labels["app.kubernetes.io/managed-by"], "kaos-operator");
+    assert_eq!(release.refused_since(mark), [""; 0], "{}", operator.log());
+
+    drop(operator);
+    for left in &all {
+        system.delete(&format!("ReferenceGrant/kaos-ext-auth-{}", left.world.namespace)).await;
+    }
+    for volume in system.list("PersistentVolume").await {
+        system.delete(&format!("PersistentVolume/{}", name(&volume))).await;
+    }
+    release.is_changed();
+    clear(&release);
+}
