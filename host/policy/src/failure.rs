@@ -7,7 +7,7 @@ use crate::{
     units::{bytes, count},
 };
 
-/// What a sandbox was running when it failed: a function of the contract, or the start of the sandbox.
+/// The step of a sandbox that a failure names: a function of the contract, or the start of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// The instantiation of the component, before the host calls a function.

@@ -35,12 +35,12 @@ pub struct PolicyFile {
     pub limits: Option<Limits>,
     /// Permissions for actions that the guard forbids otherwise.
     pub grants: Grants,
-    /// What the operator does with an object that this policy refuses and that its predecessor accepts.
+    /// How the operator handles an object that this policy refuses and that its predecessor accepts.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
 }
 
-/// What the operator does with an object that a policy refuses and that the policy's predecessor accepts.
+/// How the operator handles an object that a policy refuses and that the policy's predecessor accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {

@@ -15,8 +15,8 @@ pub enum Rule {
     NeedsOrderly,
     /// Manifests have only types that the claim emits. An overlay changes and adds only types of its own claim.
     EmitsClaimed,
-    /// The plan of an overlay keeps the following parts of the plan below: the children and their selectors, the plan
-    /// gates, the finalizer, the kept volume claims and the notes.
+    /// An overlay keeps the children of the layer below, and their selectors. It also keeps the plan gates, the
+    /// finalizer, the kept volume claims and the notes.
     KeepsBelow,
     /// Manifests are not cluster-scoped and grant no rights.
     NoClusterPower,

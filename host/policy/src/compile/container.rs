@@ -2,9 +2,9 @@
 
 use std::fs;
 
-/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. If only the pod
-/// has a limit, this program needs the variable: a container with its own cgroup namespace cannot read the control
-/// group of its pod.
+/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. This program
+/// needs the variable for limits of the pod. A container with its own cgroup namespace cannot read the control group of
+/// its pod.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";

@@ -34,7 +34,8 @@ pub(super) struct Told {
     pub(super) outcome: String,
     /// A sentence about fields of the policy's reports that the host ignores; `None` if the host ignores no field.
     pub(super) dropped: Option<String>,
-    /// A sentence about a field that only a newer API server may accept; `None` if the samples have only known fields.
+    /// A sentence about a field that only a newer API server may accept; `None` if the manifests for the samples have
+    /// only known fields.
     pub(super) newer: Option<String>,
 }
 

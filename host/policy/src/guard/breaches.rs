@@ -2,7 +2,7 @@
 //! paths and messages, because a value in them can have several megabytes.
 //!
 //! The plan of a policy contains the variables that its overlays set. So each breach has the number of the layer that
-//! caused it: 0 is the layer whose plan the guard checks, and 1 is the lowest overlay.
+//! caused the breach. 0 is the layer whose plan the guard checks, and 1 is the lowest overlay.
 
 use std::fmt::Display;
 

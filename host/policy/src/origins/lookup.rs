@@ -231,7 +231,7 @@ pub(crate) fn setting(path: &[PathStep]) -> settings::Path {
 }
 
 /// Returns the first place with an equal value. If no place has an equal value, returns the first place that the policy
-/// may have merged into the value: both values are objects, or both are lists.
+/// may have merged into the value. Such a place and the value are both objects or both lists.
 pub(crate) fn nearest<'p, 'a: 'p>(places: impl Iterator<Item = &'p Place<'a>>, value: &Value) -> Option<&'p Place<'a>> {
     let places: Vec<_> = places.collect();
     let is_merged = |place: &Place<'_>| {

@@ -122,7 +122,7 @@ impl Pass<'_> {
 
     /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs only from
     /// the object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
-    /// policy would have the same needs again and give the same answer.
+    /// policy would give the same answer again.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
         if let Some(remembered) = memo.pass(&key) {

@@ -48,8 +48,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// Accepts a pattern for which no size limit suffices: the pattern may be invalid, or the text may be plain data in
-    /// a field with the keyword's name. Later, the validator decides about the pattern.
+    /// Accepts a pattern for which no size limit suffices. Such a pattern may be invalid, or may be plain data in a
+    /// field with the keyword's name. Later, the validator decides about the pattern.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {

@@ -1,5 +1,5 @@
-//! Components for the tests: a Rust component that misbehaves in the way that a test selects, and components that this
-//! module generates from the text of a world.
+//! Components for the tests. One component is written in Rust, and misbehaves in the way that a test selects. This
+//! module generates the other components from the text of a world.
 #![allow(dead_code)]
 
 use std::{
