@@ -28,7 +28,7 @@ pub const MEMORY_CONTEXT_LIMIT: i32 = 6;
 pub const MEMORY_MAX_SESSIONS: i32 = 1000;
 /// Default of `config.memory.maxSessionEvents`.
 pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
-/// The steps that apply if `config` sets neither `reasoningLoopMaxSteps` nor its older alias.
+/// The maximum number of steps if `config` sets neither `reasoningLoopMaxSteps` nor its older alias.
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
 /// Default of `replicas` in the CRD. Serde sets no default.
 pub const REPLICAS: i32 = 1;

@@ -2,11 +2,11 @@
 //! AccessGrant and AuthorizationPolicy; and PolicyRevision, in which the operator records the state of a policy package.
 //!
 //! Each type is declared once. Policies decode objects through the types with `kaos_decode`, which keeps components
-//! small. With the feature `schema`, the CustomResourceDefinitions are generated from the same structs; the doc
-//! comments become the descriptions that `kubectl explain` shows. Unknown fields are ignored. Large sub-objects of
+//! small. With the feature `schema`, this crate generates the CustomResourceDefinitions from the same structs. The doc
+//! comments become the descriptions that `kubectl explain` shows. Decoding ignores unknown fields. Large sub-objects of
 //! Kubernetes itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
-//! The policies decide how a field affects the workload. Some fields are older names of another field. The description
+//! The policies decide how a field affects the workload. Some fields are older names of other fields. The description
 //! of an older field starts with `Deprecated`. Policies use the value of an older field, and warn the user.
 // `kubectl explain` prints descriptions as plain text, so URLs in descriptions have no markup.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]

@@ -175,7 +175,7 @@ impl RevisionState {
         Self::Quarantined,
     ];
 
-    /// Returns the state's name in a status.
+    /// Returns the name of the state, as a status contains it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -190,7 +190,7 @@ impl RevisionState {
     }
 
     /// Returns whether the revision passed the gate, and the operator has the rights for its claims. Such a revision
-    /// serves, unless it is in conflict with another revision.
+    /// serves if it is not in conflict with another revision.
     pub fn is_let_in(self) -> bool {
         matches!(self, Self::Active | Self::Conflict)
     }

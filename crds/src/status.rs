@@ -8,8 +8,8 @@ use alloc::{string::String, vec::Vec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The value of `observedGeneration` before the first pass of an object. The definitions give every new object this
-/// value, so that tools do not treat its status as current.
+/// The value of `observedGeneration` before the first pass of an object. The CustomResourceDefinitions give this value
+/// to every new object, so that tools do not treat the object's status as current.
 pub const NOT_OBSERVED: i64 = -1;
 
 /// The observed state. Only the operator writes this state.

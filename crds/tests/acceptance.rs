@@ -1,5 +1,5 @@
 //! Checks objects as the API server does: a JSON Schema validator checks the structural schema, and a CEL interpreter
-//! checks its rules.
+//! checks the rules in the schema.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -33,7 +33,7 @@ fn definitions() -> Vec<Definition> {
     generate::definitions().unwrap().map(made).into()
 }
 
-/// Converts OpenAPI's `nullable` to JSON Schema, in all nodes.
+/// Converts OpenAPI's `nullable` to JSON Schema, in all nodes of a schema.
 fn as_json_schema(node: &mut Value) {
     match node {
         Value::Object(map) => {
@@ -49,8 +49,8 @@ fn as_json_schema(node: &mut Value) {
     }
 }
 
-/// Returns the object without null fields that are not nullable. The API server drops null fields that are not
-/// nullable, and sets defaults.
+/// Returns the object without nulls in fields that are not nullable. The API server also drops these nulls, so that
+/// defaults apply.
 fn stored(definitions: &[Definition], object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) {
@@ -144,7 +144,7 @@ fn wrong_manifests_are_refused_with_the_field() {
 #[test]
 fn accepted_manifests_are_read_without_losing_a_known_field() {
     let definitions = definitions();
-    // The API server keeps the unknown field of this object, and the policy refuses the object.
+    // Leave out one case: the API server keeps an unknown field of its object, and the policy refuses the object.
     let known = cases().into_iter().filter(|case| !case.ends_with("modelapi-configyaml-misspelt"));
     let mut all: Vec<_> = known.flat_map(|case| documents(&case.join("input.yaml"))).collect();
     all.extend(input("older.yaml"));
@@ -174,7 +174,7 @@ fn read<T: Serialize + DeserializeOwned + Decode + PartialEq + Debug>(spec: &Val
     serde_json::to_value(read).unwrap()
 }
 
-/// Checks that the type keeps all written values, except for `null` and meaningless empty lists.
+/// Checks that `read` contains all values of `written`. Fields with the value null and empty lists may be missing.
 fn assert_kept(written: &Value, read: &Value, path: &str) {
     let empty = Map::new();
     match written {

@@ -1,5 +1,5 @@
-//! Errors with a path, worded for authors of YAML. Each level of an object adds its part of the path only after an
-//! error, so decoding a valid value builds no path.
+//! Errors with a path, and with a message for authors of YAML. When an error occurs, each level of the object adds its
+//! part of the path. So decoding a valid value builds no path.
 
 use crate::Path;
 use alloc::{borrow::ToOwned, boxed::Box, string::String, vec::Vec};
@@ -62,7 +62,7 @@ impl Error {
         self
     }
 
-    /// Returns the path from the decoded value.
+    /// Returns the path from the decoded value to the wrong value.
     pub fn path(&self) -> Path {
         self.0.segments.iter().rev().fold(Path::default(), |path, segment| match segment {
             Segment::Key(name) => path.key(name),

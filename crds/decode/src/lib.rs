@@ -5,8 +5,8 @@
 //! attributes. So a type declares its names and defaults only once, even if the type is also serialized or has a
 //! schema.
 //!
-//! A null in a struct is treated as absent, as on an API server. Unknown fields are ignored, unless
-//! `deny_unknown_fields` is set.
+//! Decoding treats a null in a struct as absent, as an API server does. Decoding ignores unknown fields, except if the
+//! type has `deny_unknown_fields`.
 //!
 //! ```
 //! use kaos_decode::{Decode, decode};

@@ -14,7 +14,8 @@ impl Path {
         Self(text.to_owned())
     }
 
-    /// Returns the path of the member `name`. Quotes a name with a dot, which would make the path ambiguous.
+    /// Returns the path of the member `name`. Quotes a name that contains characters other than ASCII letters, digits,
+    /// `-`, `_` and `$`. For example, a dot in a name without quotes would make the path ambiguous.
     #[must_use]
     pub fn key(&self, name: &str) -> Self {
         let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_$".contains(&b));

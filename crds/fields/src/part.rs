@@ -1,5 +1,4 @@
-//! The part of an object that paths select. The part has the structure of the object, without the values that are not
-//! selected.
+//! The part of an object that paths select. The part has the structure of the object, but only the selected values.
 
 use alloc::{
     borrow::ToOwned,

@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Present,
 }
 
-/// A reason why paths cannot be used.
+/// A reason why the paths of a need are not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// A need has more paths than allowed.
@@ -140,7 +140,7 @@ impl Reader<'_> {
         Ok(name)
     }
 
-    /// Reads a text in double quotes, and the bracket after it.
+    /// Reads a text in double quotes, and the bracket after the text.
     fn closed_text(&mut self) -> Result<String, PathError> {
         let (start, rest) = (self.at, self.rest());
         let mut escaped = false;

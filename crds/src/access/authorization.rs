@@ -8,9 +8,11 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of the only AuthorizationPolicy with an effect. This object is in the operator's namespace.
+/// The name of an AuthorizationPolicy that has an effect. Only one object has an effect: the object with this name in
+/// the operator's namespace.
 pub const PROJECTION_NAME: &str = "kaos-authz";
-/// The maximum number of namespaces in an AuthorizationPolicy. Each namespace takes several of the needs of a pass.
+/// The maximum number of namespaces in an AuthorizationPolicy. Each namespace adds several needs to a pass, and a pass
+/// has a maximum number of needs.
 pub const MOST_NAMESPACES: usize = 100;
 
 /// The desired state of the AuthorizationPolicy.

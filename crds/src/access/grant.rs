@@ -90,7 +90,7 @@ pub struct ResourceRef {
 }
 
 impl ResourceRef {
-    /// Returns the name, unless it is empty.
+    /// Returns the name, or `None` if the name is missing or empty.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| !name.is_empty())
     }

@@ -52,7 +52,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the limit of steps: the value of the field, of its older alias, or the default.
+    /// Returns the maximum number of steps: the value of `reasoningLoopMaxSteps`, the value of its older alias, or the
+    /// default.
     pub fn max_steps(&self) -> i32 {
         self.reasoning_loop_max_steps
             .or_else(|| self.agentic_loop.as_ref()?.max_steps)

@@ -62,7 +62,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns the type as written, or the type that follows from `memoryStore`.
+    /// Returns the type in the spec. If the spec has no type, returns the type that follows from `memoryStore`.
     pub fn effective_type(&self) -> MemoryType {
         self.type_.unwrap_or(match self.memory_store {
             Some(_) => MemoryType::Remote,

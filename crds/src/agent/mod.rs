@@ -115,8 +115,8 @@ impl AgentSpec {
         filled(self.model.as_deref())
     }
 
-    /// Returns the variable `MODEL_NAME` in `config.env`, or `None` without this variable. The value of this variable
-    /// can be outside the object, for example in a Secret.
+    /// Returns the variable `MODEL_NAME` in `config.env`, or `None` if this variable is missing. The value of this
+    /// variable can come from another object, for example from a Secret.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }

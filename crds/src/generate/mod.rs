@@ -33,13 +33,13 @@ pub fn definitions() -> serde_json::Result<[Value; 6]> {
     ])
 }
 
-/// Returns the definition of PolicyRevision.
+/// Returns the CustomResourceDefinition of PolicyRevision.
 pub fn revision() -> serde_json::Result<Value> {
     serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy).map(with_new_status)
 }
 
-/// Sets the default status of a new object to "not seen by the operator". A default in the schema of the field alone
-/// would not apply, because a new object has no status.
+/// Adds a default status to a CustomResourceDefinition, so that every new object begins with the status "not observed
+/// yet". A default for the field `observedGeneration` alone would not apply, because a new object has no status.
 fn with_new_status(mut crd: Value) -> Value {
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
         if let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") {

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 /// Fields that accept `null`, each with its parent. These fields used to have a default, so the API server accepted
-/// `null`. The fields have no default now, because an absent field has a meaning. (The schema of an enum cannot accept
-/// `null`.)
+/// `null`. The fields have no default now, because an absent field has a meaning of its own. Fields with an enum are
+/// not in this list, because the schema of an enum cannot accept `null`.
 const NULLABLE: [(&str, &str); 2] = [("config", "reasoningLoopMaxSteps"), ("telemetry", "enabled")];
 
 pub(crate) fn tidy(mut crd: Value) -> Value {
@@ -17,7 +17,7 @@ pub(crate) fn tidy(mut crd: Value) -> Value {
     crd
 }
 
-/// Corrects one node of a schema: the field `name` of the field `parent`.
+/// Corrects one node of a schema: the schema of the field `name` in the field `parent`.
 fn schema(node: &mut Value, parent: &str, name: &str) {
     let Some(node) = node.as_object_mut() else { return };
     if let Some(Value::String(text)) = node.get_mut("description") {

@@ -94,7 +94,7 @@ pub struct MemoryStoreSpec {
 }
 
 impl MemoryStoreSpec {
-    /// Returns the number of pods, if no other client sets this number.
+    /// Returns the number of pods. This number applies if no other client sets the number of pods.
     pub fn pods(&self) -> i32 {
         self.replicas.unwrap_or(match self.storage.type_ {
             StorageType::Local => 1,

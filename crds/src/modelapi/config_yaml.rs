@@ -1,5 +1,5 @@
-//! A complete proxy configuration: an object that names the source of the text. In older manifests, the field contains
-//! the text itself.
+//! The field `configYaml` with a complete proxy configuration. The value of the field is an object that names the
+//! source of the configuration text. In older manifests, the value is the text itself.
 
 use alloc::{borrow::ToOwned, string::String};
 

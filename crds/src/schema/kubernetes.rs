@@ -1,6 +1,6 @@
 //! Schemas of Kubernetes' own sub-objects. The schemas are open, so that the API server keeps fields of newer
-//! Kubernetes versions, `null` and merge directives. The schemas list the names and first sentences that `kubectl
-//! explain` shows.
+//! Kubernetes versions, `null` and merge directives. For `kubectl explain`, the schemas list the name of each field and
+//! the first sentence of its description.
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, VolumeMount};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
@@ -78,7 +78,8 @@ pub(crate) fn env_source(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Returns an open object schema that lists only the first level of fields, each with name, type and first sentence.
+/// Returns an open object schema that lists only the first level of fields, each with its name, its type and the first
+/// sentence of its description.
 fn open<T: JsonSchema>(patch: bool) -> Map<String, Value> {
     let mut settings = SchemaSettings::openapi3();
     settings.inline_subschemas = true;

@@ -1,9 +1,10 @@
 //! The rules that compare several fields of an object. The API server checks these rules.
 //!
-//! A rule must not refuse an object that used to be valid. So each rule is about a field that used to be required and
-//! now has an older alias. Policies refuse all other errors, with path and remedy. If a stored object broke a rule, the
-//! API server would refuse every later edit of the object, scaling included. The rules of MemoryStore are as old as the
-//! kind, so no stored object can break these rules.
+//! A rule must not refuse an object that was valid earlier. So each rule requires either a field or the field's older
+//! alias: every object that was valid earlier has one of the two. All other checks are in the policies, which refuse
+//! the object with the path and a remedy. If a stored object broke a rule, the API server would refuse every later edit
+//! of the object, scaling included. The rules of MemoryStore are as old as the kind, so no stored object can break
+//! these rules.
 
 use kube::core::Rule;
 

@@ -47,7 +47,7 @@ export interface Claim {
 }
 
 export interface Descriptor {
-  /** The policy's name: short, in lower case. Settings and pins use it. */
+  /** The policy's name: short, in lower case. Settings and pins refer to the policy by this name. */
   name: string;
   /** The policy's own version (semantic versioning). */
   version: string;
@@ -150,9 +150,10 @@ export interface Subject {
   settings: Json;
   cluster: Cluster;
   /**
-   * Whether the host has ever applied a plan of the object in full. If true, the plan's `gates` hold nothing
-   * back unless the plan sets `gates-hold`. A policy can then skip the fields that only its gates depend on.
-   * Always false for a kind whose CustomResourceDefinition does not declare `status.appliedGeneration`.
+   * Whether the host has ever applied a plan of the object in full. If true, the plan's `gates` hold something
+   * back only if the plan sets `gates-hold`. So if `applied` is true and the plan has no `gates-hold`, the
+   * policy need not read fields that only its gates depend on. Always false for a kind whose
+   * CustomResourceDefinition does not declare `status.appliedGeneration`.
    */
   applied: boolean;
   extra: Json;
@@ -190,7 +191,8 @@ export interface EnvVar {
  * manifest into which the policy merges a part of the object.
  *
  * Several origins can cover one value. The value comes from the origin with the longest path that has an equal
- * value, and of equally long paths from the last one. All other values are the policy's own.
+ * value. If several of these paths are equally long, the value comes from the last of these origins. All other
+ * values are the policy's own.
  */
 export interface Origin {
   /** The position of the manifest in the plan. */
@@ -226,17 +228,17 @@ export interface Plan {
    */
   origins?: Origin[];
   /**
-   * The plan gates. Plan gates hold back the apply until the host has applied a plan of the object in full once.
-   * After this first full apply, the host only reports the gates, so a flapping dependency neither stops nor
-   * freezes a running workload. With `gates-hold`, gates also hold back later changes.
+   * The plan gates, which hold back the first apply. After the host has applied a plan of the object in full
+   * once, the host only reports the plan gates. So a flapping dependency neither stops nor freezes a running
+   * workload. With `gates-hold`, the plan gates also hold back later changes.
    */
   gates?: Blocker[];
   /** The final mapping, after all merges. The host checks that the manifests have the same variables. */
   env?: EnvVar[];
   notes?: Note[];
   /**
-   * The finalizer that the host adds to the object, instead of the claim's. The host removes the finalizer when
-   * the children are gone.
+   * The finalizer that the host adds to the object, instead of the claim's finalizer. The host removes the
+   * finalizer when the children are gone.
    */
   finalizer?: string;
   /**

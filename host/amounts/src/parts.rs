@@ -7,7 +7,7 @@ pub(crate) enum Scale {
     Tens(i32),
     /// A power of ten: the amount has an exponent, such as `e3`.
     Scientific(i32),
-    /// A power of two.
+    /// A power of two: the amount has a suffix such as `Ki`.
     Bits(u32),
 }
 

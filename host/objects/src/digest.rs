@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Returns JSON text without spaces and with sorted keys, whatever order the value's maps keep.
+/// Returns JSON text without spaces and with sorted keys. The order of the keys in `value` has no effect.
 pub fn canonical(value: &Value) -> String {
     let mut text = Vec::new();
     write_canonical(value, &mut text);

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::{resource_type::ResourceType, target::Target};
 
-/// The maximum size in bytes, as JSON, of all objects together that one policy sees in a pass. If the objects are
-/// larger, the pass waits until their size is below the limit.
+/// The maximum total size of the objects that one policy sees in a pass, in bytes of JSON. If the objects are larger,
+/// the pass waits until their size is below the limit.
 pub const MOST: usize = 4 << 20;
-/// The maximum size in bytes, as JSON, of all objects together that one pass reads to find fields for its policies.
+/// The maximum total size of the objects that one pass reads to find fields for its policies, in bytes of JSON.
 pub const MOST_READ: usize = 64 << 20;
 
 /// Answers lookups from the state of a cluster, or from objects in files.
@@ -21,8 +21,9 @@ pub trait Lookup {
     /// [`MOST`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Looks up fields of a target, as in [`look_up`](Self::look_up). `room` is the number of bytes that the pass can
-    /// still read to find fields. If the lookup needs more bytes, it sets `room` to 0.
+    /// Looks up a target like [`look_up`](Self::look_up), but returns only `fields` of each object. `room` is the
+    /// number of bytes that the pass can still read to find fields. If the lookup needs more bytes, the lookup sets
+    /// `room` to 0.
     fn look_up_fields(&self, target: &Target, fields: &Fields, room: &mut usize) -> Sighting {
         let _ = room;
         match self.look_up(target) {

@@ -104,7 +104,7 @@ pub struct Followed {
 }
 
 impl From<&Target> for Followed {
-    /// Follows all fields of the target.
+    /// Creates a target of which the policy reads all fields.
     fn from(target: &Target) -> Self {
         Self { target: target.clone(), fields: Fields::whole() }
     }

@@ -1,7 +1,7 @@
 //! Code that implements the contract.
 //!
 //! The code has one of two forms: a component in a sandbox ([`crate::engine`]), and functions of this process
-//! ([`Native`]). Tests and benches run both forms through the code of one pass.
+//! ([`Native`]). Tests and benches run the same pass with either form.
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},
@@ -14,7 +14,7 @@ mod native;
 
 pub use native::Native;
 
-/// The functions that a component exports.
+/// The world of the contract that a component implements: the set of functions that the component exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
@@ -54,7 +54,7 @@ pub trait Code: Send + Sync {
         let _ = (settings, limits);
         None
     }
-    /// Opens a fresh sandbox that shares nothing with any other sandbox.
+    /// Opens a fresh sandbox, which shares nothing with other sandboxes.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }
 

@@ -52,7 +52,7 @@ pub trait Compile: Send + Sync {
     fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError>;
 }
 
-/// A reason why a component was not compiled.
+/// A reason why the compile step did not compile a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// The bytes are not a policy of this contract, or exceed a bound.
@@ -93,7 +93,7 @@ pub enum CompileError {
     /// Another process killed the compiler. The component may be valid.
     #[error("another process killed the compile child, most likely because the machine is short of memory")]
     Killed,
-    /// The child process could not be started or failed to set its limits.
+    /// The host could not start the child process, or the child process could not set its limits.
     #[error("the compile child could not be run: {0}")]
     NotRun(String),
 }

@@ -7,7 +7,7 @@ use crate::{
     units::{bytes, count},
 };
 
-/// The function that a sandbox runs: a function of the contract, or the start of the sandbox.
+/// The step of a sandbox that a failure names: a function of the contract, or the start of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// The instantiation of the component, before the host calls a function.
@@ -79,7 +79,7 @@ pub enum Failure {
     Script {
         /// The function that was running.
         verb: Verb,
-        /// The place, the problem and the remedy.
+        /// The line and the column in the script, the problem and the remedy.
         reason: String,
     },
     /// The pass ran out of fuel.
@@ -152,7 +152,7 @@ pub enum Failure {
     /// The guard rejected the answer.
     #[error("the guard rejected the answer: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The world of the policy has no such function.
+    /// The host called a function that the world of the policy does not have.
     #[error("{verb} is not a function of its world")]
     NotOfThisWorld {
         /// The missing function.
@@ -161,7 +161,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the failure for a question that the host asked before a pass began.
+    /// Returns the failure for a call to a sandbox in which the host did not begin a pass.
     pub(crate) fn no_pass() -> Self {
         Self::Sandbox("the host did not begin a pass before this call".to_owned())
     }
@@ -183,13 +183,14 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
-    /// Returns whether neither the object nor the policy caused the failure, because no sandbox or no processor was
-    /// free.
+    /// Returns whether the cause of the failure was that no sandbox or no processor was free. Neither the object nor
+    /// the policy causes such a failure.
     pub fn says_nothing_of_the_object(&self) -> bool {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
-    /// Returns whether a size limit caused the failure, so that a smaller object would help.
+    /// Returns whether a limit for fuel, memory or the answer's size caused the failure. With a smaller object, the
+    /// policy may stay below the limit.
     pub(crate) fn is_of_size(&self) -> bool {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }

@@ -25,7 +25,7 @@ use crate::{adapter::DRAFTS, code::World, digest::Digest};
 const CONTRACT: &str = "0.1.0";
 /// The interface that every policy exports.
 const SHARED: &str = "meta";
-/// The interface that only complete policies export.
+/// The interface that only policies export, but no overlays.
 const POLICY: &str = "translation";
 /// The interface that only overlays export.
 const OVERLAY: &str = "amendment";
@@ -69,11 +69,12 @@ impl Inspection {
 }
 
 /// Parses and validates a whole component without running it. Comparing large equal types can keep the validator busy
-/// for hours. So the operator inspects untrusted bytes in the compile child only.
+/// for hours. So the operator inspects untrusted bytes only in the compile child.
 pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectError> {
     form(component)?;
     let seen = walk(component, bounds)?;
-    // Check the version before validation: a host cannot validate a policy that was built for a newer host.
+    // Check the version before validation: this host may not be able to validate a policy for a newer version of the
+    // contract.
     let contract = version(&seen)?;
     let types = Validator::new_with_features(features()).validate_all(component)?;
     let types = types.as_ref();
@@ -129,7 +130,8 @@ fn features() -> WasmFeatures {
         .union(WasmFeatures::TAIL_CALL)
 }
 
-/// Returns the contract's version that the policy uses, if this host supports it.
+/// Returns the version of the contract that the policy uses. Returns an error if this host does not support the
+/// version.
 fn version(seen: &Walked) -> Result<String, InspectError> {
     let exported = seen.interfaces().map(|(_, version)| version).next();
     let (section, exports) = match (&seen.contract, exported) {
@@ -168,7 +170,7 @@ fn world(seen: &Walked) -> Result<World, InspectError> {
     }
 }
 
-/// Returns whether an import contains only types. Returns false for a resource.
+/// Returns whether an import contains only types. A resource is not a type here.
 fn is_type(entity: &ComponentEntityType, types: &wasmparser::types::TypesRef<'_>) -> bool {
     match entity {
         ComponentEntityType::Type { created, .. } => !matches!(created, ComponentAnyTypeId::Resource(_)),

@@ -1,22 +1,22 @@
 //! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A parsed value takes many times the memory of its text. One call can return eight megabytes of small objects, which
-//! take most of a gigabyte after parsing. So the host limits the bytes and also the number of values in an answer. The
-//! host does not parse an answer above the limit.
+//! A parsed value takes many times the memory of its text. One call can return eight megabytes of small objects. After
+//! parsing, these objects take most of a gigabyte. So the host limits the bytes and also the number of values in an
+//! answer. The host does not parse an answer above the limit.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The maximum number of values in all texts of one answer together. The objects that a policy sees have other limits,
-/// which keep their values below this number.
+/// The maximum number of values in all texts of one answer together. This limit is not for the objects that a policy
+/// receives: other limits keep their number of values below this number.
 pub(crate) const VALUES: usize = 100_000;
 
-/// Returns whether the number of values in these texts is within the limit. Ignores all other errors, because the
-/// parser reports them.
+/// Returns whether the number of values in these texts is within the limit. Ignores texts that are not JSON, because
+/// the parser reports them.
 pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bool {
-    // Each value has at least one byte, so texts with few bytes need not be counted.
+    // Each value has at least one byte, so texts with few bytes cannot have too many values.
     if texts.clone().map(str::len).sum::<usize>() <= VALUES {
         return true;
     }
@@ -37,7 +37,7 @@ pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Counts values without storing them. Stops one value beyond the limit.
+/// Counts values without storing them. Stops counting at the first value beyond the limit.
 struct Count<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for Count<'_> {

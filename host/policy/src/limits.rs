@@ -1,5 +1,4 @@
-//! The limits of one pass. Each limit is a number and not a time, so that the same input ends in the same way on every
-//! machine.
+//! The limits of one pass. No limit is a time, so a pass over the same input has the same result on every machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +56,8 @@ impl Limits {
         }
     }
 
-    /// Returns a sentence for each limit that exceeds the ceiling, for the author of `policy.yaml`. The ceiling
-    /// replaces a limit that exceeds it.
+    /// Returns a sentence for each limit above the limit in `ceiling`. The author of `policy.yaml` reads the sentences.
+    /// The host uses the limit in `ceiling` instead.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
         let number =
             |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
@@ -78,7 +77,7 @@ impl Limits {
         all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
     }
 
-    /// Returns the limits for a trial in which the host asks one sandbox every question twice.
+    /// Returns the limits for a trial in which the host calls each function twice in one sandbox.
     #[must_use]
     pub fn doubled(self) -> Self {
         Self { fuel: self.fuel.saturating_mul(2), memory: self.memory.saturating_mul(2), ..self }

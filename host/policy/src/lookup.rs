@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::contract::{Reference, ResourceType, SecretFacts, Target};
 
-/// The answer to a policy that asks for Secrets by label.
+/// The answer to a need for Secrets by labels.
 pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
 
 /// A fixed set of objects: files on a laptop, or the samples of a claim.
@@ -57,8 +57,8 @@ fn matches(object: &Value, target: &Target) -> bool {
         }
 }
 
-/// Returns facts without a digest. Policies use the digest only to notice that a Secret changed, and no object of a
-/// fixed set changes.
+/// Returns the facts of a Secret without a digest. Policies use the digest only to notice changes of a Secret, and the
+/// objects of a fixed set never change.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())

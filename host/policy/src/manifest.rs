@@ -21,9 +21,9 @@ const NODES: usize = 10_000;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PolicyFile {
-    /// The policy's name. Must equal the name in the component's description.
+    /// The policy's name, which must equal the name in the component's description.
     pub name: Option<String>,
-    /// The policy's version. Must equal the version in the component's description.
+    /// The policy's version, which must equal the version in the component's description.
     pub version: Option<String>,
     /// The component's digest. The gate refuses a component with another digest.
     pub sha256: Option<Digest>,
@@ -35,12 +35,12 @@ pub struct PolicyFile {
     pub limits: Option<Limits>,
     /// Permissions for actions that the guard forbids otherwise.
     pub grants: Grants,
-    /// The handling of an object that the policy refuses although its predecessor accepts it.
+    /// How the operator handles an object that this policy refuses and that its predecessor accepts.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
 }
 
-/// The handling of an object that a policy refuses although its predecessor accepts it.
+/// How the operator handles an object that a policy refuses and that the policy's predecessor accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {
@@ -49,8 +49,8 @@ pub enum OnRefusal {
     Tell,
     /// The predecessor answers for the object as before.
     Hold,
-    /// The predecessor answers for the object as before. The operator counts the refusal as a failure, and so
-    /// quarantines a policy that refuses several objects.
+    /// The predecessor answers for the object as before. The operator counts the refusal as a failure, so after
+    /// refusals of several objects, the operator quarantines the policy.
     RollBack,
 }
 
@@ -71,14 +71,15 @@ pub struct Scope {
     pub pinned: bool,
 }
 
-/// Permissions for actions that the guard forbids to a policy by default. `policy.yaml` lists them.
+/// Permissions for actions that the guard forbids to a policy by default. `policy.yaml` lists these permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
     /// Objects that the policy can read outside the namespace of the object for which it answers.
     pub reads: Vec<ReadGrant>,
-    /// Namespaces in which the policy can read objects when it answers for an object in the operator's namespace: by
-    /// name and by label, in the types that its claim reads, except Secrets. [`EVERY_NAMESPACE`] means all namespaces.
+    /// Namespaces in which the policy can read objects when it answers for an object in the operator's namespace. The
+    /// policy can read objects of the types in its claim's `reads`, by name and by label, but no Secrets.
+    /// [`EVERY_NAMESPACE`] means all namespaces.
     pub namespaces: BTreeSet<String>,
     /// Privileged fields that the policy can set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
@@ -120,7 +121,8 @@ impl ReadGrant {
     }
 }
 
-/// A field that gives more power over the node, the network or the API than a pod or a Service has by default.
+/// A group of fields that give a pod or a Service more power over the node, the network or the API than it has by
+/// default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Privilege {
@@ -132,8 +134,8 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile that is `Unconfined` or a file of the node, in a field or in an annotation. Also
-    /// `SELinux` options.
+    /// A seccomp or `AppArmor` profile that is `Unconfined` or is a file of the node. The profile can be in a field or
+    /// in an annotation. This privilege also covers `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,
@@ -206,8 +208,8 @@ impl PolicyFile {
     }
 }
 
-/// Formats a parser's error. If a value has the wrong form, adds the name of its field. If the text exceeds a limit of
-/// this module, adds a remedy.
+/// Formats a parser's error. If a value has the wrong form, adds the name of the value's field. If the text exceeds a
+/// limit of this module, adds a remedy.
 fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let (breach, location) = match error.without_snippet() {
         serde_saphyr::Error::Budget { breach, location } => (breach, location),

@@ -1,13 +1,12 @@
-//! Finds the name that a user probably meant when the user mistyped a name. The caller writes the message with the
-//! suggestion.
+//! Finds the correct name for a name that a user mistyped. The caller writes the message with the suggestion.
 
 /// Returns the name that is most similar to `written`, or `None` if no name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// Returns the name that the user almost certainly meant by `written`, or `None` if there is no such name. Accepts at
-/// most two typing errors, because even two long names with different meanings can share many letters.
+/// Returns the name that the user almost certainly meant by `written`, or `None` if no name is similar enough. Accepts
+/// at most two typing errors, because long names with different meanings can also share many letters.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }
@@ -21,8 +20,8 @@ fn within<'a>(allowed: usize, written: &str, names: impl IntoIterator<Item = &'a
         .map(|(_, name)| name)
 }
 
-/// Returns the number of letters that were added, left out, changed or swapped with their neighbor. Treats upper and
-/// lower case as equal.
+/// Returns the number of edits between two texts. An edit adds, removes or changes a letter, or swaps two neighboring
+/// letters. Treats upper and lower case as equal.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

@@ -24,7 +24,7 @@ pub struct ObjectRef {
     pub uid: Option<String>,
 }
 
-/// A reason why no policy can answer for a value.
+/// A reason why no policy can answer for a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// A field that every object must have is missing.
@@ -77,8 +77,8 @@ impl ObjectRef {
     }
 }
 
-/// Returns an object in the form that policies receive: without managedFields and resourceVersion. With `primary`, also
-/// removes the status.
+/// Returns an object in the form that policies receive: without managedFields and resourceVersion. If `primary` is
+/// true, also removes the status.
 pub fn stripped(object: &Value, primary: bool) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {

@@ -9,8 +9,8 @@ pub(crate) fn template(manifest: &Value) -> Option<&Value> {
     template_pointer(manifest).and_then(|pointer| manifest.pointer(pointer))
 }
 
-/// Returns the pod template of a workload, for changes. Returns `None` for a bare Pod, because its template must not be
-/// changed.
+/// Returns the pod template of a workload, for changes. Returns `None` for a bare Pod, because the host must not change
+/// a Pod.
 pub(crate) fn template_mut(manifest: &mut Value) -> Option<&mut Value> {
     let pointer = template_pointer(manifest).filter(|pointer| !pointer.is_empty())?;
     manifest.pointer_mut(pointer)
@@ -36,15 +36,15 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts at most one pod spec
-/// fewer, so this number is enough to detect too many pod specs.
+/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts at most `SPECS - 1` pod
+/// specs, so this number is enough to detect too many pod specs.
 pub(crate) const SPECS: usize = 17;
 
 /// The maximum number of characters of a name in a path.
 const NAME: usize = 64;
 
-/// Finds the pod specs in a value at any depth, with their paths. Returns at most [`SPECS`]. With `within`, also
-/// searches inside of pod specs, where Kubernetes has no further pod specs.
+/// Finds the pod specs in a value at any depth, with their paths. Returns at most [`SPECS`] pod specs. If `within` is
+/// true, also searches inside of pod specs, although Kubernetes expects no pod specs there.
 pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, _| {

@@ -66,7 +66,7 @@ pub enum AdmitError {
 
 impl Policy {
     /// Asks code for its description, and creates a policy if the description is valid. [`crate::gate`] runs the other
-    /// checks. Without the gate, use this function only for code that is compiled into the process.
+    /// checks. If the caller does not run the gate, the code must be compiled into this process.
     pub fn admit(code: Arc<dyn Code>, digest: Digest, file: &PolicyFile, ceiling: Limits) -> Result<Self, AdmitError> {
         let limits = file.limits.unwrap_or(ceiling).at_most(ceiling);
         let descriptor = code.open(&limits)?.describe()?;
@@ -76,7 +76,7 @@ impl Policy {
         Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks })
     }
 
-    /// Creates a policy from the host's own code, without checks.
+    /// Creates a policy from code of this program, without checks.
     pub(crate) fn trusted(code: Arc<dyn Code>, descriptor: Descriptor, digest: Digest) -> Result<Self, DescribeError> {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
@@ -104,7 +104,7 @@ impl Policy {
         &self.schema
     }
 
-    /// Returns the policy's effective settings for these layers. Caches the last results.
+    /// Returns the policy's effective settings for these layers. Caches the results of the last calls.
     pub fn settings(&self, layers: &[Layer]) -> Result<Arc<Effective>, SettingsErrors> {
         self.resolved.of(&self.schema, &self.id.name, layers)
     }
@@ -145,8 +145,8 @@ impl Policy {
     }
 }
 
-/// The policies that answer for an object: one policy that translates, and overlays, which change its answer, the lowest
-/// first. A pass uses the same stack until its end, also if a swap happens during the pass.
+/// The policies that answer for an object: one policy that is not an overlay, and the overlays that change its answer,
+/// the lowest overlay first. A pass uses the same stack until its end, also if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
@@ -159,7 +159,7 @@ pub enum StackError {
     /// The base is an overlay, which cannot translate.
     #[error("{0} is an overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// A complete policy is used as an overlay. It would hide the policy below it.
+    /// One of the overlays is a policy that is not an overlay. It would ignore the answer of the policy below.
     #[error("{0} is a whole policy: only an overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.
@@ -190,7 +190,7 @@ impl Stack {
         Ok(Self { base, overlays })
     }
 
-    /// The policy that translates.
+    /// The policy at the bottom of the stack, which is not an overlay.
     pub fn base(&self) -> &Arc<Policy> {
         &self.base
     }

@@ -16,7 +16,8 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     written_out(text, |c| matches!(c, '\n' | '\t'), |shown, c| shown.extend(shortest(c)))
 }
 
-/// Escapes JSON text without changing its meaning. In JSON, only strings can contain characters that must be escaped.
+/// Escapes JSON text without changing its meaning. In JSON, only strings can contain characters that this function
+/// escapes.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     written_out(
         json,
@@ -29,8 +30,8 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns a text as a double-quoted YAML scalar, from which a parser reads the same text. Returns `None` if the text
-/// has no character to escape.
+/// Returns a text as a double-quoted YAML scalar. A YAML parser reads the original text from this scalar. Returns
+/// `None` if the text has no character to escape.
 pub fn quoted_yaml(text: &str) -> Option<String> {
     if matches!(printable_lines(text), Cow::Borrowed(_)) {
         return None;
@@ -51,7 +52,7 @@ pub fn quoted_yaml(text: &str) -> Option<String> {
     Some(scalar)
 }
 
-/// Returns the shortest escape of a character: `\n`, `\u{1b}`.
+/// Returns the shortest escape of a character, such as `\n` or `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
     let (control, other) =
         if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };

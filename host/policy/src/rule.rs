@@ -10,13 +10,13 @@ use serde::Serialize;
 pub enum Rule {
     /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids and valid paths of fields, and their number is limited. An id keeps its target and its
-    /// fields in later rounds.
+    /// Needs have unique ids and valid paths of fields, and their number is limited. In later rounds, the need with an
+    /// id has the same target and the same fields.
     NeedsOrderly,
     /// Manifests have only types that the claim emits. An overlay changes and adds only types of its own claim.
     EmitsClaimed,
-    /// The plan of an overlay keeps the children of the layer below, with their selectors, and its gates, finalizer,
-    /// kept volume claims and notes.
+    /// An overlay keeps the children of the layer below, and their selectors. It also keeps the plan gates, the
+    /// finalizer, the kept volume claims and the notes.
     KeepsBelow,
     /// Manifests are not cluster-scoped and grant no rights.
     NoClusterPower,
@@ -44,10 +44,10 @@ pub enum Rule {
     NoPrivilege,
     /// The plan's origins have valid paths and sources.
     ValidOrigins,
-    /// Every Secret, PersistentVolumeClaim and data source comes from the user's spec or the settings, or is listed in a
-    /// grant. A Secret or PersistentVolumeClaim that pods use may also be in the same plan.
+    /// The user's spec, the settings or a grant name every Secret, PersistentVolumeClaim and data source. A Secret or
+    /// PersistentVolumeClaim that pods use may instead be in the same plan.
     NamedReferences,
-    /// The plan's finalizer belongs to the claimed kind's group, is named in the settings, or is listed in a grant.
+    /// The plan's finalizer belongs to the claimed kind's group, or the settings or a grant name the finalizer.
     OwnFinalizer,
     /// Texts that must be JSON objects are JSON objects.
     JsonObjects,
@@ -78,6 +78,6 @@ pub enum UserPrivileges {
     /// A privilege is allowed if the object's spec contains the same field and value.
     #[default]
     Allowed,
-    /// Only grants and settings can raise privilege.
+    /// Only grants and settings can raise privileges.
     Forbidden,
 }

@@ -1,5 +1,5 @@
-//! Stamps manifests: adds the owner reference, the managed-by label and digests. Removes the field `replicas` if an
-//! autoscaler or another client sets the number of pods.
+//! Stamps manifests: adds the owner reference, the managed-by label and digests. If another client, such as an
+//! autoscaler, sets the number of pods, removes the field `replicas`.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
 /// The annotation with the new hash of a child's pod template. The template itself keeps an older hash, which an
 /// earlier operator computed for the same template.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// The annotation with which an object says who sets the replicas of its workloads. With the value `external`, another
-/// client sets the replicas.
+/// The annotation of an object that says who sets the replicas of the object's workloads. With the value `external`, a
+/// client other than the operator sets the replicas.
 pub const REPLICAS: &str = "kaos.tools/replicas";
-/// The value of [`REPLICAS`] if another client sets the replicas.
+/// The value of [`REPLICAS`] for which a client other than the operator sets the replicas.
 pub const EXTERNAL: &str = "external";
 
 /// Returns the manifests of an object in the form that the host applies. `kept` contains the names of the
@@ -47,12 +47,12 @@ fn is_claim(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim"
 }
 
-/// Returns whether another client sets the replicas of an object's workloads.
+/// Returns whether a client other than the operator sets the replicas of an object's workloads.
 pub fn leaves_replicas(object: &Value) -> bool {
     object["metadata"]["annotations"][REPLICAS] == EXTERNAL
 }
 
-/// Removes the replicas from a manifest, if it is a workload.
+/// Removes the field `replicas` from a manifest that has pods.
 pub fn without_replicas(manifest: &mut Value) {
     if pods::template(manifest).is_some()
         && let Some(spec) = manifest["spec"].as_object_mut()
@@ -70,8 +70,8 @@ pub fn applied_digest(manifest: &Value) -> Digest {
     Digest::of_json(&manifest)
 }
 
-/// Returns a common hash of a workload's pod template and of the ConfigMaps to which the template refers. `beside`
-/// contains the manifests of the plan. Returns `None` for manifests without pods.
+/// Returns one hash over a workload's pod template and the ConfigMaps to which the template refers. `beside` contains
+/// the manifests of the plan. Returns `None` for manifests without pods.
 pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     let mut template = pods::template(manifest)?.clone();
     if let Some(annotations) = template["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
@@ -88,7 +88,7 @@ pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     Some(Digest::of(hashed.as_bytes()).short())
 }
 
-/// Returns the hash in a workload's pod template, or `None` without a hash.
+/// Returns the hash in a workload's pod template, or `None` if the template has no hash.
 pub fn carried_hash(manifest: &Value) -> Option<&str> {
     pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
 }
@@ -111,7 +111,7 @@ pub fn pod_template(manifest: &Value) -> Option<&Value> {
     pods::template(manifest)
 }
 
-/// Updates the digest of a manifest that changed after it was stamped.
+/// Updates the digest of a manifest that the host changed after stamping.
 pub fn seal(manifest: &mut Value) {
     // Create the annotations before the digest, so that a second call gives the same digest.
     entry(entry(manifest, "metadata"), "annotations");
@@ -168,8 +168,8 @@ pub fn is_config_map(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
 }
 
-/// Returns the kind and name of each ConfigMap and Secret that a pod spec mounts or takes variables from. `spec` can
-/// also be a part of a pod spec.
+/// Returns the kind and name of each ConfigMap and Secret that pods mount or take variables from. `spec` is a pod spec
+/// or a part of a pod spec.
 pub fn references(spec: &Value) -> BTreeSet<(&'static str, &str)> {
     let mut found = BTreeSet::new();
     collect(spec, &mut found);

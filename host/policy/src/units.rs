@@ -1,6 +1,6 @@
 //! Formats numbers for messages.
 
-/// Formats a count with commas: `40,000`.
+/// Formats a number with commas, such as `40,000`.
 pub fn count(number: impl ToString + Copy) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,8 +13,8 @@ pub fn count(number: impl ToString + Copy) -> String {
     shown
 }
 
-/// Formats a size: `120 bytes`, `36.4 MiB`. Rounds the number up, so that a size above a limit never looks equal to the
-/// limit.
+/// Formats a size, such as `120 bytes` or `36.4 MiB`. Rounds the number up, so that a size above a limit never looks
+/// equal to the limit.
 pub fn bytes(number: usize) -> String {
     let (unit, name) = match number {
         0..1024 => return format!("{number} bytes"),

@@ -1,4 +1,5 @@
-//! Explains errors in a YAML text to its author. Replaces the parser's messages about its own options and types.
+//! Explains errors in a YAML text to the author of the text. Replaces messages in which the parser mentions options and
+//! types of its Rust library.
 
 use std::borrow::Cow;
 
@@ -13,8 +14,8 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
-/// Returns whether a text is not valid YAML. Returns `false` for valid YAML that the parser does not accept, such as a
-/// duplicate field or aliases without end.
+/// Returns whether the error means that a text is not valid YAML. Returns `false` if the text is valid YAML that the
+/// parser does not accept, for example because of a duplicate field or too many aliases.
 pub fn is_syntax(error: &Error) -> bool {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {
@@ -31,7 +32,7 @@ pub fn is_syntax(error: &Error) -> bool {
     )
 }
 
-/// Replaces the library's messages about its own options and types.
+/// Replaces messages in which the parser mentions options and types of its Rust library.
 struct Words;
 
 impl MessageFormatter for Words {

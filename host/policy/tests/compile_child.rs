@@ -1,5 +1,5 @@
-//! Tests of the compile child: its code can be loaded, and its cost is limited. This test has its own executable,
-//! because the child runs the executable of the test with a hidden argument.
+//! Tests of the compile child: the engine can load the child's code, and the child cannot exceed its limits. These
+//! tests have their own executable, because the child runs the executable of the test with a hidden argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -92,7 +92,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }
 
-/// Compiles a component, without limits for its parts.
+/// Compiles a component. The component has no bounds for its size and for the size of its functions.
 fn unbounded(limits: CompileLimits, component: &[u8]) -> Result<Compilation, CompileError> {
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     compiler(limits).compile(&Order { bounds, ..Order::new(component) })
@@ -109,7 +109,7 @@ fn a_policy_compiled_in_a_child_passes_the_gate() {
 
 fn a_bomb_is_stopped_at_its_time_limit() {
     let limits = CompileLimits { cpu_seconds: 1, memory: 4 << 30, ..CompileLimits::default() };
-    // Print only the length of the code.
+    // If a compilation unexpectedly succeeds, the test prints only the length of the code.
     let error = |limits, bomb: &[u8]| unbounded(limits, bomb).map(|made| made.code.len()).unwrap_err();
     let bomb = bomb();
     assert_eq!(error(limits, &bomb), CompileError::TookTooLong { seconds: 1 });
@@ -147,7 +147,8 @@ fn a_component_that_is_no_longer_wanted_is_not_compiled() {
 /// Returns the parent and the niceness of a process, as the kernel reports them. `None` if the process has ended.
 fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of a program can contain spaces and brackets, so search for the last bracket.
+    // The second field is the program's name in brackets. The name can contain spaces and brackets, so search for the
+    // last bracket.
     let fields: Vec<&str> = told.rsplit_once(')')?.1.split_whitespace().collect();
     Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
 }

@@ -1,5 +1,5 @@
-//! Tests components that are composed of others. Each inner component has its own instances and its own memory. A call
-//! between two inner components copies values between their memories.
+//! Tests components that are composed of other components. Each inner component has its own instances and its own
+//! memory. A call between two inner components copies values between their memories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_policy::{
@@ -14,7 +14,7 @@ use wasmparser::{Parser, Payload};
 use crate::support::{hostile, load};
 
 /// Returns a component with two inner components. When the second component starts, it calls the first component with a
-/// text. The first component must return the same text, by a tail call; otherwise the second component traps. Each
+/// text. The first component must return the same text by a tail call, otherwise the second component traps. Each inner
 /// component has a memory with this number of pages.
 fn pair(pages: u32) -> Vec<u8> {
     let text = format!(
@@ -59,7 +59,8 @@ fn pair(pages: u32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Returns the well-behaved policy with other components inside of it. The policy instantiates them.
+/// Returns the well-behaved policy with other components inside of the policy. The policy instantiates these
+/// components.
 fn with_policy(others: &[Vec<u8>]) -> Vec<u8> {
     let mut whole = hostile("well-behaved");
     let first = own_components(&whole);

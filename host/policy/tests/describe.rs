@@ -106,7 +106,8 @@ fn finalizers_outside_of_the_claimed_group_need_a_grant() {
     for own in ["example.com/tidy", "old.example.com/tidy"] {
         assert_eq!(told(with(own), "{}"), Ok(()));
     }
-    // The finalizer's domain must be the group or a subdomain of the group. A common suffix of the texts is not enough.
+    // The finalizer's domain must be the group or a subdomain of the group. It is not enough that the domain's text
+    // ends with the group's text.
     for foreign in ["other.team/backup", "kubernetes.io/pvc-protection", "badexample.com/x"] {
         let error = told(with(foreign), "{}").unwrap_err();
         assert!(matches!(error, DescribeError::ForeignFinalizer { .. }), "{error}");

@@ -14,7 +14,7 @@ use kaos_policy::{
 };
 use serde_json::{Map, Value, json};
 
-/// A cluster with a ConfigMap that has this label and these data.
+/// Returns a cluster with a ConfigMap that has this label and this data.
 fn cluster(label: &str, data: &Value) -> Fixed {
     let metadata = json!({"name": "c", "namespace": "n", "uid": "u", "labels": {"l": label}, "resourceVersion": "7"});
     Fixed::new([json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})])
@@ -120,7 +120,7 @@ fn one_field_of_a_large_object_can_be_read() {
     assert_eq!(shown(&rendered)["data"], json!({"k7": "v"}));
 }
 
-/// A cluster whose objects are too large to find fields in them.
+/// A cluster whose objects are so large that every lookup of fields stops at the limit.
 struct Large;
 
 impl Lookup for Large {

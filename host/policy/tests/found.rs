@@ -1,4 +1,4 @@
-//! Tests passes with needs that find too large objects.
+//! Tests passes in which needs find objects that are too large.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{cell::Cell, sync::Arc};

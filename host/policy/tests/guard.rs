@@ -162,7 +162,7 @@ fn templates_with_metadata_that_controllers_act_on_are_refused() {
     assert_eq!(rules(&render(json!({"plan": [set]}))), [Rule::HostMetadata]);
 }
 
-/// Renders an object with these settings. The plan requests the finalizer.
+/// Renders an object with these settings and a plan that requests the finalizer.
 fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
     let user = json!({"finalizer": finalizer});
     planned(file, layers, &json!([]), user, UserPrivileges::Allowed)

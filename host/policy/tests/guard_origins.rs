@@ -1,5 +1,5 @@
-//! Tests origins that a hostile policy declares: to places with other values, of other fields and authors, and in great
-//! numbers. No such origin allows a privilege or a reference.
+//! Tests the origins that a hostile policy declares: origins with other values, of other fields or of other authors,
+//! and too many origins. None of these origins allows a privilege or a reference.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{NATIVE, admitted, alone, deployment, planned, policy, rules, translate_planned, widget};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const POD: &str = "spec.template.spec";
 
-/// Renders a pod whose policy declares these origins. `user` is the rest of the user's spec.
+/// Renders a plan with this pod and with these origins. `user` is the rest of the user's spec.
 fn run(pod: Value, origins: &[(&str, &str)], mut user: Value) -> Rendered {
     let declared: Vec<_> = origins.iter().map(|(path, from)| json!([format!("{POD}{path}"), from])).collect();
     user["origins"] = declared.into();

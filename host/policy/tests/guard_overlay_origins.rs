@@ -19,7 +19,7 @@ fn pod() -> Value {
     json!({"containers": [{"name": "main", "image": "img:1"}]})
 }
 
-/// Returns the message of the guard, after a check of the rules and of the layer that it names.
+/// Checks the layer that the guard names and the rules that this layer broke. Returns the message of the failure.
 fn broken(rendered: &Rendered, layer: &str, expected: &[Rule]) -> String {
     let failed = rendered.failed().unwrap_or_else(|| panic!("{:?}", rendered.verdict));
     assert_eq!((failed.policy.name.as_str(), rules(rendered).as_slice()), (layer, expected), "{failed}");
@@ -30,7 +30,8 @@ fn declare(plan: &mut Plan, path: &str, from: &str) {
     plan.origins.push(Origin { manifest: 0, path: format!("{POD}{path}"), from: from.into() });
 }
 
-/// Renders a Deployment with an overlay that sets a field of its pod, and declares an origin of the field.
+/// Renders a Deployment with an overlay that sets a field of the Deployment's pods. If `from` is given, the overlay
+/// also declares this origin of the field.
 fn over(pod: Value, user: Value, field: (&'static str, Value), from: Option<&'static str>) -> Rendered {
     let amend = move |plan: &mut Plan| {
         each(plan, |manifest| manifest["spec"]["template"]["spec"][field.0] = field.1.clone());
@@ -80,7 +81,7 @@ fn values_that_an_overlay_leaves_as_they_are_keep_the_origins_of_the_layer_below
     let image = ("containers", json!([{"name": "main", "image": "mirror/img:1"}]));
     let changed = over(own.clone(), user.clone(), image, None);
     assert!(changed.planned().is_some(), "{:?}", changed.verdict);
-    // Without the origins of the layer below, nothing says that the user wrote the value.
+    // The overlay drops the origins of the layer below, so no origin says that the user wrote the value.
     let amend = |plan: &mut Plan| {
         plan.origins.clear();
         each(plan, |manifest| manifest["spec"]["template"]["spec"]["containers"][0]["image"] = json!("mirror/img:1"));

@@ -1,5 +1,5 @@
-//! Tests which parts of a plan an overlay may change, which grants count for the changes, and which layer the guard
-//! names.
+//! Tests which parts of a plan an overlay may change, which grants allow the changes, and which layer the guard blames
+//! for a breach.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{
@@ -27,7 +27,7 @@ fn over(plan: &Value, below: &str, file: &str, amend: impl Fn(&mut Plan) + Send 
     rendered(base(below), vec![overlay], plan, json!({}))
 }
 
-/// Returns the rules that the plan breaks, after a check that the guard names the layer.
+/// Checks that the guard blames this layer. Returns the rules that the plan breaks.
 fn broken(rendered: &Rendered, layer: &str) -> Vec<Rule> {
     let failed = rendered.failed().unwrap_or_else(|| panic!("{:?}", rendered.verdict));
     assert_eq!(failed.policy.name, layer, "{failed}");
@@ -209,7 +209,7 @@ fn privileges_of_the_policy_below_stay_while_its_pods_run_the_same() {
     };
     let kept = over(&plan, below, "{}", labelled);
     assert!(kept.planned().is_some(), "labels and tolerations: {:?}", kept.verdict);
-    // Another image is other code, and other code must not inherit the privilege.
+    // Another image contains another program, and another program must not inherit the privilege.
     let both = [Rule::NoPrivilege, Rule::NamedReferences];
     assert_eq!(broken(&over(&plan, below, "{}", change_image), "over"), both, "image");
     // The containers may run a script in the ConfigMap.
@@ -261,7 +261,8 @@ fn an_overlay_answers_for_the_variables_that_it_maps() {
     assert_eq!(broken(&run("{}", "{}"), "over"), [Rule::NamedReferences]);
     assert_eq!(broken(&run(grants, "{}"), "over"), [Rule::NamedReferences], "the grant of the policy below");
     assert!(run("{}", grants).planned().is_some());
-    // The container does not exist: this is a mistake of the overlay, not of the policy.
+    // The overlay sets a variable of a container that does not exist. This is a mistake of the overlay and not of the
+    // policy.
     let nowhere = Overlay::mapping("over", |mut base| {
         let source = EnvSource::Literal("x".into());
         base.push(EnvVar { container: "nowhere".into(), name: "X".into(), source, origin: "settings.x".into() });

@@ -1,5 +1,5 @@
-//! Tests Secrets and PersistentVolumeClaims that a plan uses without naming them in a pod. The plan refers to these
-//! objects in data sources, or in the ServiceAccount of its pods.
+//! Tests Secrets and PersistentVolumeClaims that no pod of a plan names. The plan refers to these objects in data
+//! sources, or in the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 use crate::widget::{deployment, planned, rules};
@@ -27,7 +27,7 @@ fn made(spec: &Value) -> [Value; 3] {
     [claim("own", spec), deployment(pod), set]
 }
 
-/// The paths of the spec in these manifests.
+/// The path of the PersistentVolumeClaim's spec in each manifest of [`made`].
 const AT: [&str; 3] =
     ["spec", "spec.template.spec.volumes[0].ephemeral.volumeClaimTemplate.spec", "spec.volumeClaimTemplates[0].spec"];
 
@@ -48,8 +48,8 @@ fn data_sources_need_the_users_spec_or_a_grant() {
                 let origins = from("spec.podSpec.volumes[0].spec.dataSource");
                 let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}, "origins": origins});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own spec names the data source: {plan}");
-                // Another owner can already have a PersistentVolumeClaim with the planned name. Kubernetes would copy
-                // that owner's data before the operator notices.
+                // A PersistentVolumeClaim of another user can already have the planned name. Kubernetes would copy this
+                // user's data before the operator notices the conflict.
                 let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
                 assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");
             }

@@ -1,4 +1,5 @@
-//! Tests privileges and names of Secrets that come from settings: whose settings allow them, and how refusals name them.
+//! Tests privileges and names of Secrets that come from settings: which authors of settings may set them, and how
+//! refusals name the settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::guard_power::{container, pod};

@@ -1,5 +1,5 @@
-//! Tests valid components that misbehave when the host calls them. Each misbehavior ends in its own typed error, within
-//! the limits of a pass.
+//! Tests valid components that misbehave when the host calls them. Each misbehavior ends in a typed error of its own,
+//! and no misbehavior exceeds the limits of a pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{cell::Cell, sync::Arc, time::Duration};
@@ -210,7 +210,7 @@ fn too_costly_samples_are_not_all_evaluated() {
     assert!(before != "s0" && checked.steps.last().is_some_and(|step| step.step == Step::Conformance), "{before}");
 }
 
-/// Calls every function of a misbehaving sandbox, and checks the total cost of the sandbox.
+/// Calls every function of a misbehaving sandbox, and checks the fuel and the memory that the sandbox used.
 #[test]
 fn no_misbehavior_exceeds_the_limits_of_a_pass() {
     const MODES: [&str; 14] = [

@@ -171,7 +171,7 @@ fn parts_are_counted() {
     assert!(matches!(refusal(&wat::parse_str(many).unwrap()), InspectError::TooMany { part: Part::Modules, .. }));
 }
 
-/// Returns the error for a component with this text and a valid version.
+/// Returns the error for a component with this WebAssembly text and a valid version of the contract.
 fn refusal_of(text: &str) -> InspectError {
     let mut component = wat::parse_str(format!("(component {text})")).unwrap();
     let version = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: b"0.1.0".into() };

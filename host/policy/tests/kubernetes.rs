@@ -1,4 +1,4 @@
-//! Tests the reported origins of values that an API server would refuse, in passes of a native policy.
+//! Tests the origins that the host reports for values that an API server would refuse, in passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::widget::{planned_by, renderer, widget};

@@ -1,4 +1,4 @@
-//! Tests policies that are scripts: what loads, and the typed error of everything that does not.
+//! Tests policies that are scripts: valid scripts load, and each defect has a typed error.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -31,7 +31,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// A script whose `translate` has this body. It begins in line 3, column 1.
+/// Returns a script whose `translate` has this body. The body begins in line 3, column 1.
 fn translating(body: &str) -> String {
     let describe = "export const describe = () => ({name: 'kite', version: '1.0.0', claims: [{primary: {apiVersion: \
                     'sky.io/v1', kind: 'Kite'}, emits: [{apiVersion: 'v1', kind: 'ConfigMap'}], samples: [{name: \
@@ -39,7 +39,7 @@ fn translating(body: &str) -> String {
     format!("{describe}\nexport function translate(subject, env) {{\n{body}\n}}\n")
 }
 
-/// Returns the failure of the only sample of a script whose `translate` has this body.
+/// Returns the failure that the gate reports for the only sample of a script whose `translate` has this body.
 fn failure(body: &str) -> Failure {
     match load(&translating(body)) {
         Err(LoadError::FailsSample { failure, .. }) => failure,

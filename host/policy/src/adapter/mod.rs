@@ -32,8 +32,8 @@ impl Version {
 }
 
 /// Defines functions that convert between the host's types and the generated types of version 0.1 of the contract.
-/// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_founds`,
-/// `to_env`, `to_plan` and `to_observation` convert from them.
+/// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types. `to_subject`, `to_founds`,
+/// `to_env`, `to_plan` and `to_observation` convert from the host's types.
 #[macro_export]
 macro_rules! adapt_v0_1 {
     ($($theirs:tt)+) => {
@@ -315,7 +315,8 @@ macro_rules! adapt_v0_1 {
 }
 
 /// Creates a [`crate::code::Native`] from a policy that is compiled into this process: `native_code!(path to the guest
-/// SDK, type of the policy)`. Tests and benches use this code to compare the policy with its component.
+/// SDK, type of the policy)`. Tests and benches compare this [`crate::code::Native`] with the component of the same
+/// policy.
 #[macro_export]
 macro_rules! native_code {
     ($sdk:ident, $policy:ty) => {{

@@ -1,12 +1,12 @@
 //! Version 0.1 of the contract: the types that the engine generates, and the conversions of these types.
 
-/// World `policy`.
+/// The types and calls that the engine generates from the contract's world `policy`.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod policy {
     wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
 }
 
-/// World `overlay`, with the same types.
+/// The calls that the engine generates from the contract's world `overlay`. This module uses the types of [`policy`].
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod overlay {
     wasmtime::component::bindgen!({

@@ -174,7 +174,8 @@ impl<C: Clock> Compile for ChildCompiler<C> {
 fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // Keep the bytes that came before an error; the exit status tells whether they are complete.
+        // Keep the bytes that came before an error; the exit status tells whether these bytes are all of the child's
+        // output.
         let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     }

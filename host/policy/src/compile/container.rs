@@ -2,8 +2,9 @@
 
 use std::fs;
 
-/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. The variable is
-/// needed because of pod limits: a container with its own cgroup namespace cannot read the control group of its pod.
+/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. This program
+/// needs the variable for limits of the pod. A container with its own cgroup namespace cannot read the control group of
+/// its pod.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
@@ -48,7 +49,7 @@ fn groups(own: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Returns the lowest limit in these files and this variable, or `None` without a limit.
+    /// Returns the lowest limit in these files and this variable, or `None` if they contain no limit.
     fn of(files: &[(&str, &str)], variable: Option<&str>) -> Option<u64> {
         let read = |file: &str| files.iter().find(|(name, _)| *name == file).map(|(_, content)| (*content).to_owned());
         lowest(read, variable)

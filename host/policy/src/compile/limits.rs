@@ -15,7 +15,8 @@ const NICE: i32 = 10;
 /// The limits of one compile step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// The child's address space, including the binary and its stacks.
+    /// The maximum size of the child's address space in bytes. The program's file and the stacks are part of the
+    /// address space.
     pub memory: u64,
     /// Seconds of processor time in total.
     pub cpu_seconds: u64,
@@ -41,7 +42,8 @@ impl CompileLimits {
         Self::default().within(container::memory())
     }
 
-    /// Limits the memory to half of the container's memory. The other half is for the operator.
+    /// Limits the child's address space to [`PROGRAM`] plus half of the container's memory. The other half of the
+    /// container's memory is for the operator.
     fn within(self, container: Option<u64>) -> Self {
         Self { memory: container.map_or(self.memory, |bytes| self.memory.min(bytes / 2 + PROGRAM)), ..self }
     }
@@ -57,7 +59,7 @@ impl CompileLimits {
     }
 
     /// Applies the limits to this process. Afterwards, the process can raise only the limit of processor time, for the
-    /// compilation. Also lowers the process's priority below the operator's passes.
+    /// compilation. Also gives the process a lower priority than the operator's passes have.
     pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64) -> io::Result<()> {
         // If the system refuses the nice value, the child competes with the operator for processors.
         let _ = rustix::process::nice(NICE);
@@ -65,14 +67,15 @@ impl CompileLimits {
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
         // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, the kernel sends
-        // SIGKILL, which it also sends when memory runs out. With one second between the limits, SIGXCPU comes first
-        // and tells the parent the cause.
+        // SIGKILL, but it also sends SIGKILL when memory runs out. The soft limit is one second below the hard limit,
+        // so SIGXCPU comes first and tells the parent the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())
     }
 
-    /// Raises the limit of processor time from the inspection's share to the total.
+    /// Raises the limit of processor time from the limit for the inspection to the limit for inspection and compilation
+    /// together.
     pub(super) fn go_on(cpu_seconds: u64) -> io::Result<()> {
         between(Resource::Cpu, cpu_seconds, cpu_seconds.saturating_add(1))
     }

@@ -40,7 +40,7 @@ pub struct EnvVar {
     pub name: String,
     /// The source of the variable's value.
     pub source: EnvSource,
-    /// The place of the value in the object, in the settings or in a found object.
+    /// The path from which the value comes: in the object, in the settings or in a found object.
     pub origin: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Origin {
     pub manifest: u32,
     /// The path in the manifest.
     pub path: String,
-    /// The place in the object, in the settings or in a found object.
+    /// The path from which the value comes: in the object, in the settings or in a found object.
     pub from: String,
 }
 
@@ -78,7 +78,7 @@ pub struct Note {
     pub path: Option<String>,
 }
 
-/// A condition that the policy or the first apply waits for.
+/// An object that the policy or the first apply waits for, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocker {
     /// The object that is missing or not ready.
@@ -109,7 +109,7 @@ pub struct Plan {
     pub finalizer: Option<String>,
     /// The names of those PersistentVolumeClaims in the plan that outlive the object.
     pub kept: Vec<String>,
-    /// Whether the gates also hold back later changes to workloads that already run.
+    /// Whether the plan gates also hold back later changes to workloads that already run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gates_hold: bool,
     /// A JSON object for data that the contract has no field for.
@@ -121,11 +121,11 @@ pub struct Plan {
 pub struct Violation {
     /// The path of the wrong field in the object.
     pub path: String,
-    /// The problem of this field, and the remedy.
+    /// The problem of this field, and how the user can solve it.
     pub message: String,
 }
 
-/// A policy's answer without a plan. The operator leaves the children as they are.
+/// A policy's answer without a plan. After a refusal, the operator leaves the children as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
@@ -155,7 +155,7 @@ impl Refusal {
 pub enum Outcome {
     /// The host applied the plan.
     Applied,
-    /// The plan's gates still hold back the first apply.
+    /// The plan gates still hold back the first apply.
     Gated,
     /// The policy refused, so there is no plan.
     Refused(Refusal),
@@ -179,7 +179,7 @@ pub struct Observation {
     pub outcome: Outcome,
     /// The children.
     pub children: Vec<Child>,
-    /// The gates of this pass's plan.
+    /// The plan gates of this pass's plan.
     pub gates: Vec<Blocker>,
     /// The mapping of this pass's plan.
     pub env: Vec<EnvVar>,

@@ -42,9 +42,9 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the finalizer that KAOS operators without policies put on objects of this kind. No operator does the
-    /// cleanup for this finalizer any more. Returns `None` for kinds of other groups, because operators without
-    /// policies managed only kinds of KAOS.
+    /// Returns the finalizer that KAOS operators without policies put on objects of this kind. No operator removes this
+    /// finalizer any more. Returns `None` for kinds of other groups, because operators without policies managed only
+    /// kinds of KAOS.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
@@ -126,8 +126,8 @@ impl Default for Cluster {
     }
 }
 
-/// A reference to objects that the policy must see. The host reads the objects for the policy, and watches the target
-/// from then on.
+/// A reference to objects that the policy must see. The host reads these objects for the policy. From then on, the host
+/// watches the target of the need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Need {
     /// The id of the need, which the policy chose.
@@ -137,14 +137,14 @@ pub struct Need {
     /// The paths of the fields that the policy reads; empty for all fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
-    /// Whether the policy answers in full without the object.
+    /// Whether the policy can give its full answer if the needed object does not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
 
 impl Need {
-    /// Returns the target, with the fields of the target that the policy reads. If a path is invalid, follows all
-    /// fields of the target. The guard accepts only valid paths.
+    /// Returns the target, with the fields of the target that the policy reads. If a path is invalid, returns the
+    /// target with all its fields. The guard accepts only valid paths.
     pub fn followed(&self) -> Followed {
         Followed { target: self.target.clone(), fields: Fields::parse(&self.fields).unwrap_or_default() }
     }

@@ -72,8 +72,8 @@ pub enum DescribeError {
         /// The reason why the text is invalid.
         reason: &'static str,
     },
-    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. In
-    /// lower case, the name of the kind would be the same in both spellings.
+    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. The
+    /// two spellings differ only in capitals.
     #[error("{path} names {of}, but the cluster serves {served}: spell the kind like the cluster")]
     OtherCapitals {
         /// The path of the list that names the type.
@@ -113,7 +113,7 @@ pub enum DescribeError {
         /// The type in the list.
         of: ResourceType,
     },
-    /// An `extra` has a member that this host does not know.
+    /// An `extra` of the description has a member that this host does not know.
     #[error("{path}: {}", extra::not_known(.key))]
     UnknownMember {
         /// The path of the `extra`.
@@ -163,7 +163,7 @@ pub enum DescribeError {
     /// A text has more JSON values than the host accepts.
     #[error("{path} has more than {limit} JSON values: use fewer values")]
     TooManyValues {
-        /// The path of the text, or of several texts that are counted together.
+        /// The path of the text. If one limit applies to several texts together, the path of these texts.
         path: String,
         /// The maximum number of values.
         limit: usize,

@@ -1,10 +1,10 @@
-//! Determines from the name of a type how much power the objects of the type have.
+//! Determines from the name of a type how much power over the cluster the type's objects have.
 
 use crate::contract::ResourceType;
 
-/// Returns whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the
-/// Kubernetes project's own groups. Policies must not claim such a type. A policy would see all objects of a built-in
-/// type, but only Kubernetes' own controllers must act on these objects.
+/// Returns whether a type is part of Kubernetes. The types of Kubernetes are in the core group, in groups without a
+/// domain, and in the groups of the Kubernetes project's own domains. Policies must not claim such a type. A policy
+/// that claimed a built-in type would answer for all its objects, but only Kubernetes' own controllers may act on them.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
@@ -50,7 +50,7 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
 }
 
 /// Returns whether the name of a type shows that its objects open their namespace to other namespaces. A policy must
-/// not create objects of such a type, but a policy can answer for objects of such a type that users created.
+/// not create objects of such a type. If users created such objects, a policy can answer for them.
 pub fn opens_a_namespace(of: &ResourceType) -> bool {
     const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())

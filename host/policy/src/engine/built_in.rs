@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packed code saves memory: it is only a third of the size, and a page of the program's file takes memory only
-/// after the program reads the page.
+/// gzip. Packing saves memory, because packed code has a third of the size. A page of the program's file takes memory
+/// only after the program reads the page.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,

@@ -10,8 +10,8 @@
 //!   digest and of the engine's fingerprint. Only the user can read the key. The cache verifies the hash before
 //!   wasmtime maps the entry into memory. After the verification, only the user can replace the entry, and the user
 //!   could replace this program as well.
-//! - This program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
-//!   compiled.
+//! - This program's own file ([`super::BuiltIn`]). One step of the build compiles the code, and a later step includes
+//!   it in the file.
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the inspection refuses compiled code before any
 //! other check. wasmtime itself checks only the first number of its version, and not every option. The engine's

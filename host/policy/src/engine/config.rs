@@ -12,16 +12,17 @@ const MEMORY_CEILING: usize = 64 << 20;
 /// The maximum number of sandboxes that can be open at the same time. A pass opens one sandbox for each layer, and
 /// passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// The maximum number of core instances in one component: the module, and the adapters that the conversion to a
-/// component adds. A composed component contains the instances of all its parts. Toolchains for JavaScript create
-/// eleven instances, and toolchains for Python 38.
+/// The maximum number of core instances in one component. They are the instances of the module, and of the adapters
+/// that the conversion to a component adds. A composed component contains the instances of all its parts. Toolchains
+/// for JavaScript create eleven instances, and toolchains for Python 38.
 const CORE_INSTANCES: u32 = 48;
 /// The maximum number of linear memories in one component. A composed component has one linear memory for each part.
 pub(crate) const MEMORIES: u32 = 4;
 /// The maximum number of function tables in one component.
 pub(crate) const TABLES: u32 = 12;
 
-/// The options that affect compiled code. The compile child and the process that runs the code use the same options.
+/// Returns the options that affect compiled code. The compile child and the process that runs the code use the same
+/// options.
 pub(super) fn compiling() -> Config {
     let mut config = Config::new();
     config
@@ -63,7 +64,8 @@ pub(super) fn running() -> Config {
         .total_core_instances(SANDBOXES * CORE_INSTANCES)
         .max_core_instances_per_component(CORE_INSTANCES)
         // Each slot reserves 4 GiB of address space (not memory) and guard pages. Some machines have only 512 GiB of
-        // address space. So the pool has fewer slots than `SANDBOXES` components of the maximum size could use.
+        // address space. So the pool has fewer slots than `SANDBOXES` components with `MEMORIES` memories each could
+        // use.
         .total_memories(SANDBOXES * 2)
         .max_memories_per_component(MEMORIES)
         .max_memory_size(MEMORY_CEILING)
@@ -83,13 +85,13 @@ pub(super) fn running() -> Config {
     config
 }
 
-/// Returns the memory of a sandbox: the policy's limit, at most the size of a slot.
+/// Returns the memory limit of a sandbox: the policy's limit, but at most the size of a slot.
 pub(super) fn slot_memory(limits: &Limits) -> usize {
     limits.memory.min(MEMORY_CEILING)
 }
 
 /// Returns the fuel that each instruction costs. Most instructions cost one unit of fuel, and slow instructions cost
-/// more. A failing `memory.grow` took ten thousand times as long as an addition.
+/// more. In a measurement, a failing `memory.grow` took ten thousand times as long as an addition.
 fn prices() -> OperatorCost {
     let mut prices = OperatorCost::new();
     prices.MemoryGrow = u8::MAX;

@@ -1,5 +1,6 @@
-//! Implements [`Code`] for components of a draft of contract 0.2. Only tests use the draft: they show that the host can
-//! serve a newer version of a record, and an optional interface, next to components of 0.1.
+//! Implements [`Code`] for components of a draft of contract 0.2. Only tests use the draft. The tests show that the
+//! host can serve a newer version of a record, and an optional interface. Components of 0.1 run next to components of
+//! the draft.
 
 use wasmtime::{
     Store,

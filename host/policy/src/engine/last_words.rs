@@ -1,4 +1,5 @@
-//! Reads the message of a panic that a component wrote to its memory before it trapped. The SDK writes this record.
+//! Reads the message of a panic from the memory of a trapped component. Before a component traps, its SDK writes the
+//! message into a record in this memory.
 //!
 //! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
 //! `MARK` show where the record begins. The text is untrusted, because the policy controls all of it.
@@ -12,7 +13,7 @@ const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The maximum length of a reported text, in bytes.
 const MOST: usize = 1000;
 
-/// Returns the text on one line; `None` if the memory contains no record.
+/// Returns the message of the panic on one line; `None` if the memory contains no record.
 pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String> {
     let dump = error.downcast_ref::<WasmCoreDump>()?;
     dump.memories().iter().find_map(|memory| read(memory.data(store)))

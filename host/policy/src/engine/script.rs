@@ -1,4 +1,5 @@
-//! Runs scripts: the script engine is a component that this crate contains, and each sandbox of it first loads a script.
+//! Runs scripts in the script engine, which is a component that this crate contains. Each sandbox of the script engine
+//! first loads a script.
 //!
 //! A script has no compile step. All scripts share the compiled code of the script engine.
 
@@ -58,7 +59,7 @@ pub struct ScriptCode {
     text: String,
 }
 
-/// The record of the contract.
+/// The record `script-source` of the contract.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 struct ScriptSource<'a> {
@@ -108,7 +109,8 @@ impl Code for ScriptCode {
 /// A sandbox that loaded a script.
 struct ScriptSandbox<'a>(Box<dyn Sandbox + 'a>);
 
-/// Returns the failure of the script. The script engine ends a sandbox with a trap, and leaves the place in the script.
+/// Converts the trap of a script to a failure of the script. When a script fails, the script engine traps. The reason
+/// of such a trap begins with the position in the script.
 fn told(failure: Failure) -> Failure {
     match failure {
         Failure::Trap { verb, reason } if reason.strip_prefix(SCRIPT).is_some_and(|rest| rest.starts_with(':')) => {

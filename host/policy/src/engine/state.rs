@@ -8,7 +8,7 @@ use crate::limits::Limits;
 /// The maximum number of entries in one table.
 const TABLE: usize = 20_000;
 
-/// The data of one store.
+/// The host's data for one sandbox, in the sandbox's wasmtime store.
 pub(super) struct State {
     memory: usize,
     memory_limit: usize,
@@ -36,8 +36,9 @@ impl State {
 }
 
 impl ResourceLimiter for State {
-    /// Ends the pass when the component asks for too much memory. The host does not report the failure to the
-    /// component, because components handle such a failure in different ways. A typed error is clearer than an abort.
+    /// Ends the pass when the component asks for too much memory. The host could instead let the component's
+    /// `memory.grow` fail, but components handle this failure in different ways. A typed error is clearer than an abort
+    /// in the component.
     ///
     /// The limit applies to the total size of all memories of a component.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

@@ -1,13 +1,13 @@
 //! Ends a sandbox that gets no processor. A sandbox without a processor uses no fuel, so the fuel limit cannot end it.
 //!
-//! Only fuel limits a policy's work. This deadline limits how long a sandbox can block other passes while the machine
-//! stalls. The deadline is so long that no policy on a working machine reaches it.
+//! Only fuel limits a policy's work. The deadline of this module limits how long a sandbox can block other passes while
+//! the machine stalls. The deadline is so long that no policy on a working machine reaches it.
 
 use std::{io, thread, time::Duration};
 
 /// The time between two ticks.
 const TICK: Duration = Duration::from_secs(5);
-/// The maximum number of ticks that a sandbox may live.
+/// The maximum lifetime of a sandbox, as a number of ticks.
 pub(super) const MOST: u64 = 36;
 /// The time limit of a sandbox. A pass uses up its fuel within seconds. With a tenth of a processor, a pass takes up to
 /// a minute.

@@ -1,4 +1,4 @@
-//! The policy below an overlay while the gate evaluates the overlay's samples. This policy needs no objects. Its plan
+//! A policy that is below an overlay while the gate evaluates the overlay's samples. The policy has no needs. Its plan
 //! has one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -34,7 +34,7 @@ pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialEr
     })
 }
 
-/// Claims one kind, and answers with small workloads.
+/// The policy below the overlay. Claims one kind, and answers with small workloads.
 #[derive(Clone)]
 struct Beneath {
     claim: Claim,
@@ -53,7 +53,7 @@ impl Beneath {
         Policy::trusted(Arc::new(beneath), descriptor, Digest::of(b""))
     }
 
-    /// Returns a workload with the variables of the mapping. Returns `None` for other types.
+    /// Returns a workload of this type with the variables of the mapping. Returns `None` if the type is not a workload.
     fn workload(&self, of: &ResourceType, env: &[EnvVar]) -> Option<Value> {
         let labels = json!({"app": self.name});
         let named: BTreeSet<&str> = env.iter().map(|variable| variable.container.as_str()).collect();
@@ -122,7 +122,7 @@ impl Sandbox for Beneath {
         Ok(Ok(base))
     }
 
-    /// Drops the mapping if the plan has no pod for the variables.
+    /// Leaves the mapping out of the plan if the plan has no pod for the variables.
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
         let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, &env));

@@ -1,4 +1,4 @@
-//! Checks the size and the digest of the bytes before any other step reads them.
+//! Checks the size and the digest of a policy's bytes before any other step reads these bytes.
 
 use std::io::Read;
 

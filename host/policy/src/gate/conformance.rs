@@ -21,26 +21,27 @@ use crate::{
     settings::Layer,
 };
 
-/// The maximum fuel of all samples together, as a number of passes with full fuel. An ordinary sample takes less than a
-/// hundredth of a pass, and the gate asks for each answer six times.
+/// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
+/// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
-/// The fuel that the gate adds for a step of checking settings in a sample's annotations. One step takes about 0.2 µs,
-/// and so does this amount of fuel.
+/// The fuel that the gate adds for each step of the check of settings in a sample's annotations. One step takes about
+/// 0.2 µs. A component uses this amount of fuel in the same time.
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.
 pub(super) struct Told {
-    /// A sentence with the number of samples that end in a plan.
+    /// A sentence with the number of samples for which the policy returned a plan.
     pub(super) outcome: String,
-    /// A sentence about fields of the policy's reports that the host ignores; `None` if there are no such fields.
+    /// A sentence about fields of the policy's reports that the host ignores; `None` if the host ignores no field.
     pub(super) dropped: Option<String>,
-    /// A sentence about a field that a newer API server may accept; `None` if there is no such field.
+    /// A sentence about a field that only a newer API server may accept; `None` if the manifests for the samples have
+    /// only known fields.
     pub(super) newer: Option<String>,
 }
 
 /// The conditions for evaluating samples.
 pub(super) struct Terms<'a> {
-    /// The fuel of one pass, as limited by the gate.
+    /// The maximum fuel of one pass.
     pub(super) fuel: u64,
     pub(super) cluster: &'a Cluster,
     pub(super) turns: &'a dyn Turns,
@@ -101,7 +102,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
 }
 
 /// Renders the samples once with these settings. All samples together can use at most the fuel of one pass. Returns an
-/// error for an invalid plan. A refused sample is not an error: it may show an object that the policy must refuse.
+/// error for an invalid plan. A refusal is not an error: the sample may show an object that the policy must refuse.
 pub(super) fn with_settings(
     policy: &Arc<Policy>,
     settings: &[Layer],
@@ -111,7 +112,7 @@ pub(super) fn with_settings(
     let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Fields));
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
-            // Stop when the fuel is used up: for real objects, each pass has its own fuel limit.
+            // Stop without an error when the fuel is used up: for real objects, each pass has its own fuel limit.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
@@ -136,7 +137,7 @@ struct Case<'a> {
     used: &'a Cell<u64>,
     /// The fields in the reports so far that the host drops, because only the host writes these fields.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
-    /// Says how strictly the gate checks the sample's manifests.
+    /// How strictly the gate checks the manifests of the samples.
     checks: &'a Cell<Checks>,
 }
 
@@ -186,9 +187,9 @@ impl Case<'_> {
         }
     }
 
-    /// Turns off the check of field names if the API server is newer than this program, because the error may be about
-    /// a new field. Returns whether this call turned the check off. Returns an error if the server does not report its
-    /// version.
+    /// Turns off the check of field names if the API server is newer than this program. `error` may be about a field
+    /// that only the newer server has. Returns whether this call turned the check off. Returns an error if the server
+    /// does not report its version.
     fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> Result<bool, LoadError> {
         let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
         if !may_be_fields || self.checks.get() != Checks::Fields {
@@ -251,14 +252,14 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks one sandbox every question twice, to find policies that keep state. In a pass, the number of calls depends
-    /// on the rounds of needs. So a policy that counts its calls could give different answers.
+    /// Calls each function of the policy twice in one sandbox, to find policies that keep state. In a pass, the number
+    /// of calls depends on the rounds of needs. So a policy that counts its calls could give different answers.
     fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
         let _turn = self.turn()?;
-        // The gate asks every question twice, which can take twice the fuel. The memory can also double, because a
+        // Two calls of each function can take twice the fuel of one call. The memory can also double, because a
         // component need not free memory.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;

@@ -1,4 +1,4 @@
-//! The errors of the gate: one for each defect of a candidate.
+//! The errors of the gate: one variant for each kind of defect in a candidate.
 
 use super::{InspectError, Step};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     settings::SettingsErrors,
 };
 
-/// A reason why bytes are not a policy.
+/// A reason why the gate refuses a candidate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
     /// The number of bytes is above the limit.
@@ -54,7 +54,7 @@ pub enum LoadError {
     /// The component cannot be instantiated.
     #[error("trial instantiation: {0}")]
     Instantiate(Failure),
-    /// The script is not valid JavaScript, or fails while it loads. The text has the place and the remedy.
+    /// The script is not valid JavaScript, or fails while it loads. The text has the line, the column and the remedy.
     #[error("{0}")]
     Script(String),
     /// The policy fails when the host asks for its description.
@@ -95,7 +95,7 @@ pub enum LoadError {
         /// The reason why the version is unknown.
         why: String,
     },
-    /// The policy gives two different answers to one question.
+    /// The policy gives different answers in two passes with the same input.
     #[error(
         "sample {sample} of {kind}: two passes differ in their {what}; the policy must give equal answers to equal \
          inputs"
@@ -173,7 +173,8 @@ impl LoadError {
         match self {
             Self::Compile(error) => error.is_lasting(),
             Self::Unanswered { .. } => false,
-            // The exports depend only on the bytes. All other errors of the engine depend on this machine.
+            // Whether the exports fit the world depends only on the bytes. All other errors of the engine depend on
+            // this machine.
             Self::Engine(error) => matches!(error, EngineError::World { .. }),
             Self::Instantiate(failure) | Self::Silent(failure) | Self::FailsSample { failure, .. } => {
                 !failure.says_nothing_of_the_object()

@@ -62,7 +62,7 @@ pub struct Taken {
     pub step: Step,
     /// The duration.
     pub time: Duration,
-    /// The finding of the step, as a text for people. If the step failed, the text is the error.
+    /// The result of the step, as a text for people. If the step failed, the text is the error.
     pub outcome: String,
     /// Whether the step passed.
     pub passed: bool,
@@ -75,8 +75,8 @@ pub struct Check {
     pub steps: Vec<Taken>,
     /// The result of the inspection, if the bytes passed it.
     pub inspection: Option<Inspection>,
-    /// The policy that the component describes; `None` if the description is not valid. This field is also set if a
-    /// later step failed.
+    /// The policy as its description declares it; `None` if the description is invalid. The policy is also here if a
+    /// step after the check of the description failed.
     pub described: Option<Arc<Policy>>,
     /// The policy, or the reason why the candidate is not a policy.
     pub result: Result<Arc<Policy>, LoadError>,
@@ -98,7 +98,8 @@ pub struct Gate<'a> {
     pub bounds: Bounds,
     /// The limits of a pass. The gate reduces a policy's own limits to these limits.
     pub limits: Limits,
-    /// The kinds that every cluster with this operator serves. A claim must spell these kinds as the cluster does.
+    /// The kinds that every cluster with this operator serves. A claim must spell the names of these kinds with the
+    /// same capitals.
     pub kinds: &'a [ResourceType],
     /// The facts of the cluster that the policy sees when the gate evaluates the samples.
     pub cluster: Cluster,
@@ -106,7 +107,7 @@ pub struct Gate<'a> {
     pub clock: &'a dyn Clock,
     /// Decides when the gate can compute.
     pub turns: &'a dyn Turns,
-    /// The API server to which the operator will send the policy's plans.
+    /// The API server that will receive the children of the policy's plans.
     pub server: &'a dyn Server,
 }
 
@@ -237,10 +238,12 @@ impl Run<'_> {
         Ok((digest, Arc::new(ScriptCode::new(code, *engine, text.to_owned()))))
     }
 
-    /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
+    /// Returns the component's code. Uses built-in or cached code if the engine can load it, otherwise compiles the
+    /// component.
     ///
-    /// The compile child inspects bytes that nobody has checked yet. Built-in and cached code comes from bytes that
-    /// passed an inspection before. This process may inspect those bytes: it takes no longer than the first inspection.
+    /// The compile child inspects bytes that nobody has checked yet. If built-in or cached code exists for the bytes,
+    /// they passed an inspection before. Then this process may inspect the bytes again: the second inspection takes no
+    /// longer than the first.
     fn code<C>(
         &self,
         digest: Digest,
@@ -272,7 +275,8 @@ impl Run<'_> {
         Ok(Coded { code, inspection, inspecting: Some(inspecting), outcome })
     }
 
-    /// Records a passed inspection with its duration. If the duration is unknown, records the time since the last step.
+    /// Records a passed inspection with its duration. If the duration is unknown, records the time since the end of the
+    /// previous step.
     fn inspected(&mut self, inspection: Inspection, time: Option<Duration>) {
         let outcome = format!("world {}, contract {}", inspection.world.name(), inspection.contract);
         let now = self.gate.clock.now();
@@ -296,8 +300,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the settings that the package contains. Leaves out the cluster's settings, because the policy's author
-    /// did not write them.
+    /// Returns the settings in the package. Leaves out the settings for the cluster, because the policy's author did
+    /// not write them.
     fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();

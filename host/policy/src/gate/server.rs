@@ -3,7 +3,7 @@
 
 use crate::kubernetes::VERSION;
 
-/// The API server that receives the plans. The gate checks a policy for the version of this server.
+/// The API server that receives the plans. The gate accepts the fields that an API server of this version may have.
 pub trait Server {
     /// Returns whether the server may have fields that this program does not know. The error says why the server did
     /// not report its version. The gate calls this function only after the guard refused the answer for a sample.

@@ -14,7 +14,7 @@ pub enum Step {
     Digest,
     /// The bytes are a component of this contract, without imports and within the bounds.
     Inspect,
-    /// The component compiles within its time and memory.
+    /// The component compiles within the limits for time and memory.
     Compile,
     /// The code has the exports of its world and can be instantiated.
     Instantiate,

@@ -1,12 +1,12 @@
-//! Decides when a check can compute. The evaluation of a candidate's samples can take as long as twenty passes. In a
-//! program that also runs passes, checks and passes take turns.
+//! Decides when a check of a candidate may run sandboxes. The evaluation of the candidate's samples can take as long as
+//! twenty passes. In a program that also runs passes, checks and passes take turns.
 
 use std::any::Any;
 
 use super::LoadError;
 use crate::compile::CompileError;
 
-/// A turn. Dropping this value ends the turn.
+/// The right of a check to run a sandbox. Dropping this value ends the turn.
 pub type Turn = Box<dyn Any>;
 
 /// Makes checks take turns with all other computation, and ends checks that the caller no longer needs.

@@ -1,7 +1,7 @@
-//! Decides whether a privileged value comes from a place whose author may raise the privilege. The plan declares the
-//! places, and the guard looks up the value in each of them.
+//! Decides whether the author of a privileged value may raise the privilege. The plan declares the value's origins. The
+//! guard looks up each origin to find out who wrote the value there.
 //!
-//! The guard compares single leaves of a value and ignores nulls, because a policy may merge a value from two places
+//! The guard compares single leaves of a value and ignores nulls, because a policy may merge a value from two origins
 //! and remove nulls.
 
 use super::{Stage, UserPrivileges, power::Raised, reason, rules::Rules};
@@ -10,15 +10,17 @@ use crate::{
     settings::{self, Origin},
 };
 
-/// The decision about a privileged value. The worst decision about a leaf is the decision about the value.
+/// The decision about a privileged value. The guard decides about each leaf of the value, and the worst of these
+/// decisions is the decision about the value.
 pub(super) enum Decision<'a> {
-    /// The author of the place may raise the privilege.
+    /// The author of the value may raise the privilege.
     Allowed,
-    /// The value comes from the settings of a namespace: from a setting of this policy, with its source.
+    /// The value comes from the settings of a namespace. The variant has the name of the policy that the setting is
+    /// for, the setting's path, and the source of the setting's value.
     OfNamespace(&'a str, settings::Path, &'a settings::Source),
     /// The value comes from this path of the object, but users must not raise privileges.
     OfUser(String),
-    /// The plan declares no place that has the value. The text tells why.
+    /// The plan declares no origin that has the value and whose author may raise privileges. The text gives the reason.
     Unknown(String),
 }
 
@@ -33,7 +35,7 @@ impl Decision<'_> {
     }
 }
 
-/// Decides about a raised field of a manifest.
+/// Decides about a field of a manifest that raises privilege.
 pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rules<'a>) -> Decision<'a> {
     let (first, rest) = raised.field;
     let names: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
@@ -41,7 +43,7 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rul
     let mut worst = Decision::Allowed;
     let mut leaves = leaves(raised.value);
     if leaves.is_empty() {
-        // Only nulls: the field itself raises the privilege.
+        // The value has only nulls, so the field itself raises the privilege.
         leaves.push((Vec::new(), raised.value));
     }
     for (below, value) in leaves {
@@ -61,8 +63,8 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rul
     worst
 }
 
-/// Returns the decision for a place with the value, by the author of the place. `below` is the number of steps from the
-/// raised field to the value.
+/// Returns the decision about a value that is also in `place`. The decision depends on the author of `place`. `below`
+/// is the number of steps from the raised field to the value. Returns `None` if `place` allows nothing for this field.
 fn by_author<'a>(place: &Place<'a>, raised: &Raised<'_>, below: usize, rules: &Rules<'a>) -> Option<Decision<'a>> {
     match place.author {
         Author::Object => {
@@ -92,8 +94,9 @@ fn by_user<'a>(path: String, rules: &Rules<'_>) -> Decision<'a> {
     }
 }
 
-/// Returns whether a user's place is for the container or pod with the field. A value for one container allows nothing
-/// for another container. A value for no particular container applies to the pod and to its main container.
+/// Returns whether a place in the user's object is for the same container or pod as the raised field. A value for one
+/// container allows nothing for another container. A value for no particular container applies to the pod and to its
+/// main container.
 fn is_for(place: &Place<'_>, raised: &Raised<'_>) -> bool {
     match (place.container, raised.container) {
         (None, None) => true,

@@ -1,4 +1,5 @@
-//! Finds annotations that raise privilege. Searches pods and pod templates anywhere in a manifest, and ServiceAccounts.
+//! Finds annotations that raise privilege. Searches the annotations of pods and pod templates anywhere in a manifest,
+//! and the annotations of ServiceAccounts.
 
 use serde_json::{Map, Value};
 

@@ -1,12 +1,13 @@
 //! Compares the plan of an overlay with the plan of the layer below.
 //!
-//! An overlay changes how children look, but not which children the policy below has and when they live: their
-//! deletion could lose data, and the policy below reports the status. So an overlay drops no child, changes no
-//! selector, and leaves the gates, the finalizer and the kept volume claims unchanged.
+//! An overlay may change the content of the children, but the policy below decides which children exist and how long.
+//! If an overlay removed a child, data could be lost, and the policy below would report a wrong status. So an overlay
+//! removes no child, changes no selector, and leaves the plan gates, the finalizer and the kept volume claims
+//! unchanged.
 //!
-//! The layer below may have privileges that an overlay must not get by changing what runs with them. So a privilege of
-//! the layer below stays allowed only in a child that runs the same as before. For any other child, the overlay needs
-//! its own permission.
+//! The plan of the layer below may have privileges that the overlay lacks. If the overlay changed the program that runs
+//! with a privilege, the overlay would get this privilege. So a privilege of the layer below stays allowed only in a
+//! child that runs the same as before. For any other child, the overlay needs its own permission.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +32,11 @@ fn name_of(manifest: &Value) -> ManifestName {
     (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned())
 }
 
-/// The manifests of an amended plan, and what they have in common with the plan of the layer below.
+/// Compares the manifests of an amended plan with the plan of the layer below.
 pub(super) struct AmendedPlan<'a> {
     below: BTreeMap<ManifestName, &'a Value>,
-    /// Whether the contents that containers of the layer below may read are the same as before.
+    /// Whether the amended plan changes no data in the ConfigMaps and Secrets of the layer below. Containers may read
+    /// this data.
     has_same_content: bool,
 }
 
@@ -50,20 +52,20 @@ impl<'a> AmendedPlan<'a> {
         Self { below, has_same_content }
     }
 
-    /// Returns whether the layer below has exactly this manifest.
+    /// Returns whether the plan of the layer below has exactly this manifest.
     pub(super) fn has(&self, manifest: &Value) -> bool {
         self.below.get(&name_of(manifest)) == Some(&manifest)
     }
 
-    /// Returns the manifest of the layer below whose privileges this manifest keeps: the overlay changed only labels,
-    /// annotations and scheduling.
+    /// Returns the manifest of the layer below whose privileges this manifest keeps. Returns `None` if the overlay
+    /// changed more than labels, annotations and scheduling.
     pub(super) fn kept(&self, manifest: &Value) -> Option<&'a Value> {
         let below = self.below.get(&name_of(manifest)).copied();
         below.filter(|below| self.has_same_content && runs_the_same(below, manifest))
     }
 }
 
-/// Adds a breach for every part of the plan below that an overlay must keep but did not.
+/// Adds a breach for every part of the lower layer's plan that the overlay had to keep but changed or removed.
 pub(super) fn check(plan: &Plan, stages: &[Stage<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
     let above: BTreeMap<_, _> = stages.iter().map(|stage| (name_of(stage.manifest), stage)).collect();
     for (i, manifest) in below.manifests.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. Paths and messages are
-//! cut, so that a message does not repeat a value of several megabytes.
+//! Collects the breaches of an answer, up to a limit. More breaches would not help the reader. This module shortens
+//! paths and messages, because a value in them can have several megabytes.
 //!
-//! A plan of the policy contains the variables of its overlays. So each breach has the number of the layer that caused
-//! it: 0 is the layer whose plan is checked, and 1 is the lowest overlay.
+//! The plan of a policy contains the variables that its overlays set. So each breach has the number of the layer that
+//! caused the breach. 0 is the layer whose plan the guard checks, and 1 is the lowest overlay.
 
 use std::fmt::Display;
 
 use super::{Breach, Rule};
 use crate::cut::{NOTE, cut};
 
-/// The maximum number of breaches that are reported for one answer.
+/// The maximum number of breaches that the guard reports for one answer.
 pub(super) const TOLD: usize = 20;
 
 /// The breaches found so far.
@@ -40,7 +40,7 @@ impl Breaches {
         self.0.into_iter().map(|(_, breach)| breach).collect()
     }
 
-    /// Returns the lowest layer that caused a breach, and its breaches. Returns `None` without any breach.
+    /// Returns the lowest layer that caused a breach, and its breaches. Returns `None` if there is no breach.
     pub(super) fn of_lowest(self) -> Option<(usize, Vec<Breach>)> {
         let lowest = self.0.iter().map(|(layer, _)| *layer).min()?;
         let its = self.0.into_iter().filter(|(layer, _)| *layer == lowest);

@@ -92,8 +92,8 @@ fn carry<'a>(
     }
 }
 
-/// Converts the source of a variable from the mapping to the form in manifests. Leaves out fields that only repeat a
-/// default.
+/// Converts the source of a variable in the mapping to the form that an `env` entry of a manifest has. Leaves out
+/// fields that only repeat a default.
 fn source(source: &EnvSource) -> Option<Value> {
     let value_from = |field: &str, value: Value| {
         let mut fields = Map::new();

@@ -14,8 +14,8 @@ use crate::{
 /// The path of the finalizer in a plan.
 const PATH: &str = "finalizer";
 
-/// Adds a breach if the finalizer can belong to another controller. If a namespace's settings name the finalizer,
-/// returns a violation instead, because the author of those settings must correct the finalizer.
+/// Adds a breach if the finalizer may belong to another controller. If a namespace's settings name the finalizer,
+/// returns a violation instead, because the author of these settings must correct the finalizer.
 pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let finalizer = finalizer?;
     let shown = cut(finalizer, VALUE);
@@ -47,7 +47,7 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
     of_a_namespace
 }
 
-/// Returns whether settings contain a finalizer in a field with `finalizer` in its name.
+/// Returns whether the settings have this finalizer as the value of a field whose name contains `finalizer`.
 fn is_named(settings: &Value, finalizer: &str) -> bool {
     match settings {
         Value::Object(fields) => fields.iter().any(|(name, value)| {

@@ -22,7 +22,8 @@ pub(super) fn path(index: usize, manifest: &Value) -> String {
     }
 }
 
-/// Checks one manifest. The layer below is responsible for the type of a manifest that `is_below`.
+/// Checks one manifest. Does not check the type if `is_below` is true: then the plan of the layer below has the same
+/// manifest.
 pub(super) fn check(path: &str, manifest: &Value, is_below: bool, rules: &Rules<'_>, breaches: &mut Breaches) {
     let mut breach = |rule, at: &str, message: String| breaches.add(rule, format_args!("{path}{at}"), message);
     let Some(fields) = manifest.as_object() else {

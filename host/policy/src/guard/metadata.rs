@@ -1,5 +1,5 @@
-//! Checks the metadata of a manifest and of the templates in it. Controllers copy a template's metadata to the objects
-//! that they create.
+//! Checks the metadata of a manifest and of the templates in it. The controllers of Kubernetes copy a template's
+//! metadata to the objects that they create.
 
 use std::fmt::Write;
 

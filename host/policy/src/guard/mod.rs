@@ -3,7 +3,8 @@
 //! The guard never corrects or drops a part of an answer. Each breach names the rule and the path. One breach voids the
 //! whole answer.
 //!
-//! The guard checks all parts of a plan that affect more than the object's own namespace, pods and rights:
+//! The guard checks all parts of a plan that can affect anything outside of the object's own namespace, pods and
+//! rights:
 //!
 //! - types, namespaces and names outside of the claim;
 //! - power over nodes and other ServiceAccounts;
@@ -14,22 +15,22 @@
 //! - metadata that the host or a controller acts on, also inside of templates;
 //! - finalizers of other controllers.
 //!
-//! The plan declares where such values come from ([`crate::contract::Origin`]). The guard looks up each value in its
-//! declared place, and never searches for it.
+//! The plan declares the origin of each such value ([`crate::contract::Origin`]). The guard looks up the value at the
+//! declared origin, and never searches other values for it.
 //!
 //! The guard checks the plan of the policy, and then the plan of each overlay. So each breach has one author.
 //!
 //! The guard deliberately does not check the following. The policy is responsible for them, or the cluster has better
-//! means:
+//! means (in parentheses):
 //!
 //! - images and commands (admission, image policies);
 //! - `tolerations`, affinity, resources and `replicas` (quotas);
-//! - ConfigMaps by name, labels and selectors, NetworkPolicies of the namespace;
+//! - ConfigMaps that pods name; labels and selectors; NetworkPolicies of the namespace;
 //! - hosts of routes, and the addresses that a load balancer may get;
 //! - pod annotations of add-ons, except security profiles and cloud roles;
 //! - references inside of custom resources, except in their pod specs: the operator's rights limit the types that a
 //!   policy may emit;
-//! - PersistentVolumeClaims that a `StatefulSet` finds by name: only the name shows the object that owns them.
+//! - PersistentVolumeClaims that a `StatefulSet` finds by name: nothing but this name connects them with the object.
 
 mod allowed;
 mod annotated;

@@ -1,7 +1,7 @@
 //! Checks a whole plan: first limits, shapes and duplicates, then each manifest and the mapping.
 //!
-//! A value with a type that does not match its field voids the answer, like every breach. But if the user wrote the
-//! value, the guard replaces the answer by a refusal with the value's path in the object.
+//! If a value has another type than its field, this is a breach, and voids the answer. But if the user wrote the value,
+//! the guard replaces the answer by a refusal with the value's path in the object.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&stages, rules, &mut breaches);
-        // The finalizer of an overlay's plan is the finalizer of the policy below.
+        // The finalizer in an overlay's plan comes from the policy below, so the guard checked this finalizer before.
         if rules.below.is_none() {
             violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
         }
@@ -84,7 +84,7 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     }
     drop(stages);
     if origins.is_exhausted() {
-        // The other breaches may be about values whose origins were not looked up.
+        // Report only this breach: the other breaches may be about values whose origins the guard did not look up.
         let message = "take too many steps to look up: declare them for smaller parts of the manifests".to_owned();
         let breach = Breach { rule: Rule::Bounded, path: "origins".to_owned(), message };
         return Err(Stop::Policy(Failure::Guard(vec![breach])));
@@ -109,8 +109,8 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }
 }
 
-/// Reports values with a type that does not match their field. If the user wrote the value, reports a violation,
-/// otherwise a breach.
+/// Reports each value that has another type than its field. Returns a violation if the user wrote the value, otherwise
+/// adds a breach.
 fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
@@ -130,8 +130,8 @@ fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -
     violations
 }
 
-/// Returns the path in the object's spec of a value with a wrong type. If the policy merged the value, the place has
-/// another value of the same type.
+/// Returns the path in the object's spec from which a value with a wrong type comes. Returns `None` if the value does
+/// not come from the spec. If the policy merged the value, the spec has another value of the same type.
 fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
     let places = origins.places(index, manifest, &misfit.path);
     let place = nearest(places.iter().filter(|place| place.is_of_the_spec()), misfit.value)?;
@@ -173,7 +173,7 @@ fn parse(plan: &Plan, verb: Verb) -> Result<Vec<Value>, Failure> {
     Ok(manifests)
 }
 
-/// Adds a breach unless an `extra` is an object without members. This version of the contract defines no members.
+/// Adds a breach if an `extra` is not an object or has members. This version of the contract defines no members.
 fn nothing_extra(text: &str, breaches: &mut Breaches) {
     if !matches!(serde_json::from_str(text), Ok(Value::Object(_))) {
         breaches.add(Rule::JsonObjects, "extra", "must be a JSON object: write {} if there is nothing to report");

@@ -1,4 +1,4 @@
-//! Describes a field that gives more power than a pod or a Service has by default.
+//! Types for a field that gives more power than a pod or a Service has by default.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) struct Raised<'a> {
 }
 
 impl Raised<'_> {
-    /// Returns whether both fields are the same, with the same value and for the same container.
+    /// Returns whether both have the same privilege, field and value, and are for the same container.
     pub(super) fn is(&self, other: &Self) -> bool {
         let of = |raised: &Self| (raised.privilege, raised.container.map(|container| container.name));
         of(self) == of(other) && self.field == other.field && self.value == other.value

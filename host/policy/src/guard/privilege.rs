@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
-/// the value without permission, returns a violation instead. In this case, the author of the value must correct it,
-/// not the author of the policy.
+/// the value without permission, returns a violation instead. In this case, the author of the value must correct the
+/// value, and the author of the policy need not do anything.
 pub(super) fn check<'a>(plan: &[Stage<'a, '_>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
@@ -95,7 +95,7 @@ fn is_planned(plan: &[Stage<'_, '_>], name: &Value) -> bool {
 }
 
 /// Rejects a Secret that Kubernetes would fill with a ServiceAccount's token. A pod that mounts such a token acts as
-/// that ServiceAccount. A Secret of the layer below for the same account stays allowed.
+/// that ServiceAccount. The guard still accepts such a Secret if the layer below has it for the same ServiceAccount.
 fn tokens(path: &str, manifest: &Value, kept: Option<&Value>, rules: &Rules<'_>, breaches: &mut Breaches) {
     const TYPES: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
     const ACCOUNT: &str = "kubernetes.io/service-account.name";

@@ -16,7 +16,7 @@ const POD: [RaisedFields; 3] = [
     (Privilege::HostPid, "hostPID", &[]),
     (Privilege::HostIpc, "hostIPC", &[]),
 ];
-/// Name fields of a pod.
+/// Fields of a pod that contain a name.
 const POD_NAMES: [RaisedFields; 3] = [
     (Privilege::NodeName, "nodeName", &[]),
     (Privilege::PriorityClass, "priorityClassName", &[]),
@@ -27,7 +27,7 @@ const CONTAINER: [RaisedFields; 2] = [
     (Privilege::Privileged, "securityContext", &["privileged"]),
     (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
 ];
-/// Fields that contain the host that the kubelet calls for a probe or a hook of a container.
+/// Fields with a host name: the kubelet calls this host for a probe or a hook of a container.
 const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
     (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
@@ -47,7 +47,7 @@ const VOLUMES: [&str; 8] =
 /// Sources of projected volumes that expose no data of other users. The source `serviceAccountToken` is in the list
 /// because the token belongs to the pod's own ServiceAccount.
 const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
-/// Service types that clients outside of the cluster can reach.
+/// Types of Services that clients outside of the cluster can reach.
 const SERVICES: [(&str, Privilege); 2] =
     [("LoadBalancer", Privilege::LoadBalancers), ("NodePort", Privilege::NodePorts)];
 

@@ -1,4 +1,4 @@
-//! Tells why no declared origin allows a value, for the author of the policy.
+//! Tells the author of the policy why no declared origin allows a value.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::{
     settings::Origin,
 };
 
-/// Returns the reason, and what to declare. `places` are the declared places, and `is_its` tells whether a place is for
-/// values of this field.
+/// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins,
+/// and `is_its` tells whether a place is for values of this field.
 pub(super) fn of(
     stage: &Stage<'_, '_>,
     path: &[PathStep],
@@ -18,7 +18,8 @@ pub(super) fn of(
     value: &Value,
     is_its: impl Fn(&Place<'_>) -> bool,
 ) -> String {
-    // An origin of the whole pod explains less than an origin of the value itself. So prefer equal values.
+    // An origin of the whole pod explains less than an origin of the value itself. So prefer a place with an equal
+    // value.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
         return if stage.origins.is_declared(stage.index, path) {
             "its declared origin has no such value: correct the origin in the plan".to_owned()
@@ -44,7 +45,7 @@ pub(super) fn of(
     format!("its declared origin {shown} is not a field for it")
 }
 
-/// Returns the source of a place, in the form of the plan.
+/// Returns a place as text, in the form in which a plan declares an origin.
 fn shown(place: &Place<'_>) -> String {
     let path = written(&place.path);
     let text = match place.author {

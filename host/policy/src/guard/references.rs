@@ -1,9 +1,9 @@
-//! Checks the Secrets and PersistentVolumeClaims that pods use. The name of each must come from the user's spec or from
-//! the settings, or a grant must list the name, unless the plan itself contains the object.
+//! Checks the Secrets and PersistentVolumeClaims that pods use. A reference is valid if the plan itself contains the
+//! object. Otherwise, its name must come from the user's spec or from the settings, or a grant must list the name.
 //!
-//! For the data source of a PersistentVolumeClaim, the spec, the settings or a grant must name the data source even if
-//! the plan contains it. Kubernetes copies the data of the data source at once, and an object of another owner may
-//! already have the planned name.
+//! For the data source of a PersistentVolumeClaim, it is not enough that the plan contains the object. Kubernetes
+//! copies the data at once, and another user's object may already have the planned name. So the name must come from the
+//! spec or from the settings, or a grant must list the name.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -65,7 +65,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a> {
     kind: Kind,
-    /// The namespace of the named object. `None` if this is the namespace of the object for which the policy answers.
+    /// The namespace of the referenced object. `None` if the policy's object is in the same namespace.
     elsewhere: Option<&'a str>,
     name: &'a str,
 }
@@ -78,14 +78,14 @@ struct Used<'a, 'b> {
     named: Named<'a>,
     /// Whether the reference names the data source of a PersistentVolumeClaim.
     is_source: bool,
-    /// The container and its variable that contain the reference.
+    /// The names of the container and of its variable that contain the reference.
     within: Within<'a>,
 }
 
 /// The names of the container and of its variable that contain a reference. Other references have no names here.
 type Within<'a> = (Option<&'a str>, Option<&'a str>);
 
-/// The path of a field: up to two list items, then the names after them.
+/// The path of a field: up to two list items, and the names after the last item.
 #[derive(Debug, Clone, Copy)]
 struct FieldPath([Option<(&'static str, usize)>; 2], &'static str);
 
@@ -131,7 +131,7 @@ pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Br
                 Kind::Claim | Kind::Source => grants.persistent_volume_claims.contains(name),
             }
     };
-    // The author of a reference: the layer whose plan it is, or the overlay that set the variable.
+    // Returns the overlay that set the variable with the reference; `None` if the layer with this plan is the author.
     let author = |within: Within<'_>| {
         let (mapped, container, name) = (rules.mapped?, within.0?, within.1?);
         mapped.overlay_of(container, name)
@@ -170,7 +170,8 @@ pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Br
 }
 
 impl<'a> Used<'a, '_> {
-    /// Returns the reference and its place without positions in lists.
+    /// Returns the reference, and its container and variable. Leaves out the path, because an overlay can change
+    /// indices.
     fn key(&self) -> (Named<'a>, bool, Within<'a>) {
         (self.named, self.is_source, self.within)
     }
@@ -181,8 +182,8 @@ impl<'a> Used<'a, '_> {
         format!("{at}{dot}{}", self.field)
     }
 
-    /// Accepts a name that the user or the operator's owner wrote in a field for such names. Returns why the name has no
-    /// such origin.
+    /// Accepts a name that the user or the operator's owner wrote in a field for names of this kind. Otherwise, returns
+    /// the reason as an error.
     fn is_the_authors(&self, stage: &Stage<'_, '_>) -> Result<(), String> {
         let Named { kind, elsewhere, name } = self.named;
         let name = Value::from(name);
@@ -242,7 +243,7 @@ fn of_manifest<'a, 'b>(
     used
 }
 
-/// Returns the data source that a PersistentVolumeClaim names.
+/// Returns the reference in a data source of a PersistentVolumeClaim.
 fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     let name = source["name"].as_str().filter(|name| !name.is_empty())?;
     let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
@@ -269,8 +270,8 @@ fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(FieldPath, &'a str
     }
 }
 
-/// Finds every Secret and PersistentVolumeClaim that a pod refers to, the field with the reference, and the container
-/// and the variable that contain it.
+/// Calls `found` for every Secret and PersistentVolumeClaim to which a pod refers. The arguments are the kind, the
+/// field with the reference, the name, and the container and variable with the reference.
 fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, FieldPath, &'a str, Within<'a>)) {
     let mut note_in = |names, kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! The input of the guard for one plan, and the person who must correct a plan that the guard rejects.
+//! The input of the guard for one plan, and its result if the guard rejects the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,22 +53,22 @@ pub(crate) struct Rules<'a> {
     pub(crate) object: &'a Value,
     /// The settings from the operator's owner.
     pub(crate) settings: &'a Value,
-    /// All effective settings, each with the name of its policy.
+    /// The effective settings of each layer, with the name of the layer's policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
     /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
-    /// privileges. The operator's flags limit the privileges that grants can list. The same file contains settings and
-    /// grants, so a limit on grants alone would have no effect.
+    /// privileges. The operator's flags limit the privileges that grants can list. A `policy.yaml` contains settings
+    /// and grants, so a limit for grants alone would have no effect.
     pub(crate) grantable: Option<&'a BTreeSet<Privilege>>,
 }
 
 impl Rules<'_> {
-    /// Returns whether settings of packages must not raise a privilege.
+    /// Returns whether the operator's flags forbid that settings of packages raise this privilege.
     pub(super) fn is_beyond(&self, privilege: Privilege) -> bool {
         self.grantable.is_some_and(|listed| !listed.contains(&privilege))
     }
 
-    /// Returns the number of the layer that set a variable: 0 is the layer whose plan it is.
+    /// Returns the number of the layer that set a variable. 0 is the layer that returned the plan.
     pub(super) fn author(&self, container: &str, name: &str) -> usize {
         self.mapped.and_then(|mapped| mapped.overlay_of(container, name)).map_or(0, |(layer, _)| layer)
     }
@@ -76,7 +76,7 @@ impl Rules<'_> {
 
 /// The reason why the guard rejects a plan. The variant shows who must correct the plan.
 pub(crate) enum Stop {
-    /// The author of the layer whose plan it is.
+    /// The author of the layer that returned the plan.
     Policy(Failure),
     /// The author of the overlay with this number, which set a variable.
     Overlay(usize, Failure),

@@ -1,6 +1,6 @@
 //! Compares manifests of Kubernetes' own kinds with the types of their fields. Without this check, the API server would
-//! reject a wrong type, such as an object in place of a list. The API server's error would not name the field that the
-//! user wrote.
+//! reject a value with a wrong type, such as an object where a list belongs. The API server's error would not name the
+//! field that the user wrote.
 //!
 //! Checks only types. Accepts unknown fields, because the cluster may be newer than the types in this program. The API
 //! server checks the meaning of values.
@@ -14,12 +14,12 @@ use serde_path_to_error::Segment;
 
 use crate::origins::PathStep;
 
-/// The maximum number of misfits that are reported for one manifest.
+/// The maximum number of misfits that the guard reports for one manifest.
 const TOLD: usize = 10;
 /// The maximum length of a parser's own error message, in characters.
 const REASON: usize = 200;
 
-/// A value in a manifest that has another type than its field.
+/// A value in a manifest whose type differs from the type of its field.
 pub(super) struct Misfit<'a> {
     /// The names and indices on the way to the value.
     pub(super) path: Vec<PathStep>,
@@ -29,11 +29,11 @@ pub(super) struct Misfit<'a> {
     pub(super) message: String,
 }
 
-/// The result of parsing a manifest as a type. An error contains a path.
+/// The result of parsing a manifest as a type. The error contains the path of the value that does not fit.
 type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
 
-/// Returns every value in a manifest that has another type than its field. Returns no values for kinds of other
-/// projects.
+/// Returns every value in a manifest whose type differs from the type of its field. Returns no values for kinds that
+/// are not Kubernetes' own.
 pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
     let Some(parse) = parser(manifest) else { return Vec::new() };
     let mut misfits = Vec::new();
@@ -129,7 +129,7 @@ fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value)
     format!("must be {expected}, but is {}", ShownType(value))
 }
 
-/// Displays a value by its type.
+/// Displays the type of a value instead of the value.
 struct ShownType<'a>(&'a Value);
 
 impl fmt::Display for ShownType<'_> {

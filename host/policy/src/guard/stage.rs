@@ -1,4 +1,4 @@
-//! One manifest of a plan, in the form that the rules for its values need.
+//! One manifest of a plan, with everything that the guard needs to check the manifest's values.
 
 use serde_json::Value;
 

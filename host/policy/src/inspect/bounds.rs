@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
-/// The maximum sizes and numbers of the parts of a component.
+/// The maximum sizes of the parts of a component, and the maximum numbers of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
     pub bytes: usize,
     /// Bytes of a script.
     pub script_bytes: usize,
-    /// Bytes of one function. The compile time grows faster than the size of a function.
+    /// Bytes of one function. A function of twice the size takes more than twice the time to compile.
     pub function_bytes: u64,
     /// Functions in all modules.
     pub functions: u64,
@@ -25,7 +25,7 @@ pub struct Bounds {
     pub memories: u64,
     /// The maximum number of function tables in all modules together.
     pub tables: u64,
-    /// Bytes of a name in a component's types, imports and exports. Validation compares each name many times.
+    /// Bytes of each name in a component's types, imports and exports. Validation compares each name many times.
     pub name_bytes: usize,
     /// Fields, cases, parameters and declarations of the types of components.
     pub members: u64,

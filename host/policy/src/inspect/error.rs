@@ -1,5 +1,5 @@
-//! The errors of an inspection: one for each reason why bytes are not a policy. The compile child sends these errors to
-//! the operator, so every error can be serialized.
+//! The errors of an inspection: one variant for each reason why bytes are not a policy. The compile child sends these
+//! errors to the operator, so every error can be serialized.
 
 use std::fmt;
 
@@ -112,7 +112,7 @@ pub enum InspectError {
     },
 }
 
-/// The kinds of parts of a component that have a maximum number.
+/// The kinds of parts of a component. Each kind has a maximum number of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// Functions in all modules.

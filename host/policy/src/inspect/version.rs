@@ -1,4 +1,4 @@
-//! The versions of the contract that this host serves, and the place of the version in a component.
+//! The versions of the contract that this host serves, and the custom section of a component that contains its version.
 //!
 //! A version with a pre-release part, such as `0.2.0-draft.1`, is a draft: it may change without notice. So a host
 //! serves a draft only if it was built with exactly this draft, and a released host is built with none.
@@ -8,8 +8,8 @@ pub(super) const HOST: &str = "0.1";
 /// The custom section in which a policy stores the contract's version.
 pub(super) const SECTION: &str = "kaos:policy";
 
-/// Returns the part of a version that policy and host must have in common: the first two numbers, or the whole version
-/// of a draft.
+/// Returns the part of a version that must be equal for the policy and the host. For a released version, this part is
+/// the first two numbers; for a draft, the whole version.
 pub(super) fn line(version: &str) -> &str {
     if is_draft(version) {
         return version;

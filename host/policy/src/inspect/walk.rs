@@ -1,5 +1,5 @@
 //! Reads a component once from front to back, before validation. Counts the parts that make validation or compilation
-//! slow, and collects the component's version.
+//! slow. Collects the version of the contract, the imports and the exports.
 
 use wasmparser::{
     ComponentExternalKind, ComponentInstance, ComponentType, ComponentTypeDeclaration, Encoding, Instance,
@@ -11,7 +11,7 @@ use super::{Bounds, InspectError, Part, version::SECTION};
 /// The number of bytes of a long name that a message shows.
 const BEGINNING: usize = 40;
 
-/// The counts and names collected during the walk.
+/// The numbers of parts and the names that the walk has collected so far.
 #[derive(Default)]
 pub(super) struct Walked {
     level: u64,

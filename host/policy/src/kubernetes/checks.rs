@@ -1,8 +1,8 @@
-//! The levels of checking a manifest for values that an API server would refuse.
+//! How strictly the host checks a manifest for values that an API server would refuse.
 
 use serde::Serialize;
 
-/// The level of checking a manifest.
+/// How strictly the host checks a manifest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub enum Checks {
     /// Checks nothing.

@@ -6,7 +6,8 @@ use super::{
     quantity, scheduling,
 };
 
-/// Checks the template in a pod's ephemeral volume. Each pod gets a PersistentVolumeClaim from the template.
+/// Checks the template in a pod's ephemeral volume. From this template, Kubernetes creates a PersistentVolumeClaim for
+/// each pod.
 pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
     if !at.is_there() {
         return found.add(at, "is required: the volume claim for each pod");

@@ -11,7 +11,7 @@ use super::{
     volumes::Volumes,
 };
 
-/// The parts of a pod that its containers refer to.
+/// The parts of a pod that the checks of its containers need.
 pub(super) struct Pod<'p, 'a> {
     pub(super) spec: &'p Place<'a>,
     pub(super) volumes: Volumes<'a>,
@@ -28,8 +28,8 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Find
     restarts(container, found);
 }
 
-/// Checks an init container. An init container runs before the other containers. An init container with the restart
-/// policy `Always` also keeps running together with the other containers.
+/// Checks an init container, which runs before the other containers. With the restart policy `Always`, an init
+/// container keeps running together with the other containers.
 pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     restarts(container, found);

@@ -22,7 +22,7 @@ pub(super) fn secret(manifest: &Place<'_>, found: &mut Findings) {
     bounded(&manifest.field("data"), bytes, found);
 }
 
-/// Checks the keys, and returns the size of the values in bytes.
+/// Checks the keys in these fields, and returns the size of the values in bytes.
 fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Findings) -> usize {
     let mut bytes = 0;
     for field in fields {
@@ -35,7 +35,7 @@ fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Findings) -> u
     bytes
 }
 
-/// Returns the number of bytes that a base64 text decodes to.
+/// Returns the number of bytes after a base64 text is decoded.
 fn decoded(text: &str) -> usize {
     let characters = text.trim_end_matches('=').bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).count();
     characters * 3 / 4

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::names::is_subdomain;
 
-/// Checks the source of a volume by its type.
+/// Checks the source of a volume of the type `kind`.
 pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Findings) {
     for field in needed(kind) {
         found.needs(&source.field(field), "required to find the volume");

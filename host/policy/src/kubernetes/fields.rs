@@ -1,9 +1,10 @@
-//! Finds fields in a manifest that do not belong to its kind. An API server would also refuse fields that the kind does
-//! not have. Knows the kinds that the default policies emit, in Kubernetes [`VERSION`]. Ignores other kinds.
+//! Finds fields in a manifest that the manifest's kind does not have. An API server would refuse such a field. This
+//! module knows the kinds that the default policies emit, as Kubernetes [`VERSION`] defines them. The module ignores
+//! other kinds.
 //!
-//! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field, or each of
-//! its items, has the type `Type`. The file also lists the fields of such a type `Type`. `fields.py` generates the
-//! file.
+//! Each line of `fields.txt` lists the fields of one type. `name:Type` means that the value of the field `name`, or
+//! each item of the value, has the type `Type`. Another line lists the fields of `Type`. `fields.py` generates
+//! `fields.txt`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -25,7 +26,7 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     include_str!("fields.txt").lines().filter_map(line).collect()
 });
 
-/// Reports every field in a manifest that does not belong to the manifest's kind.
+/// Reports every field in a manifest that the manifest's kind does not have.
 pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Findings) {
     walk(manifest, kind, found);
 }
@@ -65,7 +66,7 @@ mod tests {
         assert!(TYPES.len() > 100, "{}", TYPES.len());
     }
 
-    /// The table must be small, because every operator keeps it in memory.
+    /// The table must be small, because every operator keeps the table in memory.
     #[test]
     fn the_table_is_small() {
         assert!(include_str!("fields.txt").len() < 16 << 10, "{}", include_str!("fields.txt").len());

@@ -11,7 +11,7 @@ use crate::{
     origins::PathStep,
 };
 
-/// The maximum number of findings that are reported for one manifest.
+/// The maximum number of findings that the check reports for one manifest.
 const TOLD: usize = 10;
 
 /// A value or field that an API server would refuse.
@@ -37,12 +37,12 @@ impl Findings {
     }
 
     /// Returns whether the check also reports values that only new versions of Kubernetes refuse. Version 1.36 refuses
-    /// such a value, but at least one version from 1.30 on accepts it.
+    /// such a value, but at least one of the versions from 1.30 to 1.35 accepts it.
     pub(super) fn is_of_newest(&self) -> bool {
         self.is_of_newest
     }
 
-    /// Adds a finding unless the collection is full.
+    /// Adds a finding if the collection is not full.
     pub(super) fn add(&mut self, at: &Place<'_>, message: impl Into<String>) {
         if !self.is_full() {
             self.findings.push(Finding { path: at.steps(), message: message.into() });
@@ -68,7 +68,8 @@ impl Findings {
         is_there
     }
 
-    /// Checks that a text is one of `allowed`. Accepts an empty text, because Kubernetes replaces it by a default.
+    /// Checks that a text is one of `allowed`. Accepts an empty text, because Kubernetes replaces an empty text by a
+    /// default.
     pub(super) fn one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
         if !at.text().is_empty() {
             self.exactly_one_of(at, allowed);
@@ -123,7 +124,7 @@ impl Findings {
         }
     }
 
-    /// Checks that a text is a valid name of an object, unless the text is empty.
+    /// Checks that a text is a valid name of an object. Accepts an empty text.
     pub(super) fn name_if_any(&mut self, at: &Place<'_>) {
         if !at.text().is_empty() {
             self.name(at);
@@ -221,8 +222,8 @@ impl Findings {
         }
     }
 
-    /// Checks that no two items of a list have equal values in all of the `fields`, by which Kubernetes identifies an
-    /// item. `fields` contains the name of each field, and the value to use if the field is absent.
+    /// Checks that any two items of a list differ in at least one of the `fields`, because Kubernetes identifies an
+    /// item by these fields. `fields` contains the name of each field, and the value to use if the field is absent.
     pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
         let mut seen = HashSet::new();
         for item in list.items() {

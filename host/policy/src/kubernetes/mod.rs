@@ -1,11 +1,11 @@
-//! Finds the values and fields of a manifest that an API server would refuse. Sends no request to an API server. Checks
-//! the values in pods, workloads, Services and configuration, and the names of fields.
+//! Finds the values and fields of a manifest that an API server would refuse, without a request to an API server.
+//! Checks the values in pods, workloads, Services and configuration, and the names of fields.
 //!
-//! The guard checked the manifest before, so its values have the types of their fields. The check reports only values
-//! that every supported version of Kubernetes refuses. If older versions are stricter than 1.36, the rules of 1.36
-//! apply. There is one exception: with [`Checks::Fields`], the check also reports a few values that only newer versions
-//! refuse. The check ignores facts that only a cluster knows, such as quotas, webhooks and names that other objects
-//! have.
+//! The guard checked the manifest before, so each value has the type of its field. The check reports only values that
+//! every supported version of Kubernetes refuses. If an older version refuses a value that 1.36 accepts, the check
+//! accepts the value. There is one exception: with [`Checks::Fields`], the check also reports a few values that only
+//! newer versions refuse. The check cannot find values that an API server refuses because of quotas, webhooks or other
+//! objects of the cluster.
 
 mod checks;
 mod claim;

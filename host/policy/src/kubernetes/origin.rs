@@ -12,9 +12,9 @@ use crate::{
     settings::Origin,
 };
 
-/// Accepts manifests that an API server would accept. If an API server would refuse a value that comes from the user's
-/// object, returns a refusal with these values. If no refused value comes from the user's object, returns a failure of
-/// the policy.
+/// Accepts manifests that an API server would accept. If the server would refuse values that come from the user's
+/// object, returns a refusal with these values. If the server would refuse only other values, returns a failure of the
+/// policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {
@@ -42,7 +42,7 @@ pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) 
     }
 }
 
-/// The origin of a value that does not come from the policy.
+/// The origin of a value that comes from the user's object or from a setting.
 enum Given {
     /// A path in the object.
     Object(String),
@@ -50,7 +50,7 @@ enum Given {
     Setting(String),
 }
 
-/// Returns the origin of a value. For a missing value, returns the place where the value would be.
+/// Returns the origin of a value. For a missing value, returns the path or the setting that would contain the value.
 fn given(origins: &Origins<'_>, (index, manifest): (usize, &Value), path: &[PathStep]) -> Option<Given> {
     let value = path.iter().try_fold(manifest, |value, step| step.of(value)).filter(|value| !value.is_null());
     let (value, path, missing) = match (value, path.split_last()) {

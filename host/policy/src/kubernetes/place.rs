@@ -1,4 +1,4 @@
-//! A place in a manifest: a value, and the names and indices on the way to it.
+//! A place in a manifest: a value, and the names and indices from the manifest's root to the value.
 
 use std::rc::Rc;
 
@@ -8,14 +8,14 @@ use crate::origins::PathStep;
 
 static NULL: Value = Value::Null;
 
-/// A value of a manifest, and the way from the manifest's root to it.
+/// A value of a manifest, and the steps from the manifest's root to the value.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     value: &'a Value,
     way: Option<Rc<Way<'a>>>,
 }
 
-/// The last step to a place, and the way to the place above it.
+/// The last step to a place, and the steps to the value above this place.
 struct Way<'a> {
     step: Key<'a>,
     before: Option<Rc<Way<'a>>>,
@@ -87,7 +87,7 @@ impl<'a> Place<'a> {
         self.value.as_i64().or_else(|| self.value.as_f64().filter(|number| whole(*number)).map(|number| number as i64))
     }
 
-    /// Returns the names and indices on the way to this place.
+    /// Returns the names and indices from the manifest's root to this place.
     pub(super) fn steps(&self) -> Vec<PathStep> {
         let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
         while let Some(here) = way {

@@ -83,7 +83,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     }
 }
 
-/// Checks the names of other objects in a pod spec.
+/// Checks the fields of a pod spec that name other objects.
 fn named(spec: &Place<'_>, found: &mut Findings) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
@@ -173,7 +173,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
 }
 
 fn address(at: &Place<'_>, found: &mut Findings) {
-    // Accept leading zeros, because older versions of Kubernetes accept them in these fields.
+    // Accept leading zeros in addresses, because older versions of Kubernetes accept them in these fields.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
     let is_one = at.text().parse::<IpAddr>().is_ok()

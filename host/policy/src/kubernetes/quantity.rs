@@ -1,4 +1,4 @@
-//! Parses the amounts in fields (Kubernetes' quantities), and reports values that are not valid amounts.
+//! Parses amounts, which Kubernetes calls quantities, and reports values that are not valid amounts.
 
 use kaos_amounts::{UNIT, nanos};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use super::{
     place::Place,
 };
 
-/// Parses a text or a number to billionths, rounded up. Returns the largest `i128` for an amount that is too large, and
-/// `None` for a value that is not an amount.
+/// Parses a text or a number, and returns the amount in billionths, rounded up. Returns the largest `i128` for an
+/// amount that is too large, and `None` for a value that is not an amount.
 pub(super) fn amount(value: &Value) -> Option<i128> {
     match value {
         Value::String(text) => nanos(text),
@@ -23,7 +23,7 @@ pub(super) fn is_whole(amount: i128) -> bool {
     amount % UNIT == 0
 }
 
-/// Checks that an amount is not negative, and returns the amount.
+/// Checks that the value is an amount and is not negative. Returns the amount.
 pub(super) fn check(at: &Place<'_>, found: &mut Findings) -> Option<i128> {
     let Some(amount) = amount(at.value()) else {
         found.add(at, format!("{} is not an amount: write an amount such as 500m, 1.5 or 2Gi", shown(at)));

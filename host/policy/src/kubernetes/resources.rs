@@ -109,7 +109,7 @@ fn is_huge(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// Returns whether a resource is one of Kubernetes' own resources.
+/// Returns whether a resource is one of Kubernetes' own resources, such as `cpu`.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }

@@ -1,4 +1,4 @@
-//! Checks the fields of a pod that select its node.
+//! Checks the fields of a pod spec that influence the choice of the pod's node.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use super::{
 };
 use crate::names::is_label_value;
 
-/// Checks every field of a pod spec that influences the choice of the pod's node.
 pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");
@@ -119,7 +118,8 @@ fn pod_term(term: &Place<'_>, found: &mut Findings) {
     label_keys(term, found);
 }
 
-/// Checks label keys, which are allowed only together with a selector.
+/// Checks the fields `matchLabelKeys` and `mismatchLabelKeys`. Kubernetes accepts these fields only together with a
+/// selector.
 fn label_keys(at: &Place<'_>, found: &mut Findings) {
     let selector = at.field("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {

@@ -40,7 +40,7 @@ pub(super) fn check(manifest: &Place<'_>, found: &mut Findings) {
             }
         }
         found.port_number(&number);
-        // Kubernetes replaces 0 and an empty text by the number of the port.
+        // If the target port is 0 or an empty text, Kubernetes uses the number of the port.
         if target.is_there() && target.number() != Some(0) && target.value() != "" {
             found.port(&target);
         }

@@ -1,5 +1,5 @@
-//! Checks manifests that an API server refuses, and compares the path in each finding. The suite `fields` sends the
-//! same manifests to a real API server.
+//! Checks manifests that an API server refuses, and compares the path in each finding with the expected path. The suite
+//! `fields` sends the same manifests to a real API server.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,8 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
     let mut claims = Vec::new();
     for claim in spec.list("volumeClaimTemplates") {
         claims.push(claim.field("metadata").text_of("name"));
-        // An API server does not check the content of claim templates, but cannot read an invalid quantity.
+        // An API server does not check the content of a claim template, but refuses a template with an invalid
+        // quantity.
         for (_, amount) in claim.field("spec").field("resources").field("requests").entries() {
             quantity::check(&amount, found);
         }

@@ -1,5 +1,5 @@
 //! Translates errors of a JSON Schema validator into plain words: the allowed values, the type of the wrong value, and
-//! a remedy. The text never shows the value itself, because the value can be a secret.
+//! a remedy. The text never shows the wrong value, because it can be a secret.
 //!
 //! For alternatives (`anyOf`, `oneOf`), the text describes the alternative that the author of the value probably meant,
 //! or lists the values that all alternatives allow.
@@ -26,12 +26,12 @@ pub struct Objection<'a> {
     pub error: &'a ValidationError<'a>,
     /// The condition that the value does not satisfy, such as `must be a text`.
     pub must: String,
-    /// A remedy, if one is known that is more specific than "correct the value".
+    /// A remedy that is more specific than "correct the value"; `None` if this module knows no such remedy.
     pub remedy: Option<String>,
 }
 
 impl Objection<'_> {
-    /// Returns the type of the value, or `None` if the type is correct. Never shows the value itself.
+    /// Returns the name of the wrong value's type, or `None` if the type is correct. The name never contains the value.
     pub fn came(&self) -> Option<&'static str> {
         let (mut types, mut names) = (Vec::new(), Vec::new());
         wanted(self.error, &mut types, &mut names);
@@ -53,7 +53,7 @@ fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Returns the problems of the innermost wrong values.
+/// Returns the problems with the innermost wrong values.
 pub fn objections<'a>(error: &'a ValidationError<'a>) -> Vec<Objection<'a>> {
     if let Some(branches) = alternatives(error) {
         let (mut values, mut nouns) = (Vec::new(), Vec::new());
@@ -84,8 +84,8 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Returns whether an alternative excludes the value, because the alternative accepts only another type, or only values
-/// in a list. The author of the value cannot have meant such an alternative.
+/// Returns whether an alternative excludes the value, because the alternative accepts only other types or other values.
+/// The author of the value cannot have meant such an alternative.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(
@@ -140,7 +140,7 @@ fn shown(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// Returns a noun for the accepted values, or `None` if no noun is known.
+/// Returns a noun for the accepted values, or `None` if this module knows no noun.
 fn noun(error: &ValidationError<'_>) -> Option<String> {
     if let Some(values) = exactly(error) {
         return Some(one_of(&values.into_iter().map(shown).collect::<Vec<_>>()));
@@ -185,8 +185,8 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-/// Describes the violated condition, if it is neither a list of values nor a type. The text is a sentence without a
-/// subject.
+/// Describes a violated condition that is neither a list of values nor a type. The text is a sentence without a
+/// subject, such as `must be at least 1`.
 fn rule(error: &ValidationError<'_>) -> String {
     let items = |limit: &u64, what: &str| format!("{limit} {what}{}", if *limit == 1 { "" } else { "s" });
     match error.kind() {
@@ -258,7 +258,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
             if (is_number && numbers) || (["true", "false"].contains(&text) && wants(JsonType::Boolean)) {
                 return Some("write it without quotes".to_owned());
             }
-            // Skip short texts: every text of one or two letters is similar to every other such text.
+            // Skip short texts: any two texts of one or two letters are similar.
             let near = nearest(text, names).filter(|near| *near != text && text.len() > 2);
             near.map(|near| format!("write {near}"))
         }
@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns each problem with a value as a text: path, rule, type of the value, remedy.
+    /// Returns a text for each problem of a value: its path, the violated rule, the type of the value and the remedy.
     fn told(schema: &Value, value: &Value) -> Vec<String> {
         let validator = jsonschema::validator_for(schema).unwrap();
         let errors: Vec<_> = validator.iter_errors(value).collect();

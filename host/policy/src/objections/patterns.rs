@@ -1,12 +1,12 @@
-//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most schemas use mainly the
-//! regular expressions of Kubernetes' own rules.
+//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most of the regular
+//! expressions in schemas are these.
 
-/// Returns a noun for the texts that a pattern accepts, or `None` if no noun is known for the pattern.
+/// Returns a noun for the texts that a pattern accepts, or `None` if this module does not know the pattern.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {
     NOUNS.iter().find(|(of, _)| *of == pattern).map(|(_, noun)| *noun)
 }
 
-/// Returns the message for a text that matches the forbidden `pattern`, or `None` if no message is known for the
+/// Returns the message for a text that matches the forbidden `pattern`, or `None` if this module does not know the
 /// pattern.
 pub(super) fn not(pattern: &str) -> Option<&'static str> {
     (pattern == r"^(.*\.)?kaos\.tools/")

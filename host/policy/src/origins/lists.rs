@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::HashMap};
 
 use serde_json::Value;
 
-/// The positions of the items of each list that was read before.
+/// The positions of the items of each list, after the first look-up in the list.
 #[derive(Default)]
 pub(super) struct Lists<'a>(RefCell<HashMap<*const Value, Positions<'a>>>);
 
@@ -17,7 +17,7 @@ struct Positions<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// Returns the positions of the items that correspond to `item`. `items` is the list with its items.
+    /// Returns the positions of the items in `list` that correspond to `item`. `items` are the items of `list`.
     pub(super) fn corresponding(&self, list: &'a Value, items: &'a [Value], item: &Value) -> Vec<usize> {
         let mut read = self.0.borrow_mut();
         let positions = read.entry(std::ptr::from_ref(list)).or_insert_with(|| Positions::of(items));

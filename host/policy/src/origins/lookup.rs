@@ -1,4 +1,5 @@
-//! Looks up the places from which a value of a manifest may come.
+//! Finds the places from which a value of a manifest may come: values in the object, in the settings or in found
+//! objects.
 
 use serde_json::Value;
 
@@ -13,27 +14,28 @@ use crate::{
 
 static NULL: Value = Value::Null;
 
-/// A place that a declared origin names for a value.
+/// A place from which a value may come, according to a declared origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     pub(crate) author: Author<'a>,
     /// The path in the object, in the settings or in the found object.
     pub(crate) path: Vec<PathStep>,
     pub(crate) value: &'a Value,
-    /// The value that contains the place.
+    /// The object or list that contains `value`.
     pub(crate) above: &'a Value,
-    /// The name of the container that contains the place.
+    /// The name of the container that contains `value`; `None` if no container contains it.
     pub(crate) container: Option<&'a str>,
 }
 
-/// The author of the values in a place.
+/// The author of the value in a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Author<'a> {
     /// The user, in the object.
     Object,
-    /// The author of a layer of a policy's settings.
+    /// The author of a settings layer. The variant has the name of the policy and the source of the value.
     Setting(&'a str, &'a settings::Source),
-    /// Any program of the cluster, in an object that answers the need with this id.
+    /// An unknown author, in an object that answers the need with this id. Any program in the cluster may have written
+    /// the object.
     Found(&'a str),
 }
 
@@ -52,7 +54,7 @@ enum Root<'a> {
     Found(&'a str),
 }
 
-/// A value, and the way to it.
+/// A value, and the path from the root to the value.
 #[derive(Clone)]
 struct Here<'a> {
     path: Vec<PathStep>,
@@ -88,8 +90,8 @@ impl<'a> Here<'a> {
 }
 
 impl<'a> Origins<'a> {
-    /// Returns the places from which the value at `path` of a manifest may come, the most probable first. Compare the
-    /// values: a place is only what the policy claims.
+    /// Returns the places from which the value at `path` of a manifest may come, the most probable first. The caller
+    /// must compare the values, because the policy may declare wrong origins.
     pub(crate) fn places(&self, index: usize, manifest: &Value, path: &[PathStep]) -> Vec<Place<'a>> {
         let mut places = Vec::new();
         for (source, rest, values) in self.covering(index, manifest, path) {
@@ -119,8 +121,8 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Returns the sources of the value and of the values above it, the longest path first. Each has the rest of the
-    /// path, and the manifest's values on it.
+    /// Returns the sources of the value and of the values above it, the longest path first. Each source comes with the
+    /// rest of the path, and with the manifest's values along this rest.
     fn covering<'s>(
         &'s self,
         index: usize,
@@ -145,7 +147,8 @@ impl<'a> Origins<'a> {
             let variable =
                 (at >= 2 && path[at - 2].name() == Some("env")).then(|| self.variable(&values, at)).flatten();
             if let Some(source) = variable {
-                // The origin may be the place of the variable, of a value within it, or of the value itself.
+                // The origin of a variable may name the whole variable, a part of the variable that contains the value,
+                // or the value.
                 covering.extend((at..=path.len()).map(|at| (source, &path[at..], values[at + 1..].to_vec())));
             }
             for source in self.declared.get(&(index, text)).into_iter().flatten().rev() {
@@ -155,7 +158,7 @@ impl<'a> Origins<'a> {
         covering
     }
 
-    /// Returns the origin of the variable at a position of the path.
+    /// Returns the origin of the variable to which the first `at` steps of the path lead.
     fn variable(&self, values: &[&Value], at: usize) -> Option<&Source> {
         let container = values.get(at.checked_sub(2)?)?["name"].as_str()?;
         let name = values.get(at)?["name"].as_str()?;
@@ -227,8 +230,8 @@ pub(crate) fn setting(path: &[PathStep]) -> settings::Path {
     path.iter().map_while(|step| step.name().map(str::to_owned)).collect()
 }
 
-/// Returns the first place with an equal value. Without such a place, returns the first one that the policy may have
-/// merged into the value: both are objects, or both are lists.
+/// Returns the first place with an equal value. If no place has an equal value, returns the first place that the policy
+/// may have merged into the value. Such a place and the value are both objects or both lists.
 pub(crate) fn nearest<'p, 'a: 'p>(places: impl Iterator<Item = &'p Place<'a>>, value: &Value) -> Option<&'p Place<'a>> {
     let places: Vec<_> = places.collect();
     let is_merged = |place: &Place<'_>| {

@@ -1,8 +1,8 @@
 //! The origins that a plan declares: for each value of a manifest, the places from which it may come.
 //!
-//! A policy declares an origin, and the host looks up the value there. The host never searches for values: without a
-//! declared origin, a value is the policy's own. Origins are claims of a policy that nobody trusts. So a place counts
-//! only if the caller compares the values.
+//! A policy declares an origin, and the host looks up the value there. The host never searches for values: a value
+//! without a declared origin is the policy's own value. The host does not trust the origins that a policy declares. So
+//! the callers compare the value in a place with the value in the manifest.
 
 mod leaves;
 mod lists;
@@ -33,19 +33,20 @@ use lists::Lists;
 /// The maximum number of steps for looking up the values of one plan. A step takes less than a microsecond.
 const STEPS: usize = 2_000_000;
 
-/// The values that origins can name.
+/// The values from which values of a manifest can come.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
     /// The effective settings of each layer, the lowest layer first, with the name of the layer's policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
-    /// The found objects by the ids of needs. Only explanations read them: a found object allows nothing.
+    /// The found objects by the ids of needs. Only explanations read the found objects: for the guard, a value in a
+    /// found object allows nothing.
     pub(crate) found: &'a BTreeMap<String, Vec<Value>>,
 }
 
 impl<'a> Places<'a> {
-    /// Returns the places whose authors a pass trusts.
+    /// Returns the values that the guard of a pass compares: the object and the settings, but no found objects.
     pub(crate) fn of_a_pass(object: &'a Value, layers: &'a [(&'a str, &'a Effective)]) -> Self {
         static NOTHING: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         Self { object, layers, found: &NOTHING }
@@ -104,7 +105,7 @@ impl<'a> Origins<'a> {
                 breach(Rule::ValidOrigins, format!("origins[{i}].from"), no_source(from), None);
                 continue;
             };
-            // Without an item of this name, there is no value that could have an origin.
+            // Ignore the origin if the path names a list item that the manifest does not have.
             if let Some(steps) = path::resolve(&steps, manifest) {
                 declared.entry((index, written(&steps))).or_default().push(source);
             }
@@ -121,12 +122,12 @@ impl<'a> Origins<'a> {
         (origins, invalid)
     }
 
-    /// Returns whether the look-ups took too many steps. From then on, they find nothing.
+    /// Returns whether the look-ups took too many steps. After too many steps, every look-up finds nothing.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }
 
-    /// Counts steps. Returns whether some are left.
+    /// Subtracts steps from the remaining steps. Returns whether some steps remain.
     fn spend(&self, steps: usize) -> bool {
         self.steps.set(self.steps.get().saturating_sub(steps));
         !self.is_exhausted()

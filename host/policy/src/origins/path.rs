@@ -20,7 +20,7 @@ impl PathStep {
         }
     }
 
-    /// Returns the name, unless the step is a position in a list.
+    /// Returns the name, or `None` if the step is a position in a list.
     pub(crate) fn name(&self) -> Option<&str> {
         if let Self::Name(name) = self { Some(name) } else { None }
     }
@@ -53,12 +53,12 @@ pub(super) fn append(text: &mut String, step: &PathStep) {
     }
 }
 
-/// Parses a path without names of items, as messages of the guard have it.
+/// Parses a path in the form of the guard's messages, which contain positions of list items instead of names.
 pub(crate) fn steps(text: &str) -> Option<Vec<PathStep>> {
     resolve(&parse(text)?, &Value::Null)
 }
 
-/// One step of a path in a contract's text: a step, or the item of a list with this `name`.
+/// One step of a path in a text of the contract: a [`PathStep`], or the `name` of a list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selector {
     Step(PathStep),
@@ -66,7 +66,7 @@ pub(crate) enum Selector {
 }
 
 impl Selector {
-    /// Returns the step in a value.
+    /// Converts the selector to a step in a value. Returns `None` if no list item has the name.
     pub(super) fn step(&self, value: &Value) -> Option<PathStep> {
         match self {
             Self::Step(step) => Some(step.clone()),
@@ -75,7 +75,7 @@ impl Selector {
     }
 }
 
-/// Returns the steps of a path in a value. Returns `None` if a list has no item of a name on the path.
+/// Converts a path to steps in a value. Returns `None` if the path names a list item that the value does not have.
 pub(super) fn resolve(path: &[Selector], value: &Value) -> Option<Vec<PathStep>> {
     let (mut here, mut steps) = (Some(value), Vec::with_capacity(path.len()));
     for selector in path {

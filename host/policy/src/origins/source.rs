@@ -1,4 +1,4 @@
-//! A declared source of a value: a place in the object, in the settings or in a found object.
+//! A source that a plan declares for a value: a path in the object, in the settings or in a found object.
 
 use super::path::{Selector, parse};
 
@@ -12,7 +12,7 @@ pub(crate) enum Source {
     Object(Vec<Selector>),
     /// A path in the settings of a layer.
     Setting(Vec<Selector>),
-    /// The id of a need, and a path in an object that answers it.
+    /// The id of a need, and a path in an object that answers the need.
     Found(String, Vec<Selector>),
 }
 

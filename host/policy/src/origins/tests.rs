@@ -8,7 +8,7 @@ fn path(text: &str) -> Vec<PathStep> {
     steps(text).unwrap()
 }
 
-/// Returns the paths of all places with an equal value.
+/// Returns the paths of all places whose value equals the manifest's value at `at`.
 fn equal(object: &Value, manifest: &Value, declared: &[(&str, &str)], at: &str) -> Vec<String> {
     let origin = |(path, from): &(&str, &str)| Origin { manifest: 0, path: (*path).into(), from: (*from).into() };
     let declared: Vec<_> = declared.iter().map(origin).collect();

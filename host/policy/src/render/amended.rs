@@ -1,4 +1,4 @@
-//! Finds out what overlays changed: which variables and values they set, and which children they changed or added.
+//! Finds out which variables and values the overlays set, and which children the overlays changed or added.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,8 @@ pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
-/// Returns the children that differ from the plan of the layer below. All children are in `namespace`.
+/// Returns the children that the plan of the layer below does not contain in the same form. All children are in
+/// `namespace`.
 pub(super) fn children(below: &[Value], now: &[Value], namespace: &str) -> Vec<Reference> {
     let child =
         |manifest: &Value| Reference { namespace: Some(namespace.to_owned()), ..Reference::of_object(manifest) };
@@ -29,11 +30,11 @@ pub(super) fn children(below: &[Value], now: &[Value], namespace: &str) -> Vec<R
     now.filter(|(child, manifest)| below.get(child) != Some(manifest)).map(|(child, _)| child).collect()
 }
 
-/// The overlay that set each value of a child, by the value's path. The value is the number of the overlay; 1 is the
-/// lowest overlay. Values of the policy are not in the map.
+/// The number of the overlay that set each value of a child, by the value's path; 1 is the lowest overlay. The map does
+/// not contain values that the policy set.
 type Values = BTreeMap<String, usize>;
 
-/// The overlays that set values of manifests.
+/// For each child, the overlays that set values in the child's manifest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SetBy(BTreeMap<Reference, Values>);
 
@@ -57,7 +58,7 @@ impl SetBy {
     }
 }
 
-/// Returns whether a manifest is of a child. A child also has a namespace.
+/// Returns whether a manifest belongs to this child. Ignores the namespace, because a manifest may have none.
 fn is_of(manifest: &Value, child: &Reference) -> bool {
     let Reference { api_version, kind, name, .. } = Reference::of_object(manifest);
     (api_version, kind, name) == (child.api_version.clone(), child.kind.clone(), child.name.clone())
@@ -72,7 +73,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Compares a value with the value that corresponds to it in the layer below. The paths lead to these values.
+    /// Compares a value with the corresponding value in the layer below. `was` is the path of the value in the layer
+    /// below, and `is` is its path now.
     fn walk(&mut self, below: Option<&Value>, now: &Value, was: &mut Vec<PathStep>, is: &mut Vec<PathStep>) {
         match (below, now) {
             (Some(Value::Object(below)), Value::Object(fields)) if !fields.is_empty() => {
@@ -109,8 +111,8 @@ impl Comparison {
     }
 }
 
-/// The items of a list in the layer below. An item with a `name` corresponds to the item with the same name, and any
-/// other item to an equal item.
+/// The items of a list in the layer below. An item with a `name` corresponds to the item with the same name. An item
+/// without a `name` corresponds to an equal item.
 struct ItemsBelow<'a> {
     named: HashMap<&'a str, usize>,
     others: HashMap<String, usize>,

@@ -1,4 +1,4 @@
-//! Applies the settings that an object overrides in its own annotations.
+//! Applies the settings in an object's annotations, which override the other settings for this object.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Applies the object's annotations to the settings of each layer. Adds the number of steps of this work to `steps`.
-/// Returns a violation for each annotation with a setting that no layer has, and for each value that does not fit its
-/// schema.
+/// Returns a violation for each annotation whose setting no layer has, and for each value that does not fit the schema
+/// of its setting.
 pub(super) fn annotate<'a>(
     object: &Value,
     base: &mut PassLayer<'a>,

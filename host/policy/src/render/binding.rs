@@ -1,5 +1,5 @@
-//! Binds a stack of policies to settings and to facts of the cluster. The policies, the settings, the facts and the
-//! object together determine the answer.
+//! Combines a stack of policies with its settings and with the facts about the cluster. Together with the object, they
+//! determine the answer.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -34,7 +34,7 @@ impl Binding {
         std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
     }
 
-    /// Returns the inputs that affect answers, except the policies and their settings.
+    /// Returns every input in the binding that affects answers, except the policies and their settings.
     pub(super) fn context(&self) -> Value {
         json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable, self.checks])
     }

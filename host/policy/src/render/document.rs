@@ -11,7 +11,7 @@ use crate::{
     policy::PolicyId,
 };
 
-/// The document of one object.
+/// The document that shows one rendered object.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document<'a> {
@@ -43,7 +43,7 @@ struct AmendedChildren<'a> {
 pub struct Refused {
     /// `Invalid`, `Waiting` or `Unsupported` if the policy refused. `Failed` if the policy failed.
     pub reason: &'static str,
-    /// The messages, one for each problem of the document.
+    /// The messages, one for each problem.
     pub messages: Vec<Message>,
 }
 
@@ -58,7 +58,7 @@ pub struct Message {
 }
 
 impl Refused {
-    /// Converts a policy's refusal for the document.
+    /// Converts a policy's refusal to the form in the document.
     pub fn of(refusal: &Refusal) -> Self {
         let message = |path: String, message: &str| Message { path, message: message.to_owned() };
         let messages = match refusal {
@@ -96,8 +96,8 @@ impl fmt::Display for Message {
 }
 
 impl Rendered {
-    /// Builds the document. `is_gated` says whether the plan's gates still hold back the first apply. If `is_gated` is
-    /// false, the document contains no gates.
+    /// Builds the document. `is_gated` says whether the plan gates still hold back the first apply. If `is_gated` is
+    /// false, the document contains no plan gates.
     pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),
@@ -121,7 +121,7 @@ impl Rendered {
 }
 
 impl EnvVar {
-    /// Returns the variable in the form of a Kubernetes `env` entry.
+    /// Returns the variable as an entry of a container's `env`.
     pub(crate) fn in_pod(&self) -> Map<String, Value> {
         let mut entry = Map::new();
         entry.insert("name".to_owned(), self.name.as_str().into());
@@ -133,7 +133,8 @@ impl EnvVar {
     }
 }
 
-/// Returns a variable in the form of a Kubernetes `env` entry, with its container and its origin.
+/// Returns a variable as an entry of a container's `env`, with two more fields for the name of the container and the
+/// origin.
 fn variable(variable: &EnvVar) -> Value {
     let mut shown = variable.in_pod();
     shown.insert("container".to_owned(), variable.container.as_str().into());

@@ -1,4 +1,4 @@
-//! Explains a plan: for each value of each manifest, the place from which it comes.
+//! Explains a plan: finds the origin of each value in each manifest.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ pub struct Explained {
     pub child: String,
     /// The path of the value in the manifest.
     pub path: String,
-    /// The place in the object, in the settings or in a found object. A value without a place comes from `the policy`,
-    /// from `the overlay NAME`, or from `the operator`, which writes metadata.
+    /// The path in the object, in the settings or in a found object from which the value comes. For other values: `the
+    /// policy`, `the overlay NAME`, or `the operator`, which writes metadata.
     pub from: String,
-    /// The layer that set the value, if it comes from a setting.
+    /// The settings layer that set the value, if the value comes from a setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
     /// The overlay that set the value.
@@ -36,8 +36,9 @@ pub struct Explained {
 }
 
 impl Rendered {
-    /// Returns the origin of each value of each manifest; empty without a plan. Shows an origin that a layer declares
-    /// only if the value there is equal. For a variable whose value a layer computes, shows the declared origin.
+    /// Returns the origin of each value in each manifest; empty if there is no plan. Shows a declared origin only if an
+    /// equal value is there. Exception: for a literal value of a variable, shows the declared origin even if the value
+    /// there differs, because a layer may compute the variable's value.
     pub fn explained(&self) -> Vec<Explained> {
         let Some(planned) = self.planned() else { return Vec::new() };
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
@@ -90,7 +91,7 @@ impl Rendered {
     }
 }
 
-/// Returns the place in the form of the contract, and the layer of a setting.
+/// Returns a place as text in the form of the contract. For a setting, also returns the settings layer.
 fn shown(place: &Place<'_>) -> (String, Option<String>) {
     let path = written(&place.path);
     match place.author {
@@ -113,7 +114,8 @@ fn overlay_of(planned: &Planned, EnvVar { container, name, .. }: &EnvVar) -> Opt
     planned.overlaid.get(&(container.clone(), name.clone())).copied()
 }
 
-/// Returns the origin of a variable's literal value that a layer computes from another value.
+/// Returns the declared origin of a variable if the path leads to the variable's literal value. A layer may compute
+/// this value from the value at the origin.
 fn computed(variable: Option<&EnvVar>, path: &[PathStep]) -> Option<String> {
     let [.., PathStep::Index(_), value] = path else { return None };
     (value.name() == Some("value")).then(|| Some(variable?.origin.clone())).flatten()

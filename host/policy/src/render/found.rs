@@ -1,5 +1,5 @@
 //! Resolves a layer's needs in rounds. In each round, this module checks the new needs, looks up their targets, and
-//! shows the results to the policy.
+//! gives the found objects to the policy.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::{
     manifest::Grants,
 };
 
-/// The claim, grants, limits and cluster view that decide which objects one layer can see.
+/// The inputs that decide which objects one layer can see: the claim, the grants, the limits and the lookup in the
+/// cluster.
 pub(super) struct View<'a> {
     pub(super) claim: &'a Claim,
     pub(super) grants: &'a Grants,
@@ -32,10 +33,10 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Begins a pass, asks the policy for needs until the policy names no new need, and adds the answers to the
+    /// Begins a pass, and asks the policy for needs until the policy names no new need. Adds the answers to the
     /// subject's `found`. Returns a refusal if the found objects exceed the limits of [`Load`].
     ///
-    /// Fills `asked` also if the policy fails, so that the operator can watch the objects.
+    /// Also fills `asked` if the policy fails, so that the operator can watch the needed objects.
     pub(super) fn resolve(
         &self,
         sandbox: &mut dyn Sandbox,
@@ -76,7 +77,8 @@ impl View<'_> {
         Found { id: need.id.clone(), answer: self.answer(&need.followed(), load) }
     }
 
-    /// Returns whether the policy is allowed to see a target. The operator does not watch other targets.
+    /// Returns whether the policy is allowed to see a target. The operator watches only the targets that the policy may
+    /// see.
     pub(super) fn may_see(&self, target: &Target) -> bool {
         self.permit(target).is_ok()
     }

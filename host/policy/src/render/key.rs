@@ -3,7 +3,7 @@
 use super::binding::Binding;
 use crate::{digest::Digest, settings::Effective};
 
-/// The key of a pass: all inputs that the policy has before the first lookup.
+/// Returns the key of a pass: a digest of all inputs that the layers have before the first lookup.
 pub(super) fn pass_key<'a>(
     binding: &Binding,
     settings: impl Iterator<Item = &'a Effective>,

@@ -1,10 +1,9 @@
-//! Limits the size of the objects that a policy sees in addition to the primary object. The primary object is the
-//! object for which the policy answers.
+//! Limits the size of the found objects. The object for which the policy answers is called the primary object here.
 //!
-//! The policy uses fuel to read these objects, which other users may have written. If the objects were too large, the
-//! policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops the pass
-//! before that, and the primary object waits until the other objects are smaller. At these limits, the default policies
-//! use two thirds of their fuel.
+//! The policy uses fuel to read the found objects, which other users may have written. If the found objects were too
+//! large, the policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops
+//! the pass before the policy reads them, and the primary object waits until the found objects are smaller. If the
+//! found objects are as large as the limits allow, the default policies use two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -21,11 +20,11 @@ use crate::{
 pub const TOO_LARGE: &str = "TooLarge";
 /// The maximum size of one object as JSON, in bytes. An API server accepts only smaller objects.
 const BYTES: usize = 2 << 20;
-/// The maximum number of values of all objects together. [`MOST`] limits their bytes. Each single object has the same
-/// limits as the primary object.
+/// The maximum number of values in all found objects together. [`MOST`] is the maximum number of bytes. Each found
+/// object alone also has the limits of the primary object.
 const ALL_VALUES: usize = 50_000;
 
-/// The objects that one layer has seen so far.
+/// The total size of the objects that one layer has seen so far.
 #[derive(Debug)]
 pub(super) struct Load {
     /// The number of bytes that lookups can still read to find fields.
@@ -58,8 +57,8 @@ impl Load {
         &mut self.room
     }
 
-    /// Handles the end of a lookup. If the allowed bytes did not suffice for the whole target, adds a blocker, so that
-    /// the primary object waits.
+    /// Handles the end of a lookup. If the lookup used up all bytes, adds a blocker for the target, so that the primary
+    /// object waits.
     pub(super) fn is_read(&mut self, target: &Target) {
         if self.room > 0 || !self.too_large.is_empty() {
             return;
@@ -105,7 +104,7 @@ impl Load {
         if self.add(on, bytes, facts.keys.len()) { facts } else { SecretFacts { keys: Vec::new(), ..facts } }
     }
 
-    /// Returns whether to stop examining objects: the examined objects already cause a refusal.
+    /// Returns whether the objects so far already cause a refusal, so that the caller can stop.
     pub(super) fn is_full(&self) -> bool {
         self.looked_at > MOST || self.room == 0
     }
@@ -170,7 +169,8 @@ mod tests {
         (0..count).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into()
     }
 
-    /// Returns the texts of these objects that a policy sees. Also returns the name and the message of each blocker.
+    /// Returns the texts that a policy sees for these objects. Also returns the object's name and the message of each
+    /// blocker.
     fn shown(objects: &[Value]) -> (Vec<String>, Vec<(String, String)>) {
         let mut load = Load::default();
         let texts = objects.iter().map(|object| load.object(object)).collect();

@@ -1,5 +1,5 @@
-//! Stores answers, and returns an answer again while it is valid. Equal policies, settings and inputs give equal
-//! answers. So for a resync of an unchanged object, one lookup in the memo is enough.
+//! Stores the answers of passes, and returns a stored answer while the answer is valid. Equal policies, settings and
+//! inputs give equal answers. So the host does not run a policy again for a resync of an unchanged object.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,8 @@ pub(crate) struct MemoAnswer {
     pub(crate) last_asked: usize,
 }
 
-/// A stored answer, with the found objects on which the answer depends in addition to its key.
+/// A stored answer, with the needs and the digest of the found objects. The answer depends on its key and on the found
+/// objects.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     /// The needs of each layer, the lowest layer first.
@@ -38,7 +39,7 @@ pub(crate) struct Remembered {
     pub(crate) answer: MemoAnswer,
 }
 
-/// A store of answers with a limited size. All renderers share it.
+/// A store of answers with a limited size. All renderers of a process share one memo.
 #[derive(Debug)]
 pub struct Memo {
     capacity: usize,
@@ -54,8 +55,8 @@ struct Entries {
 }
 
 impl Memo {
-    /// Creates a memo with a capacity of about this many bytes. If the memo is full, the memo removes the answers that
-    /// were not used for the longest time.
+    /// Creates a memo with a capacity of about this many bytes. If the memo is full, it first removes the answers that
+    /// no caller has used for the longest time.
     pub fn new(bytes: usize) -> Self {
         Self { capacity: bytes, entries: Mutex::default() }
     }

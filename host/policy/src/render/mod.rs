@@ -1,4 +1,5 @@
-//! Renders an object: computes an object's plan. The operator, the command line and the gate call the same function.
+//! Renders an object: computes the plan for the object. The operator, the command line and the gate call the same
+//! function.
 
 mod amended;
 mod annotations;

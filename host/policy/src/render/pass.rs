@@ -1,5 +1,5 @@
-//! Runs one pass: `needs` and `map-env` of each layer, then `translate`, `amend` of each overlay, and the stamp. The
-//! guard checks each plan.
+//! Runs one pass. Calls `needs` and `map-env` of each layer, then `translate` of the policy and `amend` of each
+//! overlay. The guard checks each plan. At the end, the host stamps the manifests.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
     stamp,
 };
 
-/// The inputs of a pass, which do not change during the pass.
+/// The inputs of a pass that do not change during the pass.
 struct Pass<'a> {
     binding: &'a Binding,
     object: &'a Value,
@@ -48,7 +48,7 @@ struct Ledger {
     asked: Vec<Asked>,
     /// The number of the layer that answered last: 0 is the policy, and 1 is the lowest overlay.
     asking: usize,
-    /// Whether a layer did not see all objects that it needs.
+    /// Whether the limits of [`Load`] hid a needed object from a layer.
     is_cut: bool,
 }
 
@@ -58,7 +58,7 @@ struct CheckedPlan {
     manifests: Vec<Value>,
 }
 
-/// The answers of other layers that the guard needs to check a plan.
+/// The answer of another layer that the guard needs to check a plan.
 enum Under<'a> {
     /// The variables that overlays set in the plan of the policy.
     Mapping(&'a Overlaid),
@@ -120,9 +120,9 @@ impl Pass<'_> {
         std::iter::once(self.base).chain(self.overlays)
     }
 
-    /// Returns the stored answer if the policy would give the same answer again. A policy computes its needs from the
-    /// object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
-    /// policy has the same needs again and gives the same answer.
+    /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs only from
+    /// the object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
+    /// policy would give the same answer again.
     fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
         if let Some(remembered) = memo.pass(&key) {
@@ -136,7 +136,7 @@ impl Pass<'_> {
             }
         }
         let (answer, ledger) = self.execute();
-        // Store an answer only if the policy did not fail, and saw every object that it needs.
+        // Store an answer only if no layer failed and every layer saw all objects that it needs.
         if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked);
         }
@@ -149,8 +149,8 @@ impl Pass<'_> {
         (self.answer(verdict, &ledger), ledger)
     }
 
-    /// Asks all layers: first each layer for its mapping, then the policy for its plan, then each overlay to amend the
-    /// plan. The guard checks the plan after each layer, so that a breach has one author.
+    /// Asks each layer for its mapping, then the policy for its plan, and then each overlay to amend the plan. The
+    /// guard checks the plan after each layer, so that a breach has one author.
     fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
         let mut sandbox = self.base.open()?;
         let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {
@@ -218,8 +218,8 @@ impl Pass<'_> {
         Ok(Verdict::Planned(Arc::new(planned)))
     }
 
-    /// Asks an overlay to amend a plan. Opens a new sandbox, so that a pass has at most two open sandboxes, however
-    /// many overlays there are.
+    /// Asks an overlay to amend a plan. Opens a new sandbox, so that a pass with many overlays also has at most two
+    /// open sandboxes.
     fn amend(
         overlay: &PassLayer<'_>,
         subject: &Subject,

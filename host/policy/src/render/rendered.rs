@@ -16,14 +16,14 @@ use crate::{
 pub struct Rendered {
     /// The object.
     pub object: ObjectRef,
-    /// The policy that translated the object.
+    /// The policy at the bottom of the stack, which is not an overlay.
     pub policy: PolicyId,
     /// The overlays over the policy, the lowest first.
     pub overlays: Vec<PolicyId>,
     /// The fuel of all layers together. The same input takes the same fuel on every machine.
     pub fuel: u64,
-    /// The needs whose targets the policies are allowed to see. Each need has its namespace filled in, and its id
-    /// begins with the layer's name. The operator watches these needs, whatever the verdict is.
+    /// The needs whose targets the policies are allowed to see. The target of each need has a namespace, and the id of
+    /// each need begins with the layer's name. The operator watches these needs after every verdict.
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,
@@ -48,22 +48,22 @@ impl Rendered {
         }
     }
 
-    /// Returns the manifests; empty without a plan.
+    /// Returns the manifests; empty if there is no plan.
     pub fn manifests(&self) -> &[Value] {
         self.planned().map_or(&[], |planned| &planned.manifests)
     }
 
-    /// Returns the gates; empty without a plan.
+    /// Returns the plan gates; empty if there is no plan.
     pub fn gates(&self) -> &[Blocker] {
         self.planned().map_or(&[], |planned| &planned.gates)
     }
 
-    /// Returns the mapping; empty without a plan.
+    /// Returns the mapping; empty if there is no plan.
     pub fn env(&self) -> &[EnvVar] {
         self.planned().map_or(&[], |planned| &planned.env)
     }
 
-    /// Returns the policy that set a variable, and this policy's settings. `None` if the plan has no such policy.
+    /// Returns the layer that set a variable: its policy and its settings.
     pub fn giver(&self, EnvVar { container, name, .. }: &EnvVar) -> Option<(&PolicyId, &Effective)> {
         let key = (container.clone(), name.clone());
         let at = self.planned().and_then(|planned| planned.overlaid.get(&key)).copied().unwrap_or_default();
@@ -71,7 +71,7 @@ impl Rendered {
         Some((policy, self.settings.get(at)?))
     }
 
-    /// Returns the notes; empty without a plan.
+    /// Returns the notes; empty if there is no plan.
     pub fn notes(&self) -> &[Note] {
         self.planned().map_or(&[], |planned| &planned.notes)
     }
@@ -84,12 +84,12 @@ impl Rendered {
         }
     }
 
-    /// Returns the policy or the overlay that refused, if there is a refusal.
+    /// Returns the policy or the overlay that refused. The result has no meaning if there is no refusal.
     pub fn refusing(&self) -> &PolicyId {
         std::iter::once(&self.policy).chain(&self.overlays).nth(self.last_asked).unwrap_or(&self.policy)
     }
 
-    /// Returns the policy or the overlay that changed or added a child last.
+    /// Returns the highest overlay that changed or added a child, or the policy if no overlay did.
     pub fn author(&self, child: &Reference) -> &PolicyId {
         let is_it = |other: &Reference| other.of() == child.of() && other.name == child.name;
         let overlays = self.amended().filter(|(_, children)| children.iter().any(is_it));
@@ -111,7 +111,7 @@ impl Rendered {
         }
     }
 
-    /// Returns the subject that the translating policy received.
+    /// Returns the subject that the policy at the bottom of the stack received.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }

@@ -24,7 +24,7 @@ use crate::{
 pub struct Renderer(pub(super) Binding);
 
 impl Renderer {
-    /// Binds a stack to settings and facts. Resolves and checks the settings of each layer only once for all objects.
+    /// Creates a renderer. Resolves and checks the settings of each layer only once for all objects.
     pub fn new(stack: &Stack, settings: &[Layer], cluster: Cluster) -> Result<Self, SettingsErrors> {
         let bind = |policy: &Arc<Policy>| {
             let settings = policy.settings(settings)?;
@@ -37,7 +37,7 @@ impl Renderer {
         Ok(Self(Binding { base, overlays, cluster, user_privileges, grantable: None, checks, memo: None }))
     }
 
-    /// Stores answers in this memo, and returns stored answers from it.
+    /// Makes the renderer store answers in this memo, and return valid answers from the memo.
     #[must_use]
     pub fn with_memo(mut self, memo: Arc<Memo>) -> Self {
         self.0.memo = Some(memo);
@@ -52,15 +52,15 @@ impl Renderer {
     }
 
     /// Limits the privileges that settings of packages and of the operator's own ConfigMap can raise. `None` allows all
-    /// privileges. Settings from the process's own flags are not limited.
+    /// privileges. Settings from the operator's flags can raise all privileges.
     #[must_use]
     pub fn with_grantable_privileges(mut self, listed: Option<BTreeSet<Privilege>>) -> Self {
         self.0.grantable = listed;
         self
     }
 
-    /// Sets which errors in manifests the host reports before an API server would. By default, the host reports no such
-    /// errors.
+    /// Sets how strictly the host checks manifests for values that an API server would refuse. By default, the host
+    /// does not check them.
     #[must_use]
     pub fn with_checks(mut self, checks: Checks) -> Self {
         self.0.checks = checks;

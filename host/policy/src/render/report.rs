@@ -1,4 +1,4 @@
-//! Asks the policy to assess the live children, for the object's status.
+//! Asks the policy to assess the live children. The operator writes the policy's report into the object's status.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use crate::{
 pub const HOST_FIELDS: [&str; 7] =
     ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 
-/// A policy's assessment of an object.
+/// A policy's report on an object, with its parsed fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessed {
     /// The policy's report.

@@ -2,8 +2,7 @@
 //!
 //! In every pass, the policy must read its object, and the fuel of a pass is limited. An object that is too large would
 //! use up the fuel in the middle of the pass, as if the policy were broken. So the host checks the size first, and the
-//! user gets a message with the path, the size, the limit and a remedy. Independently of this limit, policies limit
-//! their own work.
+//! user gets a message with the path, the size, the limit and a remedy. Policies have further limits of their own.
 
 use serde_json::{Value, json};
 
@@ -13,12 +12,12 @@ use crate::{
     units::{bytes, count as grouped},
 };
 
-/// The maximum number of values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty
-/// thousand values.
+/// The maximum number of JSON values in a Kubernetes object: texts, numbers, lists and JSON objects. Ten thousand
+/// variables are thirty thousand values.
 const VALUES: usize = 40_000;
-/// The maximum number of fields of one JSON object within the object.
+/// The maximum number of fields of one JSON object within a Kubernetes object.
 const FIELDS: usize = 10_000;
-/// A message calls an object large from this size in bytes. Ordinary objects have a few kilobytes.
+/// From this size in bytes on, a message calls an object large. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.
@@ -45,8 +44,8 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
 
 const REMEDY: &str = "split the object, or move long content to ConfigMaps or Secrets";
 
-/// Describes the largest part of the texts that a policy reads, with a remedy. Returns `None` if no text is large.
-/// `text` is the object for which the policy answers, and `found` contains the other objects that the policy sees.
+/// Describes the largest part of the policy's input, with a remedy. Returns `None` if no text is large. `text` is the
+/// object for which the policy answers, and `found` contains the other objects that the policy sees.
 pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     let shown = found.iter().flat_map(|found| match &found.answer {
         Answer::Objects(objects) => objects.as_slice(),
@@ -98,7 +97,7 @@ fn below(value: &Value) -> Vec<(PathStep, &Value)> {
     }
 }
 
-/// Returns the number of values in a value, including the value itself.
+/// Returns the number of JSON values in a JSON value. The outermost value counts too.
 pub(super) fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),
@@ -132,7 +131,7 @@ fn widest(value: &Value) -> Option<(Vec<PathStep>, &Value)> {
     })
 }
 
-/// Returns the innermost value that has more than half of the weight of the whole object, and its path.
+/// Returns the innermost value whose weight is more than half of the weight of `object`. Also returns the value's path.
 fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<PathStep>, &Value) {
     let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);

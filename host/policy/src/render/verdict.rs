@@ -17,7 +17,7 @@ use crate::{
 pub enum Verdict {
     /// The policy returned a plan, and the guard accepted the plan.
     Planned(Arc<Planned>),
-    /// A policy refused: it returned a reason instead of a plan.
+    /// A policy refused: the policy returned a reason instead of a plan.
     Refused(Refusal),
     /// A policy failed. The operator leaves the children as they are.
     Failed(PolicyFailure),
@@ -31,8 +31,8 @@ pub struct Planned {
     /// The origins of values in the manifests, as the layers declare them.
     #[serde(skip)]
     pub origins: Vec<Origin>,
-    /// The plan gates, which hold back the first apply. After one complete apply, the plan gates hold back nothing,
-    /// unless `gates_hold` is set.
+    /// The plan gates, which hold back the first apply. After one complete apply, the plan gates hold back changes only
+    /// if `gates_hold` is set.
     pub gates: Vec<Blocker>,
     /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,
@@ -43,7 +43,7 @@ pub struct Planned {
     /// The children that each overlay changed or added, the lowest overlay first.
     #[serde(skip)]
     pub amended: Vec<Vec<Reference>>,
-    /// The overlays that set values of manifests.
+    /// For each child, the overlays that set values in the child's manifest.
     #[serde(skip)]
     pub set_by: SetBy,
     /// Messages for the user.
@@ -51,7 +51,7 @@ pub struct Planned {
     /// The finalizer that the plan requests instead of the claim's finalizer. `None` keeps the claim's finalizer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
-    /// Whether the gates also hold back later changes to workloads that already run.
+    /// Whether the plan gates also hold back later changes to workloads that already run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gates_hold: bool,
 }
@@ -64,7 +64,8 @@ pub struct PolicyFailure {
     pub policy: PolicyId,
     /// The failure.
     pub failure: Box<Failure>,
-    /// The largest part of the policy's input. Set only if a size limit caused the failure and the part is large.
+    /// The largest part of the policy's input. `None` if no limit caused the failure, or if the largest part is still
+    /// small.
     pub largest: Option<String>,
 }
 

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Converts `--set` arguments to layers. `policies` are all policies, by name. An argument whose path begins with a
-/// policy's name applies to this policy. Any other argument applies to every policy with this setting.
+/// Converts `--set` arguments to layers. `policies` contains the name and the schema of every policy. An argument whose
+/// path begins with a policy's name applies to this policy. Any other argument applies to every policy that has the
+/// setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let mut layers = Vec::new();
     let mut errors = Vec::new();
@@ -41,8 +42,8 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
 }
 
 /// Converts a settings file to layers. An object under a policy's name contains settings for this policy. Every other
-/// setting in the file applies to all policies that have this setting. For the same setting, the value under the
-/// policy's name wins.
+/// setting in the file applies to all policies that have this setting. If the file contains a setting in both forms,
+/// the value under the policy's name wins.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let source = Source { origin: Origin::File(name.to_owned()), via: None };
     let wrong = |(path, message): (Path, String)| {
@@ -62,7 +63,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
     let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
     if !errors.is_empty() {
-        // Remove duplicates, because several leaves can be below the same unknown name.
+        // Remove equal errors, because several leaves can be below the same unknown name.
         errors.dedup();
         return Err(SettingsErrors(errors));
     }
@@ -92,13 +93,13 @@ fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)
 }
 
 /// Returns whether a policy accepts a value at this path: the policy has this setting, or its schema allows any content
-/// for an outer setting. The value itself is validated later, after all layers are merged.
+/// for an outer setting. The host validates the value later, after merging all layers.
 fn takes(schema: &Schema, path: &Path) -> bool {
     let known = path.prefixes().take_while(|prefix| schema.has(prefix)).last();
     known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
 }
 
-/// Returns the shortest prefix of a path that no policy has, and a message with a suggestion.
+/// Returns the shortest prefix of a path that is not a setting of any policy. Also returns a message with a suggestion.
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();

@@ -1,8 +1,8 @@
 //! Limits the expanded size of a schema before the host builds a validator.
 //!
-//! A validator contains a copy of the target for each `$ref` in the schema. A few kilobytes of nested references can
-//! expand beyond any machine's memory, and a long chain of references can overflow the stack. So this module walks the
-//! schema with every `$ref` expanded, and stops at the limits.
+//! For each `$ref` in the schema, a validator contains a copy of the target of the `$ref`. A few kilobytes of nested
+//! references can expand beyond any machine's memory, and a long chain of references can overflow the stack. So this
+//! module walks the schema with every `$ref` expanded, and stops at the limits.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ const BYTES: usize = 256 << 10;
 const VALUES: usize = 20_000;
 /// The maximum depth of a schema with each `$ref` expanded.
 const LEVELS: usize = 64;
-/// Keywords for other kinds of references, and keywords that change the meaning of a `$ref`.
+/// Keywords of references other than `$ref`, and keywords that change the target of a `$ref`.
 const FOREIGN: [&str; 6] = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema"];
 
 /// Refuses a text that is too long to parse.
@@ -38,13 +38,14 @@ pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
 
-/// Returns how often at most a validator checks the values in a part of a schema. For `unevaluated…` keywords, the
-/// validator checks all other keywords of the part again, to find the values that no keyword has checked.
+/// Returns the maximum number of times that a validator checks a value with this part of a schema. If the part has an
+/// `unevaluated…` keyword, the validator checks all other keywords again, to find the values that no keyword has
+/// checked.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
 
-/// The state of a walk.
+/// The state of a walk through a schema.
 struct BoundsWalk<'a> {
     root: &'a Value,
     left: usize,
@@ -69,8 +70,8 @@ impl<'a> BoundsWalk<'a> {
         }
     }
 
-    /// Walks every field. If a field in plain data has the name of a keyword, treats the field like the keyword. So the
-    /// walk may refuse a valid schema, but never overlooks a reference.
+    /// Walks every field. Treats a field with the name of a keyword like the keyword, even inside of a default or an
+    /// example. So the walk may refuse a valid schema, but never overlooks a reference.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);
@@ -123,7 +124,7 @@ mod tests {
         Schema::parse(&schema.to_string()).unwrap_err()
     }
 
-    /// Returns a chain of `count` definitions. Each definition is built from the next definition.
+    /// Returns a schema with `count` definitions in `$defs`. Each definition refers to the next definition.
     fn row(count: usize, of_next: impl Fn(Value) -> Value) -> Value {
         let mut definitions: Map<String, Value> =
             (0..count).map(|n| (format!("d{n}"), of_next(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();

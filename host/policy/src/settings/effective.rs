@@ -1,4 +1,5 @@
-//! Effective settings. Each value has a source: the layer that set the value.
+//! Effective settings: the result of merging all settings layers. Each value has a source, which is the layer that set
+//! the value.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +67,7 @@ impl Effective {
     }
 
     /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest
-    /// value above or below the path. `None` if there is no such value.
+    /// value above or below the path. Returns `None` if no value is at, above or below the path.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }

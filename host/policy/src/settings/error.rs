@@ -7,7 +7,7 @@ use super::{Path, Source};
 /// A setting that does not fit the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
-    /// The policy with the setting. Empty if the error does not belong to a single policy.
+    /// The name of the policy with the setting. Empty if the error does not belong to a single policy.
     pub policy: String,
     /// The setting.
     pub path: Path,
@@ -38,7 +38,7 @@ impl fmt::Display for SettingsError {
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct SettingsErrors(pub Vec<SettingsError>);
 
-/// A reason why a settings schema is refused.
+/// A reason why the host refuses a settings schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The schema is not JSON.
@@ -61,7 +61,7 @@ pub enum SchemaError {
          fewer references in this part"
     )]
     TooMuch {
-        /// The path in the schema at which the limit is exceeded.
+        /// The path of the first value in the schema that is above the limit.
         path: String,
         /// The maximum number of values.
         limit: usize,
@@ -71,7 +71,7 @@ pub enum SchemaError {
         "the settings schema nests more than {limit} levels after expanding each $ref, at {path}: use fewer levels"
     )]
     TooDeep {
-        /// The path in the schema at which the limit is exceeded.
+        /// The path of the first value in the schema that is above the limit.
         path: String,
         /// The maximum number of levels.
         limit: usize,
@@ -92,7 +92,7 @@ pub enum SchemaError {
         /// The reference.
         target: String,
     },
-    /// The schema contains a keyword that could change the meaning of a reference.
+    /// The schema contains a keyword that could change the target of a reference.
     #[error("{path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
     Foreign {
         /// The path of the keyword.
@@ -135,7 +135,7 @@ pub enum SchemaError {
          {path}: use maxLength for lengths, and fewer patterns"
     )]
     PatternsTooLarge {
-        /// The path in the schema at which the limit is exceeded.
+        /// The path of the first value in the schema that is above the limit.
         path: String,
         /// The maximum number of bytes.
         limit: usize,

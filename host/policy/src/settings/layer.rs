@@ -23,8 +23,8 @@ pub struct Layer {
 pub enum Content {
     /// Settings as a JSON object, which may contain only some of the settings.
     Tree(Value),
-    /// Environment variables by name. The schema's `x-env` connects a variable with a setting. The host treats an empty
-    /// variable as unset, and ignores variables that no `x-env` names.
+    /// Environment variables by name. The schema's `x-env` connects a variable with a setting. The host ignores empty
+    /// variables, and variables that no `x-env` names.
     Env(BTreeMap<String, String>),
 }
 
@@ -39,8 +39,8 @@ impl Layer {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
     }
 
-    /// Returns variables that no setting of these schemas uses, if a setting uses a similar variable. Each entry
-    /// contains the unused name and the similar name.
+    /// Returns the variables whose names are probably misspelt. No setting of these schemas uses such a variable, but a
+    /// setting uses a similar name. Each entry contains the unused name and the similar name.
     pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
         let Content::Env(variables) = &self.content else { return Vec::new() };
         let schemas = schemas.into_iter();

@@ -1,6 +1,7 @@
-//! Lists names and values in messages. Limits the number of names and values, so that people can read the list.
+//! Lists names and values in messages. Limits their number, so that people can read the list.
 
-/// The maximum number of texts that a message lists. The settings of a default policy fit into this limit.
+/// The maximum number of texts that a message lists. The limit is high enough for the names of all settings at one
+/// level of a default policy.
 pub(super) const LISTED: usize = 32;
 
 /// Joins the texts with commas. For texts beyond the limit, adds only their number.

@@ -1,4 +1,4 @@
-//! Merges one layer over another, and records the source of every value.
+//! Merges settings layers from weak to strong, and records the source of every value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Effective, Origin, Path, Source};
 use crate::digest::{Digest, canonical};
 
-/// The settings and sources of the layers that are merged so far.
+/// The settings and the sources of the layers that the host has merged so far.
 pub(super) struct Merged {
     tree: Value,
     sources: BTreeMap<Path, Source>,
@@ -20,8 +20,8 @@ impl Merged {
         merged
     }
 
-    /// Merges a layer. Merges objects key by key. Any other value, including a list, replaces the value of a weaker
-    /// layer. A `null` also replaces the weaker value, so a `null` resets a setting.
+    /// Merges a layer over the weaker layers. Merges objects key by key. Any other value, including a list, replaces
+    /// the value of a weaker layer. A `null` also replaces the weaker value, so a `null` resets a setting.
     pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
         overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
     }

@@ -1,4 +1,4 @@
-//! Origins of values, and their precedence.
+//! The origins of settings, and the precedence of these origins.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Path;
 
-/// The origin of a value. The variants are sorted by precedence, the weakest first.
+/// The origin of a setting. The variants are sorted by precedence, the weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
@@ -18,13 +18,13 @@ pub enum Origin {
     Environment,
     /// The ConfigMap `kaos-operator-config`.
     OperatorConfig,
-    /// The `policy.yaml` of a component that a flag of this process names. Contains the component's path.
+    /// The `policy.yaml` next to a component that a flag of this process names. The variant has the component's path.
     PolicyFile(String),
-    /// A policy's ConfigMap for the whole cluster. Contains its name.
+    /// The ConfigMap of a package for the whole cluster. The variant has the ConfigMap's name.
     ClusterPolicy(String),
-    /// A policy's ConfigMap for a namespace. Contains `namespace/name`.
+    /// The ConfigMap of a package for a namespace. The variant has `namespace/name` of the ConfigMap.
     NamespacePolicy(String),
-    /// A settings file. Contains the file's name.
+    /// A settings file. The variant has the file's name.
     File(String),
     /// A `--set` argument of the command line.
     CommandLine,
@@ -65,14 +65,15 @@ impl Origin {
         }
     }
 
-    /// Returns whether the process's own flags name this layer. The environment is not such a layer: in the chart's
-    /// pods, the environment contains the data of `kaos-operator-config` from the time of the start. A user with the
-    /// right to install policies possibly can also write that ConfigMap.
+    /// Returns whether the process's own flags name this layer. The environment is not such a layer. In the chart's
+    /// pods, the environment contains the data of `kaos-operator-config` from the time of the start. A user who may
+    /// install policies can possibly also write this ConfigMap.
     pub(crate) fn is_of_flags(&self) -> bool {
         matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)
     }
 
-    /// Returns the rank of a layer. Layers of equal rank keep their order, so the later of two `--set` arguments wins.
+    /// Returns the rank of a layer. Layers of equal rank keep their order, so of two `--set` arguments, the later
+    /// argument wins.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::SchemaDefault => 0,
@@ -107,8 +108,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest value
-/// above or below the path. `None` if there is no such value.
+/// Returns the source of the value at a path. If no value is at the path, returns the source of the nearest value above
+/// the path, or else of the strongest value below the path.
 pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
     let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
     let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());

@@ -10,8 +10,8 @@ use serde_json::Value;
 pub struct Path(Vec<String>);
 
 impl Path {
-    /// Parses a path. A path consists of names with dots between them. A name that contains dots is written as `["…"]`.
-    /// An invalid text becomes a path that no schema has, so parsing never fails.
+    /// Parses a path. A path consists of names with dots between them. A name with dots has the form `["…"]`. An
+    /// invalid text becomes a path that no schema has, so parsing never fails.
     pub fn parse(text: &str) -> Self {
         let mut names = Vec::new();
         let mut rest = text;

@@ -1,8 +1,8 @@
-//! Measures the patterns of a schema before the host builds a validator, so that the host can compute the cost of
-//! matches.
+//! Measures the patterns (regular expressions) of a schema before the host builds a validator. From the size of a
+//! pattern, the host computes the cost of a match.
 //!
 //! The regex engine works without backtracking. The cost of a match is at most the compiled size of the pattern times
-//! the length of the text. A pattern of a few bytes can compile to megabytes.
+//! the length of the text. The compiled form of a pattern of a few bytes can have megabytes.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ const TEXTS: usize = 16 << 10;
 const COMPILED: usize = 2 << 20;
 /// The maximum size of one compiled pattern in bytes.
 pub(super) const PATTERN: usize = 384 << 10;
-/// The maximum size in bytes of the regex engine's cache for one pattern. The cache speeds up matches.
+/// The maximum size in bytes of the cache that the regex engine has for one pattern. The cache speeds up matches.
 const KEPT: usize = 32 << 10;
 /// If a compiled pattern has this size in bytes, matching one byte of text costs one step.
 const STEP: usize = 2 << 10;
-/// The size limits with which the host compiles a pattern, one after another. The first limit that suffices is the size
-/// of the pattern.
+/// The size limits with which the host tries to compile a pattern, one after another. The host takes the first limit
+/// that suffices as the size of the pattern.
 const SIZES: [usize; 5] = [STEP, 4 * STEP, 16 * STEP, 64 * STEP, PATTERN];
 
-/// The patterns of a schema, each with the steps of matching one byte of text.
+/// The patterns of a schema, each with the number of steps for matching one byte of text.
 #[derive(Default)]
 pub(super) struct Patterns(BTreeMap<String, usize>);
 
@@ -48,8 +48,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// If no size limit suffices for a pattern, the validator decides. The pattern may be invalid, or the text may be
-    /// plain data in a field with the keyword's name.
+    /// Accepts a pattern for which no size limit suffices. Such a pattern may be invalid, or may be plain data in a
+    /// field with the keyword's name. Later, the validator decides about the pattern.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {
@@ -93,8 +93,8 @@ fn size(pattern: &str) -> usize {
     SIZES.into_iter().find(suffices).unwrap_or(PATTERN)
 }
 
-/// Calls a function with each pattern and its path. If a field in plain data has the name of a keyword for patterns,
-/// treats its value as a pattern. So the host may refuse a valid schema, but never overlooks a pattern.
+/// Calls `visit` with each pattern and its path. Treats a field with the name of a pattern keyword as a pattern, even
+/// inside of a default or an example. So the host may refuse a valid schema, but never overlooks a pattern.
 fn collect<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,

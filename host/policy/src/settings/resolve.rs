@@ -9,7 +9,7 @@ use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, Sett
 
 /// The prefix of an annotation that overrides a setting. The path of the setting follows the prefix.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
-/// The number of bytes of settings that the host can merge and write in the time of one validation step.
+/// The number of bytes of settings that the host can merge and convert to text in the time of one validation step.
 const WRITTEN: usize = 8;
 
 impl Schema {
@@ -46,8 +46,7 @@ impl Schema {
     }
 
     /// Merges an object's annotations over the settings. Ignores annotations for settings that this schema does not
-    /// have, because these annotations are for the policy of another layer. Also returns the number of steps of this
-    /// work.
+    /// have: such an annotation is for the policy of another layer. Also returns the number of steps of this work.
     pub(crate) fn annotated(
         &self,
         policy: &str,

@@ -1,4 +1,4 @@
-//! Caches the settings that a policy resolved last.
+//! Caches the results of the last settings resolutions of a policy.
 //!
 //! The host resolves the same layers many times: for each claim of a policy in each place, and for each sample at the
 //! gate.
@@ -10,8 +10,8 @@ use std::{
 
 use super::{Effective, Layer, Schema, SettingsErrors};
 
-/// The maximum number of results in the cache. Usually only a few namespaces have different settings for one policy.
-/// For a policy of the whole cluster, more namespaces may have different settings.
+/// The maximum number of results in the cache. Usually only a few namespaces have their own settings for a policy. For
+/// a policy of the whole cluster, more namespaces may have their own settings.
 const KEPT: usize = 4;
 
 type Answer = Result<Arc<Effective>, SettingsErrors>;
@@ -21,7 +21,7 @@ type Answer = Result<Arc<Effective>, SettingsErrors>;
 pub(crate) struct Resolved(Mutex<VecDeque<(Vec<Layer>, Answer)>>);
 
 impl Resolved {
-    /// Returns a policy's settings. Resolves the layers unless the cache has a result for equal layers.
+    /// Returns a policy's settings. Resolves the layers if the cache has no result for equal layers.
     pub(crate) fn of(&self, schema: &Schema, policy: &str, layers: &[Layer]) -> Answer {
         let layers = || layers.iter().filter(|layer| layer.concerns(policy));
         let known = |(of, _): &&(Vec<Layer>, Answer)| of.iter().eq(layers());

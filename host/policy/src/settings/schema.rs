@@ -1,4 +1,4 @@
-//! A policy's settings schema: the settings, the defaults of the settings, and the variables that set the settings.
+//! A policy's settings schema: the settings, their defaults, and the environment variables that set them.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,7 @@ const SETTINGS: usize = 2_000;
 const DEPTH: usize = 16;
 /// The maximum number of references that the host follows for one setting.
 const HOPS: usize = 16;
-/// The maximum number of schema parts that the host reads for one setting. Beyond this number, only the validator reads
-/// the parts.
+/// The maximum number of schema parts that the host reads for one setting. Only the validator reads further parts.
 const FACETS: usize = 256;
 
 /// A checked schema. The defaults in the schema fit the schema.
@@ -35,8 +34,8 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Formats a validator's error. If the error is about a pattern, adds that the pattern may be too long. The validator's
-/// own message does not mention this cause.
+/// Formats a validator's error. If the error is about a pattern, adds that the pattern may be too long, because the
+/// validator's message does not mention this cause.
 fn told(error: &jsonschema::ValidationError<'_>) -> String {
     let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
     if !is_pattern {
@@ -47,7 +46,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
 }
 
 impl Schema {
-    /// Parses and checks a schema. References must point to parts of the schema itself.
+    /// Parses and checks a schema. Returns an error if a reference points outside of the schema.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         bounds::length(text)?;
         let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
@@ -87,7 +86,8 @@ impl Schema {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
-    /// Returns each setting that contains no other declared settings, with the parts of the schema that describe it.
+    /// Returns each setting that contains no other declared settings. Also returns the parts of the schema that
+    /// describe the setting.
     pub fn leaves(&self) -> Vec<(Path, Vec<&Value>)> {
         let mut leaves = Vec::new();
         self.collect_leaves(&self.root, &Path::default(), &mut leaves);
@@ -162,7 +162,7 @@ impl Schema {
         facets
     }
 
-    /// Returns a node, and the parts that it refers to or combines.
+    /// Returns a part of the schema, and all parts that this part refers to or combines.
     fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
         let mut facets = vec![node];
         let mut next = 0;
@@ -188,8 +188,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns the default of a node: its own default, with the defaults of all nodes below the node. `None` without a
-    /// default.
+    /// Returns the default of a node in the schema. Combines the node's own default with the defaults of all nodes
+    /// below. Returns `None` if there is no default.
     fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
         self.seen += 1;
         if depth > DEPTH || self.seen > SETTINGS {
@@ -215,7 +215,7 @@ impl Walk<'_> {
     }
 }
 
-/// Adds to the outer default all missing fields from the inner default.
+/// Adds the fields of the inner default to the outer default. Keeps the fields that the outer default already has.
 fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

@@ -17,7 +17,8 @@ impl Schema {
         }
     }
 
-    /// Converts a text for the setting at a path. If the schema allows a text, returns the text unchanged.
+    /// Converts a text for the setting at a path. If the schema allows a text for the setting, returns the text
+    /// unchanged.
     pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
         let shown = || cut(text, VALUE);
         let types = self.types(path);

@@ -1,4 +1,5 @@
-//! Translates errors of the JSON Schema validator to settings, sources and remedies.
+//! Translates each error of the JSON Schema validator to an error with the setting, the source of its value and a
+//! remedy.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
@@ -35,8 +36,8 @@ impl Schema {
             };
             return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
         }
-        // If a schema accepts no fields, the validator's error contains only the value of the object's first field.
-        // Report the names of all fields of the object instead.
+        // If a schema accepts no fields, the validator reports only the value of the object's first field. Report the
+        // names of all fields of the object instead.
         if matches!(error.kind(), ValidationErrorKind::FalseSchema)
             && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
             && fields.values().next() == Some(error.instance())
@@ -67,7 +68,7 @@ fn told(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// Returns an error for the longest setting, because validation would take too long.
+/// Returns the error for settings whose validation would take too long. The error names the longest setting.
 fn too_long(settings: &Effective) -> SettingsError {
     let given = settings.tree.as_object().into_iter().flatten();
     let longest = given.max_by_key(|(_, value)| canonical(value).len());
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use crate::settings::{Layer, Origin};
 
-    /// Returns the error for the setting `kind` under this schema.
+    /// Returns the error for a setting with this schema and this value.
     fn refused(schema: &Value, value: &Value) -> String {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {"kind": schema}});
         let layer = Layer::tree(Origin::CommandLine, "kite", json!({"kind": value}));

@@ -1,9 +1,9 @@
 //! Limits the work of validating settings.
 //!
 //! A validator checks each value against every part of the schema that describes the value, and collects an error for
-//! each part. A long list in an annotation, with many rules for each item, can take too long and cause more errors than
-//! fit into memory. So before a validation, this module counts the steps that the validator will take, and stops at a
-//! limit.
+//! each part. An annotation can have a long list, and the schema can have many rules for each item. Then the validation
+//! can take too long, and its errors may not fit into memory. So before a validation, this module counts the steps that
+//! the validator will take. If the number is above the limit, the host refuses the settings without a validation.
 
 use serde_json::{Map, Value};
 
@@ -23,14 +23,14 @@ pub(super) fn steps(schema: &Schema, settings: &Value) -> Option<usize> {
     Some(MOST - work.left)
 }
 
-/// A count of the validator's steps that is in progress.
+/// The state while the host counts the validator's steps.
 struct Work<'a> {
     root: &'a Value,
     patterns: &'a Patterns,
     left: usize,
-    /// How often at most the validator visits the current part. The validator first checks whether one of several
-    /// alternatives fits. If no alternative fits, the validator visits all alternatives again to collect their errors.
-    /// For nested alternatives, the validator repeats the visits on each level.
+    /// The maximum number of times that the validator visits the current part. The validator first checks whether one
+    /// of several alternatives fits. If no alternative fits, the validator visits all alternatives again to collect
+    /// their errors. For nested alternatives, the validator repeats its visits on each level.
     times: usize,
 }
 
@@ -70,8 +70,8 @@ impl Work<'_> {
             }),
             "patternProperties" => fields(part).try_for_each(|(pattern, part)| {
                 fields(value).try_for_each(|(name, value)| {
-                    // Count each match twice: a keyword such as `additionalProperties` in the same object matches the
-                    // name again.
+                    // Count each match twice: another keyword of the same schema part, such as `additionalProperties`,
+                    // matches the name again.
                     self.take(self.patterns.steps(pattern, name).saturating_mul(2))?;
                     self.hold(value, part)
                 })
@@ -139,7 +139,7 @@ mod tests {
 
     use crate::settings::Schema;
 
-    /// Returns the result for a list of `items` numbers in an annotation, with `rules` rules for each item.
+    /// Returns the result of validating an annotation with a list of `items` numbers, with `rules` rules for each item.
     fn told(rules: usize, items: usize) -> Result<(), String> {
         let rules = vec![json!({"type": "string"}); rules];
         let list =
@@ -162,7 +162,7 @@ mod tests {
              checked against its schema: make it shorter"
         );
     }
-    /// Returns whether the steps for checking a setting with this value are within the limit.
+    /// Returns whether the number of steps for validating a setting with this value is within the limit.
     fn is_bounded(schema: &Value, value: &Value) -> bool {
         let schema = json!({"type": "object", "properties": {"x": schema}});
         let schema = Schema::parse(&schema.to_string()).unwrap();

@@ -1,5 +1,5 @@
-//! Components for the tests: a Rust component with selectable misbehavior, and modules that are generated from the text
-//! of a world.
+//! Components for the tests. One component is written in Rust, and misbehaves in the way that a test selects. This
+//! module generates the other components from the text of a world.
 #![allow(dead_code)]
 
 use std::{
@@ -24,7 +24,7 @@ pub(crate) const WIT: &str = include_str!("../../../../wit/policy.wit");
 const MARK: &[u8] = b"MODE=";
 const MODE: usize = 35;
 
-/// Returns the hostile component's module, which is built once for each test run.
+/// Returns the hostile component's core module. Builds the module only once in each test run.
 fn hostile_module() -> &'static [u8] {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -57,8 +57,8 @@ pub(crate) fn encode(module: &[u8]) -> Vec<u8> {
     ComponentEncoder::default().module(module).unwrap().validate(true).encode().unwrap()
 }
 
-/// Returns a component for a world in WIT text. All its functions trap. `section` is the content of its custom section
-/// with the version.
+/// Returns a component for a world in WIT text. All functions of the component trap. `section` is the content of the
+/// component's custom section with the version.
 pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("policy.wit", wit).unwrap();
@@ -134,8 +134,8 @@ pub(crate) fn check_by(
 }
 
 /// Returns a component that looks like a policy, takes a few kilobytes packed, and keeps a validator busy for a very
-/// long time. The component passes an equal type of a million parts to each of `instances` instances, and the validator
-/// compares each type in full.
+/// long time. The component passes a type with a million parts to each of `instances` instances. All these types are
+/// equal, and the validator compares each type in full.
 pub(crate) fn endless_types(instances: usize) -> Vec<u8> {
     let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<Vec<_>>().concat();
     let text = format!(

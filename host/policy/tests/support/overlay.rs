@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 
 use crate::widget::{self, NATIVE, admitted, translate_planned, widget as object};
 
-/// Changes the mapping.
+/// A function that changes the mapping.
 pub(crate) type MapEnv = Arc<dyn Fn(Vec<EnvVar>) -> Vec<EnvVar> + Send + Sync>;
-/// Changes the plan.
+/// A function that changes the plan.
 pub(crate) type Amend = Arc<dyn Fn(Plan) -> Result<Plan, Refusal> + Send + Sync>;
 
 /// The code of an overlay.
@@ -117,12 +117,13 @@ impl Sandbox for Overlay {
     }
 }
 
-/// Returns the policy of Widgets, whose plan is in `spec.planned`. Its grants are in `file`.
+/// Returns a policy for Widgets that takes its plan from `spec.planned`. `file` is the `policy.yaml` with the policy's
+/// grants.
 pub(crate) fn base(file: &str) -> Arc<Policy> {
     admitted(Native { translate: translate_planned, ..NATIVE }, file)
 }
 
-/// Renders a Widget with this plan and user's spec.
+/// Renders a Widget. The base policy returns the manifests in `plan`, and `user` is the user's spec.
 pub(crate) fn rendered(base: Arc<Policy>, overlays: Vec<Arc<Policy>>, plan: &Value, user: Value) -> Rendered {
     let mut spec = user;
     spec["planned"] = json!(plan.to_string());

@@ -1,6 +1,6 @@
-//! A native policy for Widgets that reads its answers from the object. The policy returns `spec.plan` as its plan.
-//! `spec.planned` contains the manifests of a plan as texts. So the guard does not find the values of the plan in the
-//! user's spec.
+//! A native policy for Widgets that reads its answers from the object. The policy returns `spec.plan` as its plan. If a
+//! test uses `spec.planned` instead, this field contains the manifests as text. So the guard does not find the values
+//! of the plan in the user's spec.
 #![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, 
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    // If a manifest is a text in the object, its values are the policy's own.
+    // If a manifest is a text in the object, the manifest's values are the policy's own values.
     let users = (0..).zip(&manifests).filter(|(_, manifest)| !manifest.is_string());
     let whole = |(i, _): (u32, &Value)| Origin { manifest: i, path: String::new(), from: format!("spec.plan[{i}]") };
     let origins = users.map(whole).chain(declared(&object, manifests.len())).collect();
@@ -135,7 +135,7 @@ pub(crate) fn assess(_: &Subject, _: &Observation) -> Report {
     }
 }
 
-/// Admits a policy with this code. Its grants and limits are in `file`.
+/// Creates a policy with this code. `file` is the `policy.yaml` with the policy's grants and limits.
 pub(crate) fn admitted(code: Native, file: &str) -> Arc<Policy> {
     let file = PolicyFile::parse(file).unwrap();
     Arc::new(Policy::admit(Arc::new(code), Digest::of(b"native"), &file, Limits::default()).unwrap())
@@ -179,7 +179,7 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
-/// Returns the origins of each manifest: its pod comes from `spec.podSpec`, and its first container from
+/// Returns the origins of each manifest: the pod spec comes from `spec.podSpec`, and the first container from
 /// `spec.container`. `spec.origins` contains further pairs of a path and a source.
 fn declared(object: &Value, manifests: usize) -> Vec<Origin> {
     let given = object["spec"]["origins"].as_array().into_iter().flatten();
@@ -211,7 +211,7 @@ pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, r
     planned_by(file, layers, plan, user, |renderer| renderer.with_user_privileges(rule))
 }
 
-/// Renders manifests whose values do not come from the user's spec, with a changed renderer.
+/// Renders manifests whose values do not come from the user's spec. The function `told` changes the renderer before.
 pub(crate) fn planned_by(
     file: &str,
     layers: &[Layer],

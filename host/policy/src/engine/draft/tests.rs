@@ -1,5 +1,5 @@
-//! Shows that the contract can grow: a component of a later contract, with a newer record and an optional interface,
-//! passes the same gate and answers next to a component of 0.1.
+//! Shows that the contract can grow. A component of a later contract has a newer record and an optional interface. This
+//! component passes the same gate as a component of 0.1, and both answer in the same process.
 
 use std::{path::Path, process::Command, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     render::{Assessed, Rendered, Renderer},
 };
 
-/// Builds a guest of the tests into a component.
+/// Builds the component of a folder in `tests/guests`.
 fn guest(name: &str, features: &str) -> Vec<u8> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests").join(name);
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/guests");
@@ -55,7 +55,7 @@ fn check(engine: &Engine, bytes: Vec<u8>) -> Check {
     gate.check(&Candidate { bytes, ..Candidate::default() })
 }
 
-/// Returns the plan and the report of a policy for an object of this kind.
+/// Returns a policy's plan and its report for an object of this kind.
 fn asked(policy: &Arc<Policy>, kind: &str) -> (Rendered, Assessed) {
     let stack = Stack::single(Arc::clone(policy)).unwrap();
     let renderer = Renderer::new(&stack, &[], Cluster::default()).unwrap();
@@ -76,7 +76,7 @@ fn a_newer_record_and_an_optional_interface_are_served_next_to_the_released_cont
     assert_eq!((contract(&released), contract(&newer)), ("0.1.0".to_owned(), "0.2.0-draft.1".to_owned()));
     let [released, newer, validating] = [released, newer, validating].map(|check| check.result.unwrap());
 
-    // The host gets both plans in its own type. The newer note has a part that 0.1 does not have.
+    // The host gets both plans in its own type. The newer note has a link, which a note of 0.1 does not have.
     let (plan, report) = asked(&released, "Widget");
     assert!(plan.planned().is_some(), "{:?}", plan.verdict);
     assert_eq!((plan.notes().len(), report.report.phase.is_empty()), (0, false));
@@ -87,7 +87,7 @@ fn a_newer_record_and_an_optional_interface_are_served_next_to_the_released_cont
         assert_eq!(report.report.message, "1 notes");
     }
 
-    // Only a component with the optional interface answers its question.
+    // Only a component with the optional interface can validate settings.
     let validated = |policy: &Arc<Policy>, settings: &str| policy.code().validate(settings, policy.limits());
     let wrong = Violation { path: "max".to_owned(), message: "must be at least min".to_owned() };
     assert_eq!(validated(&validating, r#"{"max":1,"min":2}"#), Some(Ok(vec![wrong])));

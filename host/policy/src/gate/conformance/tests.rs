@@ -1,5 +1,5 @@
-//! Tests with functions of this process that answer differently in every sandbox. A component cannot answer differently
-//! in every sandbox, because a component imports nothing.
+//! Tests with a policy that answers differently in every sandbox. The policy consists of functions of this process. A
+//! component could not answer differently in every sandbox, because a component imports nothing.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ struct Counting(Fickle, AtomicU64);
 struct Opened(Fickle, u64);
 
 impl Opened {
-    /// Returns the count if `of` is the part that differs, and 0 otherwise.
+    /// Returns the number of sandboxes if `of` is the part that differs, and 0 otherwise.
     fn count(&self, of: Fickle) -> u64 {
         if self.0 == of { self.1 } else { 0 }
     }

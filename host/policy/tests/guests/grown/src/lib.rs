@@ -1,4 +1,4 @@
-//! A policy for Gadgets that speaks a draft of a later contract. Its plan has a note with a link.
+//! A policy for Gadgets that implements a draft of a later contract. Its plan has a note with a link.
 
 #[cfg(not(feature = "validates"))]
 wit_bindgen::generate!({

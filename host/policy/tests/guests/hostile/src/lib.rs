@@ -1,4 +1,4 @@
-//! A policy for Widgets that behaves well unless [`MODE`] names a misbehavior.
+//! A policy for Widgets. If [`MODE`] names a misbehavior, the policy misbehaves in this way; otherwise it behaves well.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -42,7 +42,7 @@ fn recurse(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { recurse(depth + 1) + pad[(depth % 64) as usize] }
 }
 
-/// Returns JSON that takes a hundred times the memory of its text after parsing.
+/// Returns JSON that, after parsing, takes a hundred times the memory of its text.
 fn bomb() -> String {
     format!(r#"{{"x":[{}0]}}"#, r#"{"":0},"#.repeat(300_000))
 }
@@ -106,7 +106,7 @@ impl meta::Guest for Hostile {
     }
 }
 
-/// A pass that uses only the number of found objects.
+/// A pass. It keeps only the number of found objects.
 struct Pass(AtomicUsize);
 
 impl translation::Guest for Hostile {
@@ -197,7 +197,7 @@ impl translation::GuestPass for Pass {
         } else if is("answers no JSON") {
             manifests = vec![text("apiVersion: v1")];
         } else if is("answers no UTF-8") {
-            // SAFETY: none, because invalid UTF-8 is the misbehavior under test.
+            // SAFETY: this is deliberately unsound, because invalid UTF-8 is the misbehavior under test.
             manifests = vec![unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe, 0xfd]) }];
         } else if is("counts calls of translate") {
             let n = CALLS.fetch_add(1, Ordering::Relaxed);
