@@ -17,8 +17,8 @@ const CONFIG: &str = "ConfigMap/kaos-authz-policy";
 const POLICY: &str = "AuthorizationPolicy/kaos-authz";
 const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
 
-/// Writes a chart with the decision point of KAOS's chart. The labels of its pods are an assumption: this operator's
-/// chart must work with any labels.
+/// Writes a chart with the decision point of KAOS's chart. The test assumes the labels of the pods, because this
+/// operator's chart must work with any labels.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("secured-kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -48,7 +48,8 @@ fn chart_of_kaos(folder: &Path) -> String {
     chart.display().to_string()
 }
 
-/// Applies the definitions of the gateway, and what KAOS's operator leaves: the ConfigMap of the decision point.
+/// Applies the CustomResourceDefinitions of the Gateway, and the ConfigMap of the decision point that KAOS's operator
+/// leaves.
 async fn prepare(release: &Release) -> World {
     let system = release.over(SYSTEM);
     let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
@@ -139,7 +140,7 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
     helm(&["rollback", RELEASE, "1"]).expect();
     assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);
-    // Other tests on this cluster expect that it serves no SecurityPolicies.
+    // Other tests on this cluster expect that the cluster serves no SecurityPolicies.
     let definitions = ["securitypolicies.gateway.envoyproxy.io", "referencegrants.gateway.networking.k8s.io"];
     release.cluster.kubectl(&[&["delete", "crd"], &definitions[..]].concat()).expect();
 }

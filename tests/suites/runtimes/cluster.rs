@@ -37,7 +37,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts the children in `given` unchanged. Applies `objects`, and starts the children that the policies plan for
-    /// them. Waits until every object is ready.
+    /// `objects`. Waits until every object is ready.
     pub(crate) fn start(name: &str, given: &[Value], objects: &[Value]) -> Result<Self> {
         let mut running = Self {
             node: Node::new(name)?,
@@ -95,7 +95,7 @@ impl Running {
 }
 
 /// Returns the default policies with the settings that the programs on the node need. Each Agent gets a token, as in
-/// KAOS 0.8. LiteLLM only starts with a master key or a permission to run without one, so proxies get this permission.
+/// KAOS 0.8. Each proxy gets the permission to run without a master key, because LiteLLM otherwise requires one.
 pub(crate) fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
     let account = json!({"serviceAccount": {"enabled": true, "audience": "kaos-gateway"}});
     let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});

@@ -1,7 +1,7 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
 //! packages with these programs.
 //!
-//! Like the image, the program has a command, and adds its own variables to the variables of the pod.
+//! Like an image, an entry has a command, and adds variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(crate) struct Image {
 /// Without this variable, LiteLLM tries for several seconds to download the prices of models.
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
-/// The images. The node uses the first one with a word that the image's name contains.
+/// The programs for the images. The node uses the first entry whose word occurs in the image's name.
 const IMAGES: [Image; 6] = [
     Image {
         named: "kaos-agent",
@@ -48,7 +48,8 @@ impl Image {
         installed().join(self.environment).join("bin")
     }
 
-    /// Returns a command with an empty environment.
+    /// Returns a command that runs `words` with an empty environment. The first word names an executable of the
+    /// program.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
         let program = self.programs().join(name);
@@ -86,8 +87,8 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }
 
-/// Returns the folder with a table for the package tiktoken, which would otherwise download the table. The LiteLLM
-/// proxy contains this table. The real image of the memory service also contains the table.
+/// Returns the folder of the LiteLLM proxy with a table for the package tiktoken, which would otherwise download the
+/// table. The real image of the memory service also contains this table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

@@ -8,7 +8,7 @@
 //! | `node` | runs pods as processes and gives Services addresses |
 //! | `cluster` | runs objects with real processes until all objects are ready |
 //! | `http` | sends requests |
-//! | `warm` | runs many proxies without importing their packages each time |
+//! | `warm` | runs many proxies, but imports their packages only once |
 //! | `team` | tests Agents that talk, remember and use tools |
 //! | `proxies` | runs the LiteLLM proxy with the configurations of the recorded cases |
 //! | `variables` | compares the variables that the packages read with a recorded list |

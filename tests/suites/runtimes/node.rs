@@ -161,7 +161,7 @@ impl Pod {
         self.folder.join("ports").join(port.to_string())
     }
 
-    /// Waits until the readiness probe passes. Fails unless the liveness probe passes, too.
+    /// Waits until the readiness probe passes. Fails if the liveness probe does not pass then.
     pub(crate) fn until_ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         let readiness = self.container.readiness.clone();
