@@ -6,7 +6,7 @@ replaces functions of Python's sockets:
 - A server that listens on all addresses gets a free port of 127.0.0.1. This file writes the number of the free port into
   a file for the node. The name of the file is the port that the server asked for.
 - The name of a Service resolves to the address that the node gave to the Service. A connection to that address goes to
-  the port of the pod. Other names and addresses do not exist, except those of the machine itself.
+  the port of the pod. Of all other names and addresses, only the names and addresses of the machine itself exist.
 
 The process ends when the node ends, because the node keeps the other end of the process's standard input open. This file
 removes its own environment variables before the program starts, so that the program sees exactly the variables of its
