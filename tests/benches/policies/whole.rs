@@ -53,8 +53,9 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures a file with a thousand Agents. Returns three durations: first of `render` in a separate process with
-/// compiled code in the cache, second of `render` with an empty cache, and third of the passes alone in this process.
+/// Measures a file with a thousand Agents. Returns three durations. The first is for `render` in a separate process
+/// with compiled code in the cache. The second is for `render` with an empty cache. The third is for only the passes,
+/// in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({

@@ -252,7 +252,7 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
 }
 
 /// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
-/// the account, and the CustomResourceDefinitions, which Helm installs only once.
+/// the account, and the CustomResourceDefinitions. Helm installs the CustomResourceDefinitions only once.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();

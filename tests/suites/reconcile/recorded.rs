@@ -96,8 +96,8 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Removes the number of replicas from the outcome if this operator causes a rollout that the recording lacks: during a
-/// rollout, old and new pods run at the same time.
+/// Removes the number of replicas from the outcome if this operator causes a rollout that the recording lacks. During
+/// this rollout, old and new pods run at the same time.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()
         && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()

@@ -112,8 +112,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The journal shows no request for some rights: the API server checks them as part of another request, or the
-        // operator uses them only if a watch does not deliver an object.
+        // Some rights need no request of their own in the journal. The API server checks some of them as part of
+        // another request. The operator uses the others only if a watch does not deliver an object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
