@@ -8,7 +8,7 @@ use std::process::Command;
 use kaos_tests::control_plane::programs::Programs;
 use serde_json::Value;
 
-/// The number of objects in the load: twelve Agents, four of each other kind.
+/// The number of objects in the load: twelve Agents, four ModelAPIs and four MCPServers.
 const OBJECTS: f64 = 20.0;
 
 /// Returns the command that starts the operator of this build.
@@ -51,8 +51,8 @@ fn the_bench_measures_start_steady_state_and_restart() {
     let (out, json) = bench("smoke", &[]);
     assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
-    // The operator writes every child and every status at least once. A smaller number means that the bench misses
-    // writes.
+    // The operator writes every child and every status at least once. With a smaller number, the bench would have
+    // missed writes.
     assert!(median["load.writes"].as_f64().unwrap() >= 60.0, "{median:#}");
     assert!(median["load.passes"].as_f64().unwrap() >= 20.0, "{median:#}");
     assert!(median["peaks"].as_f64().unwrap() >= median["peak"].as_f64().unwrap(), "{median:#}");

@@ -70,8 +70,8 @@ func parsed(t *testing.T, name string, text []byte) record {
 	return one
 }
 
-// newStatuses returns the status of a new object of each kind. The status comes from the definitions: the default of
-// the status, and the defaults of its fields, as on an API server.
+// newStatuses returns the status of a new object of each kind. As on an API server, the status comes from the
+// CustomResourceDefinitions: the default of the status, and the defaults of its fields.
 func newStatuses(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(root + "/crds/generated/*.yaml")

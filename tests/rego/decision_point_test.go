@@ -33,7 +33,7 @@ const (
 	release = "kaos-system"
 )
 
-// The parts of the chart's objects that the test reads.
+// The fields of the chart's objects that the test reads.
 type manifest struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -76,7 +76,7 @@ type podSpec struct {
 	} `json:"volumes"`
 }
 
-// The plugin's configuration, and a plugin that only keeps it.
+// The plugin's configuration, and a plugin that only stores this configuration.
 type envoy struct {
 	Addr string `json:"addr"`
 	Path string `json:"path"`
@@ -109,7 +109,7 @@ func (s *started) Start(context.Context) error {
 func (*started) Stop(context.Context)             {}
 func (*started) Reconfigure(context.Context, any) {}
 
-// Returns the objects that the chart makes of the values in ci/decision-point-values.yaml.
+// Returns the objects that the chart renders with the values in ci/decision-point-values.yaml.
 func rendered(t *testing.T) []manifest {
 	t.Helper()
 	helm, err := filepath.Abs("../../target/control-plane/helm")
@@ -129,7 +129,7 @@ func rendered(t *testing.T) []manifest {
 	var all []manifest
 	for _, text := range strings.Split(string(out), "\n---\n") {
 		var one manifest
-		// Other objects have other forms.
+		// Skip an object that does not fit the type `manifest`.
 		if yaml.Unmarshal([]byte(text), &one) == nil {
 			all = append(all, one)
 		}
@@ -146,7 +146,8 @@ func find(t *testing.T, all []manifest, kind, name string) manifest {
 	return all[at]
 }
 
-// A folder with the content of a ConfigMap, as Kubernetes mounts it: links to a hidden folder, which one rename replaces.
+// A folder with the content of a ConfigMap, as Kubernetes mounts a ConfigMap: links to a hidden folder, which one
+// rename replaces.
 type mounted struct {
 	t      *testing.T
 	folder string
@@ -250,7 +251,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	opa.SetArgs(arguments)
 	ended := make(chan error, 1)
 	go func() { ended <- opa.Execute() }()
-	// OPA ends after the signal that ends a pod. Only OPA has a handler for it in this process.
+	// OPA ends after the signal that ends a pod. In this process, only OPA has a handler for this signal.
 	defer func() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -265,7 +266,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		for !holds() {
 			select {
 			case err := <-ended:
-				// A process without OPA would end with the signal.
+				// OPA has ended, so the signal would now end this process.
 				signal.Ignore(syscall.SIGTERM)
 				ended <- err
 				t.Fatalf("OPA ended before %s: %v", what, err)
@@ -317,7 +318,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		t.Errorf("an autonomous Agent may call its model: %v, and no other Agent: %v", allows(toModel), !allows(toPlain))
 	}
 
-	// A changed ConfigMap counts without a restart, also after a version that OPA could not load.
+	// A changed ConfigMap takes effect without a restart, even after a version that OPA could not load.
 	grants := data["kaos"].(map[string]any)["grants"].(map[string]any)
 	grants["kaos://agent/team/watcher"] = []any{"kaos://agent/team/plain"}
 	policy.write(content())

@@ -1,5 +1,6 @@
-// Tests the rules of the gateway's decision point with OPA's own library, as the decision point evaluates them. The data
-// is what the policy `authorization` makes of a team; only the keys are those of the tests.
+// Tests the rules of the Gateway's decision point. Like the decision point, the tests evaluate the rules with OPA's own
+// library. The policy `authorization` made the data for a team of Agents. The tests replace only the keys in these
+// data.
 package rego
 
 import (
@@ -93,7 +94,7 @@ type point struct {
 	query rego.PreparedEvalQuery
 }
 
-// Returns the content of data.json, with these keys. It also has an Agent whose identity is another one than that of its
+// Returns the content of data.json, with these keys. Adds an Agent that does not use the identity of its
 // ServiceAccount.
 func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]any {
 	t.Helper()
@@ -137,7 +138,7 @@ func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
 	return point{t, query}
 }
 
-// Returns whether the point allows a request.
+// Returns whether the decision point allows a request.
 func (p point) allows(path string, headers map[string]string) bool {
 	p.t.Helper()
 	sent := map[string]any{}
@@ -161,12 +162,12 @@ func (p point) allows(path string, headers map[string]string) bool {
 	return allowed
 }
 
-// The headers of a request from outside with this token.
+// Returns the headers of a request from outside with this token.
 func outside(token string) map[string]string {
 	return map[string]string{"authorization": "Bearer " + token}
 }
 
-// The headers of an Agent's request, for a subject if there is a token of one.
+// Returns the headers of an Agent's request. If `subject` is a token, the Agent acts for the owner of this token.
 func hop(actor, subject string) map[string]string {
 	headers := map[string]string{"x-agent-authorization": actor}
 	if subject != "" {

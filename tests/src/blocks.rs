@@ -1,4 +1,5 @@
-//! Reads the blocks of commands on a documentation page. A block begins with `sh` and a word, which selects the block.
+//! Reads the blocks of commands on a documentation page. A block begins with `sh` and a word. Tests select blocks by
+//! this word.
 
 use std::path::Path;
 

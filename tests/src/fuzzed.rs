@@ -18,7 +18,7 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
 }
 
 /// Reads two lines of JSON as a base and a patch, and merges them. If the result is an object, an empty patch must not
-/// change this object. So the object must contain no directive and no null.
+/// change this object. This is only possible if the merge leaves no directive and no null in the object.
 ///
 /// # Panics
 /// If the data break an invariant.

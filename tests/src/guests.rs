@@ -41,8 +41,8 @@ pub fn mirror() -> Result<Vec<u8>> {
     component(&build("guest-policies", &["--package", "mirror-overlay"], "mirror_overlay.wasm")?)
 }
 
-/// Returns the hostile guest in one of its modes. Each mode breaks one rule. `host/policy/tests/guests/hostile` lists
-/// the modes.
+/// Returns the hostile guest in the given mode. Each mode breaks one rule. `host/policy/tests/guests/hostile` lists the
+/// modes.
 pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if MODULE.get().is_none() {
@@ -52,7 +52,7 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     component(&told(built, "MODE=", 35, mode)?)
 }
 
-/// Writes `text` into the bytes of a module, after the bytes `mark`. The module reserves `room` bytes there.
+/// Writes `text` into the bytes of a module, after the bytes `mark`. The module reserves `room` bytes after `mark`.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
     let from = at.with_context(|| format!("the guest has no {mark}"))? + mark.len();

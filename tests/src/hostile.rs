@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Returns the samples of the policies that get a plan at once, without another object.
+/// Returns those samples of the policies that get a plan at once, because they need no other object.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -40,7 +40,7 @@ pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Sets all fields of an object that the policy copies into the Deployment.
+/// Sets each field of an object that the policy copies into the Deployment.
 fn talkative(object: &mut Value) {
     let container = json!({
         "command": ["run"], "args": ["--fast"], "workingDir": "/w",

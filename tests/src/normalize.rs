@@ -143,7 +143,7 @@ fn pull_policy(image: &str) -> &'static str {
     if tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Returns the fields of a status that the recordings contain, in the format of the recordings.
+/// Returns those fields of a status that the recordings also contain, in the format of the recordings.
 pub fn status(status: &Value) -> Value {
     let mut out = Map::new();
     out.insert("phase".into(), status.get("phase").cloned().unwrap_or(json!("")));

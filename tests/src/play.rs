@@ -80,8 +80,8 @@ fn conditions(status: &Value) -> BTreeMap<String, String> {
     all.map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
 }
 
-/// Converts a child to the format of the recording. The recording omits the server's defaults, except the number of
-/// replicas.
+/// Converts a child to the format of the recordings. Of the API server's defaults, the recordings contain only the
+/// number of replicas.
 pub fn recorded_form(child: Value) -> Value {
     let mut child = normalize::stripped(child);
     if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {

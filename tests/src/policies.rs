@@ -1,4 +1,4 @@
-//! The default policies, either compiled into this process or as the components in the operator's binary.
+//! The default policies, either as native code in this process, or as the components in the operator's binary.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use kaos_policy::settings::{Layer, Origin};
 
 use crate::case::Case;
 
-/// The default policies as functions of this process, each with its `policy.yaml`.
+/// Returns the default policies as native code, each with its `policy.yaml`.
 fn natives() -> [(Native, &'static str); 5] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),

@@ -30,7 +30,7 @@ pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<
     Ok(more)
 }
 
-/// Compresses bytes with gzip. The levels are 1 to 9.
+/// Compresses bytes with gzip. `level` is the compression level, from 1 to 9.
 pub fn gzipped(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
     encoder.write_all(bytes)?;

@@ -1,5 +1,5 @@
-//! Checks manifests against Kubernetes' types. The checks read a manifest as the Rust type of its kind, and write the
-//! value as JSON again.
+//! Checks manifests against Kubernetes' types. Each check reads a manifest into the Rust type of its kind, and writes
+//! the result as JSON again.
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
@@ -12,7 +12,8 @@ pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that reading and writing the manifest loses nothing, so that each of its fields is a field of its type.
+/// Checks that reading and writing the manifest loses no field. This proves that the type of its kind has each of the
+/// manifest's fields.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")

@@ -71,8 +71,8 @@ fn looked_at(object: &Value) -> Value {
     })
 }
 
-/// Replaces names of revisions by the names of their ConfigMaps. A revision's name ends with a digest of the component,
-/// and this digest differs between compilers.
+/// Replaces the name of each revision by the name of its ConfigMap. A revision's name ends with a digest of the
+/// component, and this digest differs between compilers.
 fn drop_digests(text: &mut Value) {
     const DIGITS: usize = 12;
     let is_digest = |end: &str| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::guests;
 use crate::harness::samples;
 
-/// Returns the guest as a module. Builds the guest only once in each process.
+/// Returns the policy of Widgets as a Wasm module. Builds the module only once in each process.
 fn module() -> Result<&'static [u8]> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(module) = MODULE.get() {
@@ -38,7 +38,7 @@ pub fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
     widget
 }
 
-/// Returns the definition of Widgets.
+/// Returns the CustomResourceDefinition of Widgets.
 pub fn definition() -> Value {
     samples::definition("test.example.com", "widgets", "Widget")
 }

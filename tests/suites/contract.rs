@@ -1,9 +1,9 @@
 //! Checks that the contract changes only together with its version.
 //!
-//! Components of version VERSION were built with the contract in `tests/contract/VERSION.wit`. If the host adds a field
-//! to a record of the contract, such components do not load any more. So the current contract must still contain every
-//! interface and every world of `tests/contract/VERSION.wit`. Only comments may change. The current contract may have
-//! more interfaces and worlds.
+//! `tests/contract/VERSION.wit` is the contract with which authors built components of version VERSION. If the host
+//! adds a field to a record of the contract, these components do not load any more. So the current contract must still
+//! contain every interface and every WIT world of `tests/contract/VERSION.wit`, and only their comments may change. The
+//! current contract may have more interfaces and WIT worlds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Returns the package version, and the text of each interface and world without comments.
+/// Returns the version of the WIT package, and the text of each interface and WIT world, without comments.
 fn read(path: &Path) -> (String, BTreeMap<String, String>) {
     let mut resolve = Resolve::default();
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

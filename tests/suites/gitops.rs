@@ -10,7 +10,7 @@ use kaos_tests::policies;
 use kaos_tests::verdicts::{Verdict, compare};
 use serde_json::{Map, Value};
 
-/// Objects with a verdict that does not follow from the recorded phase. Each entry has a reason.
+/// The objects whose verdict does not follow from the recorded phase. Each entry also has the reason.
 const DIFFERENT: [(&str, Verdict, &str); 0] = [];
 
 #[test]

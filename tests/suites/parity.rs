@@ -16,14 +16,14 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// Cases about the API server or about writes. A test without an API server cannot check these cases.
+/// The cases that depend on an API server or on a write. This test has no API server, so it cannot check these cases.
 const ONLINE: [(&str, &str); 1] = [(
     "agent-adopt-foreign-same-labels",
     "the operator decides only at the apply whether to take over the foreign \
         object",
 )];
 
-/// Deliberate deviations that another test checks. Each entry names the other test.
+/// The cases whose deliberate deviation another test checks. Each entry names this other test.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "agent-adopt-foreign-same-labels",
@@ -42,7 +42,7 @@ fn every_wanted_deviation_is_checked_by_a_test() {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
         assert!(!(is_elsewhere && is_seen), "{case}: this suite already sees the deviation", case = case.name);
-        // A case that an author wrote by hand has no recording, so there is nothing from which it could deviate.
+        // A case that an author wrote by hand has no recording, so it cannot deviate from a recording.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(
             is_written,
@@ -141,7 +141,7 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// The same code always uses the same fuel, on any machine, so only a change of the policies can need more fuel.
+/// A policy uses equal fuel on every machine, so only a change of the policies can need more fuel.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");

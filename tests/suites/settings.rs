@@ -1,6 +1,6 @@
 //! Tests which values the operator accepts for the settings of the default policies. The operator refuses a value that
-//! an API server or the guard would reject, and names the setting. An object cannot set a setting that gives a pod more
-//! privileges.
+//! an API server or the guard would reject, and names the setting. An annotation of an object cannot set a setting that
+//! gives a pod more privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// The policies. Each entry has the prefix of the settings for a server.
+/// The policies. Each entry has the name of a policy, and the prefix of the settings for its pods.
 const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 
@@ -145,8 +145,7 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent with a ServiceAccount and these settings. The operator runs with the flag that refuses privileges
-/// to users.
+/// Renders an Agent with a ServiceAccount and these settings. A flag of the operator refuses privileges to users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("a default policy has this name");

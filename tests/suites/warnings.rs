@@ -1,5 +1,6 @@
 //! The chart's admission policies warn only about values that the default policies refuse or ignore. Each CEL rule
-//! repeats a check of a policy, so this test compares both. The e2e suite shows that an API server issues the warnings.
+//! repeats a check of a policy, so this test compares the rule with the policy. The e2e suite shows that an API server
+//! issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 const KINDS: [(&str, &str); 4] =
     [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
-/// Returns the path and the expression of each CEL rule for a resource. The expression is true for a good object.
+/// Returns the path and the expression of each CEL rule for a resource. The expression is true for an object without
+/// the mistake.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
     let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();

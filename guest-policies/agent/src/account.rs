@@ -1,4 +1,4 @@
-//! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
+//! The `ServiceAccount` of an Agent, and the token that identifies the Agent to other services.
 //!
 //! The token has a single audience, and the kubelet renews it. The token gives no access to the cluster. Pods mount no
 //! other token of the ServiceAccount.
@@ -49,7 +49,7 @@ fn directory(settings: &AccountSettings) -> (&str, &str) {
     settings.token_path.rsplit_once('/').unwrap_or(("", &settings.token_path))
 }
 
-/// Mounts the token.
+/// Adds a volume with the token to the pod, and mounts the volume in the main container.
 pub(crate) fn mount(parts: &mut PodParts<'_>, settings: &AccountSettings) {
     let (directory, file) = directory(settings);
     let token = object! {

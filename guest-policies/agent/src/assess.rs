@@ -41,8 +41,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds `status.linkedResources`. The keys of the ModelAPI and the MemoryStore are the keys of KAOS: `modelapi` and
-/// `memorystore`. The key of an MCP server or a peer consists of kind and name, such as `agent/NAME`.
+/// Builds `status.linkedResources`. As in KAOS, the ModelAPI has the key `modelapi` and the MemoryStore has the key
+/// `memorystore`. The key of an MCP server or a peer consists of its kind and its name, such as `agent/NAME`.
 fn resources(linked: &Linked, memory: &Remembering) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {

@@ -136,8 +136,8 @@ impl Entry {
 
 fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     match secret.optional {
-        // The typed form cannot distinguish `optional: false` from an absent field, so a written `false` becomes plain
-        // JSON.
+        // The typed source cannot distinguish `optional: false` from an absent field. So `optional: false` becomes a
+        // source in JSON.
         Some(false) => other(&object! {
             "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },
         }),

@@ -1,7 +1,7 @@
-//! Adds a note if the Agent asks for a variable that the Agent's image ignores, as far as the policy knows the image.
+//! Adds a note if the Agent asks for a variable that the Agent's image ignores.
 //!
 //! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An
-//! Agent gets no note if these lists do not contain its image, or if the image's tag has no version, such as `latest`.
+//! Agent gets no note if its image is in neither list, or if the image's tag is not a version (`latest`).
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -143,7 +143,7 @@ fn numbers(version: &str) -> Vec<u32> {
 
 /// The image versions that read a variable.
 enum Versions<'a> {
-    /// The given version and all newer versions.
+    /// The given version and all newer versions read the variable.
     Since(&'a str),
     /// All versions older than the given version read the variable.
     Before(&'a str),

@@ -63,8 +63,8 @@ pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, lin
     needs
 }
 
-/// Checks that the ModelAPI `api` offers `model`. The error lists the offered models. Accepts every model for an
-/// invalid ModelAPI, because the models of this ModelAPI are unknown.
+/// Checks that the ModelAPI `api` offers `model`. The error lists the offered models. If the ModelAPI is invalid,
+/// accepts every model, because nobody knows the models of this ModelAPI.
 fn offers(api: &Object, model: Option<&str>) -> Result<(), Vec<String>> {
     let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), model) else { return Ok(()) };
     if models::allowed(&offered, model) { Ok(()) } else { Err(offered) }

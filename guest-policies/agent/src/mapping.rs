@@ -21,7 +21,7 @@ use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
 use crate::settings::{AgentIdentity, UserVariables};
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below, and is empty if there is none.
+/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);

@@ -66,7 +66,8 @@ pub(crate) fn settings(subject: &Subject) -> Result<Rc<Settings>, Refusal> {
 }
 
 impl Request {
-    /// Decodes the subject. Decodes the object. A refusal lists all violations at once. Waits for missing objects.
+    /// Decodes the subject. If the object is invalid, the refusal lists all violations at once. If a referenced object
+    /// is missing, the refusal waits for this object.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -138,7 +139,7 @@ pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Tele
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.config.telemetry")
 }
 
-/// Returns the names and addresses of the object.
+/// Returns the workload of the object, from which names and addresses follow.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

@@ -1,4 +1,4 @@
-//! The data of the decision point: the callers, and the resources that each of them is allowed to call.
+//! The data of the decision point: the callers, and the resources that each caller is allowed to call.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::settings::{AgentIdentity, UserIdentity, keys};
 use crate::{ids, selector};
 
-/// The fields of an Agent's spec that name the objects that the Agent calls.
+/// The fields of an Agent's spec that contain the names of the objects that the Agent calls.
 #[derive(Debug, Default, Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Calls {
@@ -60,8 +60,8 @@ struct Document {
     jwks: Map<String, Value>,
 }
 
-/// Returns the content of `data.json`. The decision point denies all calls of an Agent or a user that it cannot
-/// identify.
+/// Returns the content of `data.json`. If the decision point cannot identify an Agent or a user, it denies all calls of
+/// this caller.
 pub(crate) fn of(
     namespaces: &[Namespace<'_>],
     agents: &AgentIdentity,
@@ -125,14 +125,14 @@ impl Document {
         }
     }
 
-    /// Lets the callers of an AccessGrant call its resources, if the decision point can identify the callers.
+    /// Lets the subjects of an AccessGrant call its resources, if the decision point can identify these subjects.
     fn add_grant(&mut self, namespace: &Namespace<'_>, spec: &AccessGrantSpec, knows_users: bool) {
         let resources = granted(namespace, spec);
         for subject in &spec.subjects {
             let caller = match subject.kind {
                 SubjectKind::Agent => {
                     let id = ids::agent(namespace.name, &subject.name);
-                    // `grants` has an entry only for Agents that the decision point can identify.
+                    // `self.grants` has an entry only for Agents that the decision point can identify.
                     self.grants.get_mut(&id)
                 }
                 SubjectKind::User if knows_users => {

@@ -33,7 +33,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     }
 }
 
-/// Returns a refusal in a sentence.
+/// Returns the messages of a refusal as one text.
 pub(crate) fn text(refused: &Refusal) -> alloc::string::String {
     match refused {
         Refusal::Unsupported(message) => message.clone(),

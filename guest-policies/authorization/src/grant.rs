@@ -25,8 +25,8 @@ pub(crate) enum Standing {
     NoUsers,
     /// The AccessGrant is for Agents, but the settings let the decision point identify no Agents.
     NoAgents,
-    /// The operator does not write the decision point's data for this namespace, until a user removes the cause. The
-    /// text contains the cause.
+    /// The operator does not write the decision point's data for this namespace until a user removes a cause. The text
+    /// contains this cause.
     Inactive(String),
     /// There is no AuthorizationPolicy yet.
     Missing,
@@ -38,7 +38,7 @@ pub(crate) enum Standing {
     Enforced,
 }
 
-/// Returns the reference to the AuthorizationPolicy. Its status lists the AccessGrants in the decision point's data.
+/// Returns the reference to the AuthorizationPolicy, whose status lists the AccessGrants in the decision point's data.
 fn projection(subject: &Subject) -> Reference {
     reference_in(&subject.cluster.operator_namespace, API_VERSION, PROJECTION, PROJECTION_NAME)
 }
@@ -168,8 +168,8 @@ impl Standing {
     }
 }
 
-/// Returns a plan without children if the AccessGrant is in force, or if authorization is disabled. Otherwise waits or
-/// refuses.
+/// Returns a plan without children if the AccessGrant is in force, or if authorization is disabled. Otherwise returns a
+/// refusal.
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let standing = standing(subject)?;
     let message = standing.message();

@@ -30,10 +30,11 @@ const CONFIG: &str = "config";
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The most needs of a pass. Each namespace has two needs, and one more for each kind that its AccessGrants select by
-/// labels. The host accepts 256 in all rounds.
+/// The maximum number of needs in a pass. Each namespace causes two needs, and one more need for each kind that its
+/// AccessGrants select by labels. The host accepts 256 needs in all rounds together.
 const NEEDS: usize = 250;
-/// The maximum number of bytes of rules and data together. A ConfigMap, with its metadata, has at most 1 MiB.
+/// The maximum size of the rules and the data together, in bytes. A ConfigMap has at most 1 MiB, including its
+/// metadata.
 const BYTES: usize = 1_000_000;
 
 /// The ConfigMap of an AuthorizationPolicy.
@@ -116,14 +117,15 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
         needs.push(all(GRANT, namespace));
     }
     let selected = selected_needs(subject, &spec);
-    // If there are too many needs, `read` refuses the object.
+    // If the object has too many needs, `read` refuses the object.
     if needs.len() + selected.len() <= NEEDS {
         needs.extend(selected);
     }
     needs
 }
 
-/// Returns the needs for the resources that AccessGrants select by labels, except Agents, which are needs in any case.
+/// Returns the needs for the resources that AccessGrants select by labels. Leaves out Agents, because `needs` names all
+/// Agents anyway.
 fn selected_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Vec<Need> {
     let mut needs = Vec::new();
     for namespace in &spec.namespaces {
@@ -149,8 +151,8 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
     )))
 }
 
-/// Returns all objects of a kind in a namespace. Waits while the policy cannot read these objects: without them, the
-/// data would lack what is granted, or keep what is not.
+/// Returns all objects of a kind in a namespace. Returns a refusal that waits if the policy cannot read these objects.
+/// Otherwise, the data could lack rights that a user granted, or keep rights that a user withdrew.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());

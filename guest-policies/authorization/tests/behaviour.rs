@@ -1,4 +1,4 @@
-//! The data of the decision point, and the reports on both kinds.
+//! Tests the data of the decision point, and the reports on both kinds.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use kaos_authorization::Authorization;
@@ -279,7 +279,7 @@ fn a_grant_follows_the_state_of_the_projection() {
     }
 }
 
-/// Compares the data with `tests/rego/data.json`. The tests of the rules read this file, too, but sign tokens with
+/// Compares the data with `tests/rego/data.json`. The tests of the rules also read this file, but sign tokens with
 /// other keys.
 #[test]
 fn the_rules_are_tested_with_this_data() {

@@ -1,4 +1,5 @@
-//! Every setting has a schema, and changes exactly the listed part of the data.
+//! Every setting has a schema. A row of the table lists exactly the parts of the data that another value for the
+//! setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/committed.rs"]

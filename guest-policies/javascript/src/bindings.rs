@@ -1,4 +1,4 @@
-//! World `script-engine` as Rust types. The conversions read and write the records with `serde`.
+//! Rust types for the WIT world `script-engine`. The engine converts the records with `serde`.
 #![allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub)]
 
 wit_bindgen::generate!({

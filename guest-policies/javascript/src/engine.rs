@@ -16,19 +16,20 @@ use crate::{
     plain::{Wrong, plain},
 };
 
-/// The functions of a script. `describe` and `translate` have no default.
+/// The functions that the engine calls. A script must export `describe` and `translate`, because they have no default.
 const FUNCTIONS: [&str; 5] = ["describe", "needs", "mapEnv", "translate", "assess"];
 const PRELUDE: &str = include_str!("prelude.js");
-/// The stack while the script loads. The host ends a sandbox without a message when its own stack is full, so QuickJS must
-/// notice first. The parser uses much of the
-/// host's stack for each level of a nested expression.
+/// The maximum stack while the script loads. When the host's stack is full, the host ends the sandbox without a
+/// message, so QuickJS must reach its own limit first. The parser uses much of the host's stack for each level of a
+/// nested expression.
 const PARSER_STACK: usize = 20 << 10;
-/// The stack while a function of the script runs: about a hundred nested calls.
+/// The maximum stack while a function of the script runs. This stack is enough for about a hundred nested calls.
 const STACK: usize = 32 << 10;
-/// The garbage that a script may leave before the collector runs. Most scripts end earlier.
+/// The number of bytes that a script allocates before the garbage collector runs. Most scripts allocate less.
 const GARBAGE: usize = 4 << 20;
 
-/// The language's objects. Proxies, typed arrays and weak references are left out, since no policy needs them.
+/// The built-in objects of JavaScript. The list lacks proxies, typed arrays and weak references, because no policy
+/// needs them.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::Eval,
@@ -50,7 +51,7 @@ struct Loaded {
     file: String,
 }
 
-/// A call's result. Only some functions may refuse.
+/// The result of a call. Only `mapEnv` and `translate` may refuse.
 pub(crate) enum Answer {
     /// The returned value; `None` for `undefined`.
     Returned(Option<Value>),
@@ -72,7 +73,7 @@ pub(crate) fn call(name: &str, arguments: &[String]) -> Answer {
     })
 }
 
-/// Ends the sandbox, since a function returned a wrong value.
+/// Ends the sandbox, because a function returned a wrong value.
 pub(crate) fn wrong_answer(name: &str, wrong: &Wrong) -> ! {
     let told = LOADED.with(|cell| cell.get().map(|loaded| loaded.wrong(name, wrong)));
     fail(&told.unwrap_or_else(|| wrong.problem.clone()))
@@ -82,7 +83,7 @@ impl Loaded {
     fn new(file: &str, source: &str, memory: u64) -> Result<Self, String> {
         let broken = |error: rquickjs::Error| format!("{file}:1:1: the script engine does not start: {error}");
         let runtime = Runtime::new().map_err(broken)?;
-        // The other part of the memory is for the engine itself and for the texts that the host exchanges.
+        // The rest of the memory is for the engine itself, and for the texts that the host and the engine exchange.
         runtime.set_memory_limit(usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX));
         runtime.set_gc_threshold(GARBAGE);
         runtime.set_max_stack_size(PARSER_STACK);
@@ -162,7 +163,7 @@ fn evaluated<'js>(ctx: &Ctx<'js>, file: &str, source: &str) -> Result<Object<'js
     module.namespace().catch(ctx).map_err(told)
 }
 
-/// Returns the script's functions, with the defaults for those that it does not export.
+/// Returns the script's functions. For each function that the script does not export, returns the default function.
 fn functions<'js>(file: &str, exports: &Object<'js>, defaults: &Object<'js>) -> Result<Object<'js>, String> {
     let broken = |error: rquickjs::Error| format!("{file}:1:1: the exports cannot be read: {error}");
     let functions = Object::new(exports.ctx().clone()).map_err(broken)?;
@@ -185,7 +186,7 @@ fn functions<'js>(file: &str, exports: &Object<'js>, defaults: &Object<'js>) -> 
     Ok(functions)
 }
 
-/// Returns the refusal that a function threw. `None` if it threw something else, or may not refuse.
+/// Returns the refusal that a function threw. Returns `None` if the function threw another value, or may not refuse.
 fn refusal<'js>(ctx: &Ctx<'js>, name: &str, caught: &CaughtError<'js>) -> Option<Result<Value, Wrong>> {
     const TAGS: [&str; 3] = ["invalid", "waiting", "unsupported"];
     let CaughtError::Value(thrown) = caught else { return None };

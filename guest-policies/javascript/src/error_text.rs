@@ -1,4 +1,4 @@
-//! Turns an exception of the script into a message with its place and the remedy.
+//! Turns an exception of the script into a message with a line, a column and a remedy.
 
 use rquickjs::{CaughtError, Function};
 
@@ -30,8 +30,8 @@ impl ErrorText {
         Self { name: name.to_owned(), message: message.to_owned(), stack: String::new() }
     }
 
-    /// Returns the message. `called` is the function that the host called, and its place. An exception without a place
-    /// of its own gets this place.
+    /// Returns the message. `called` has the name and the position of the function that the host called. An exception
+    /// without a position gets the position of this function.
     pub(crate) fn told(&self, file: &str, called: Option<(&str, &str)>) -> String {
         let Self { name, message, stack } = self;
         let place = place(file, stack).or(called.map(|(_, place)| place)).unwrap_or("1:1");

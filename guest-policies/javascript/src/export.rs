@@ -73,7 +73,7 @@ impl translation::GuestPass for Pass {
 }
 
 impl Pass {
-    /// Returns the subject for the script. Each call gets a value of its own, so that no call sees another's changes.
+    /// Returns the subject for the script. Each call gets its own copy, so that no call sees changes of another call.
     fn subject(&self) -> String {
         shown(&*self.0.borrow())
     }

@@ -1,7 +1,7 @@
-//! Fields that the conversions treat differently. The names are those of the Rust types in `bindings`. A test of the
-//! operator (`tests/script.rs`) compares this table with the WIT.
+//! Fields that the conversions treat specially. The entries use the names of the Rust types in `bindings`. A test of
+//! the operator (`tests/script.rs`) compares this table with the WIT.
 
-/// The fields and cases with the type `json`: text in the contract, a value in the script.
+/// The fields and cases with the type `json`. In the contract, their content is JSON text; in the script, a value.
 pub(crate) const JSON: [&str; 16] = [
     "Answer.Objects",
     "Child.live",
@@ -21,13 +21,14 @@ pub(crate) const JSON: [&str; 16] = [
     "Subject.settings",
 ];
 
-/// The JSON fields that a script may omit. The value is `{}`.
+/// The JSON fields that a script may omit. An omitted field has the value `{}`.
 pub(crate) const EMPTY: [&str; 6] =
     ["Claim.extra", "Descriptor.extra", "Descriptor.settings_schema", "Plan.extra", "Report.extra", "Report.fields"];
 
-/// The lists and Booleans that a script must write. It may omit all other lists (`[]`), Booleans (`false`) and options.
-/// A plan without manifests would delete all children.
+/// The lists and Booleans that a script must write: a plan without manifests, for example, would delete all children. A
+/// script may omit all other lists (`[]`), Booleans (`false`) and options.
 pub(crate) const REQUIRED: [&str; 4] = ["Claim.emits", "Descriptor.claims", "Plan.manifests", "Report.ready"];
 
-/// The enums: their values are texts in the script. The cases of all other variants are objects with a `tag`.
+/// The enums, whose values are texts in the script. In the script, the cases of all other variants are objects with a
+/// `tag`.
 pub(crate) const ENUMS: [&str; 2] = ["Severity", "Truth"];

@@ -1,4 +1,4 @@
-//! Reads a value of the script as a record of the contract. Every error has the path of the wrong value and the remedy.
+//! Reads a value of the script as a record of the contract. Every error has the path of the wrong value, and a remedy.
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess,
@@ -13,19 +13,19 @@ use crate::{
     to_script::is_json,
 };
 
-/// Returns the record that the value describes. `None` is an absent value.
+/// Returns the record that the value describes. `value` is `None` if the script returned no value.
 pub(crate) fn record<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Wrong> {
     T::deserialize(Answer { value, place: Place::default() })
 }
 
-/// A value with its place in the contract.
+/// A value, and the field or case of the contract to which the value belongs.
 #[derive(Clone, Copy)]
 struct Answer<'a> {
     value: Option<&'a Value>,
     place: Place,
 }
 
-/// The record and field, or the variant and case, that a value belongs to.
+/// The record and the field, or the variant and the case, to which a value belongs.
 #[derive(Clone, Copy, Default)]
 struct Place {
     of: &'static str,

@@ -1,5 +1,5 @@
-//! The native part of the global `kaos`: the mapping of environment variables and the check of names, as in the SDK for
-//! Rust. Each function takes one value of the script and returns one.
+//! The native functions of the global `kaos`, which build the mapping and check names like the Rust SDK. Each function
+//! takes one value of the script, and returns one value.
 
 use kaos_policy_sdk::{
     env::{self, Env},
@@ -25,8 +25,8 @@ pub(crate) fn native<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(native)
 }
 
-/// Calls `function` with the value as JSON, and returns its answer as a value of the script. A wrong argument is a
-/// `TypeError`.
+/// Calls `function` with the value as JSON, and returns its answer as a value of the script. Throws a `TypeError` for a
+/// wrong argument.
 fn answer<'js>(
     ctx: &Ctx<'js>,
     value: &Script<'js>,
@@ -76,7 +76,7 @@ fn mapping(value: &Value) -> std::result::Result<String, Wrong> {
     Ok(format!("{{\"vars\":{vars}}}"))
 }
 
-/// Returns a refusal of the SDK as the script's value. The mapping only refuses with violations.
+/// Converts a refusal of the SDK to a value of the script. The functions for the mapping refuse only invalid objects.
 fn refused(refusal: &sdk::Refusal) -> Value {
     match refusal {
         sdk::Refusal::Invalid(list) => {

@@ -1,19 +1,19 @@
 //! The script engine: a component that runs a policy written in JavaScript.
 //!
-//! The host loads the script first. Then it calls the functions of the contract, and each of them calls the script's
-//! function of the same name:
+//! The host first loads the script, and then calls the functions of the contract. Each of these functions calls the
+//! script's function of the same name. The modules:
 //!
 //! | module | does |
 //! |---|---|
 //! | `bindings` | the contract as Rust types |
 //! | `engine` | starts QuickJS, loads the script, and calls its functions |
-//! | `prelude.js` | removes what is not pure, and defines the global `kaos` and the default functions |
+//! | `prelude.js` | removes globals that are not pure, and defines the global `kaos` and the default functions |
 //! | `helpers` | the native part of `kaos` |
 //! | `to_script`, `from_script` | convert the contract's records to values of the script and back |
 //! | `plain` | reads a value of the script as JSON |
-//! | `fields` | the table of fields that the conversions treat differently |
-//! | `error_text` | turns an exception into a message with its place and remedy |
-//! | `failure` | ends the sandbox with the place and the remedy of an error |
+//! | `fields` | the table of fields that the conversions treat specially |
+//! | `error_text` | turns an exception into a message with a line, a column and a remedy |
+//! | `failure` | ends the sandbox with a message |
 //! | `export` | implements the exports |
 //! | `no_imports` | replaces the clock that the C code would import |
 

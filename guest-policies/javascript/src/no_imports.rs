@@ -1,6 +1,6 @@
 //! Replaces the only function that the C code would import. A component imports nothing, and a policy has no clock.
 
-/// Returns the time for the C code: always the same. The prelude also removes the clock from the script's globals.
+/// Returns the time for the C code, which is always 0. The prelude also removes the clock from the script's globals.
 #[unsafe(no_mangle)]
 extern "C" fn __rquickjs_host_now_us() -> f64 {
     0.0

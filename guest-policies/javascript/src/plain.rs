@@ -1,13 +1,13 @@
-//! Reads a value of the script as JSON. Refuses everything that JSON cannot express, instead of dropping it as
-//! `JSON.stringify` does.
+//! Reads a value of the script as JSON. Refuses each value that JSON cannot express, whereas `JSON.stringify` would
+//! drop the value.
 
 use kaos_policy_sdk::Path;
 use rquickjs::{Array, Ctx, Filter, Object, Type, Value as Script};
 use serde_json::{Map, Number, Value};
 
-/// The maximum number of levels. A value that contains itself has more.
+/// The maximum number of nested levels. This limit also stops at a value that contains itself.
 const LEVELS: usize = 64;
-/// The largest integer up to which every integer has a number of its own in JavaScript.
+/// JavaScript's `Number.MAX_SAFE_INTEGER`. A larger number can stand for several integers.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// A value that is wrong, with its path in the answer.
@@ -108,7 +108,7 @@ impl<'js> Reader<'js> {
     }
 }
 
-/// Returns a number as JSON: an integer without a fraction.
+/// Converts a number to JSON. A number without a fraction becomes an integer.
 #[allow(clippy::cast_possible_truncation, reason = "the number is a safe integer")]
 fn number(number: f64) -> Result<Number, Wrong> {
     if number.fract() == 0.0 {

@@ -1,4 +1,4 @@
-//! Writes records of the contract as JSON text for the script. A JSON field becomes a value, not a text.
+//! Writes records of the contract as JSON text for the script. A field with JSON text becomes a value, not a text.
 
 use serde::ser::{Error as _, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeTuple, Serializer};
 
@@ -7,7 +7,7 @@ use crate::{
     names::{camel, kebab},
 };
 
-/// Returns a value of the contract as JSON text, in the script's names.
+/// Returns a value of the contract as JSON text, with the names that fields have in the script.
 pub(crate) fn text<T: Serialize>(value: &T) -> Result<String, Error> {
     let mut text = String::new();
     value.serialize(Writer { text: &mut text, is_json: false })?;
@@ -34,7 +34,7 @@ impl serde::ser::Error for Error {
 
 struct Writer<'a> {
     text: &'a mut String,
-    /// Whether texts are JSON text.
+    /// Whether the texts to write are JSON already.
     is_json: bool,
 }
 
@@ -271,7 +271,7 @@ impl SerializeStruct for Members<'_> {
         self.text.push(':');
         let start = self.text.len();
         value.serialize(Writer { text: self.text, is_json: is_json(self.of, field) })?;
-        // An absent value is an absent member.
+        // Leave out the member of an absent value.
         if self.text.get(start..) == Some("null") {
             self.text.truncate(before);
             self.is_first = was_first;

@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! A later step merges the user's `container`, as for every kind.
+//! This module does not merge the user's `container`: the Deployment's builder does so for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -100,7 +100,7 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
     Ok(launch)
 }
 
-/// Moves a command that begins with a flag to the arguments, if the settings allow this, and otherwise adds a warning.
+/// Moves a command that begins with a flag to the arguments if the settings allow this move. Otherwise adds a warning.
 /// A command replaces the image's entrypoint, but a flag is no program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
@@ -121,8 +121,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Returns a launch that installs a package. After the installation, the container runs the command with the package's
-/// name. If the command fails, the container runs the Python module with this name.
+/// Returns a launch that installs a package. After the installation, the container runs the command that has the same
+/// name as the package. If the command fails, the container runs the Python module with this name.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn no_variable_of_the_container_gets_into_the_script() {
-        // Kubernetes could expand `$(EVIL)` to a text with a quote, and this quote would end the quoted word.
+        // Kubernetes could expand `$(EVIL)` to a text that contains a quote, and this quote would end the quoted word.
         let script = packaged("pkg $(EVIL) $$(EVIL)").unwrap().command.unwrap().pop().unwrap();
         assert_eq!(script, "pip install 'pkg $$(EVIL) $$$$(EVIL)' && ( pkg || python -m pkg )");
     }

@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::request::{KIND, Request, workload};
 use crate::wanted::Params;
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below, and is empty if there is none.
+/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
-        // The registry names this variable for the parameters, so the parameters replace the policy's own value of the
-        // variable.
+        // The registry chooses this variable for the parameters, so the parameters replace a value that the policy
+        // sets.
         match params {
             Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
             Params::Secret { key, path } => env.hold(variable, secret(key), path),

@@ -1,5 +1,5 @@
-//! Finds the functions that Python source defines at top level. These functions are the tools of a server with its code
-//! in `params`.
+//! Finds the functions that Python source defines at top level. If `params` contains a server's source, these functions
+//! are the server's tools.
 //!
 //! This module is a scanner, not a parser. The scanner follows strings, brackets, comments and line continuations just
 //! enough to find the statements that begin in column zero. If the text is not Python, the list of functions may be
@@ -35,7 +35,8 @@ fn defined_name(statement: &str) -> Option<&str> {
     (is_name && after.trim_start_matches([' ', '\t']).starts_with(['(', '['])).then_some(name)
 }
 
-/// Returns the text after `word`, or `None` unless the text begins with `word` and at least one blank.
+/// Returns the text after `word` and the blanks that follow. Returns `None` if `text` does not begin with `word` and a
+/// blank.
 fn keyword<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let after = text.strip_prefix(word)?;
     let trimmed = after.trim_start_matches([' ', '\t']);
@@ -77,7 +78,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips to the newline. Does not skip the newline after the comment, because the newline ends the statement.
+    /// Skips the rest of a comment. Stops before the newline, because the newline ends the statement.
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         self.rest = self.rest.get(end..).unwrap_or_default();

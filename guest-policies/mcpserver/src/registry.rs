@@ -104,8 +104,8 @@ pub(crate) fn read(
     Registry::parse(text).map_err(|reason| malformed(source, reason))
 }
 
-/// Returns the entry of a runtime, or an error if the entry cannot be decoded. Returns `None` if the registry has no
-/// such runtime.
+/// Returns the entry of the runtime `name`, or an error if the policy cannot decode the entry. Returns `None` if the
+/// registry has no entry `name`.
 pub(crate) fn runtime(
     registry: &Registry,
     name: &str,

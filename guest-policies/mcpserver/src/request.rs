@@ -27,7 +27,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Decodes the subject. Refuses an object that the policy cannot start.
+    /// Decodes the subject. Refuses an object for which the policy cannot start a container.
     pub(crate) fn of(subject: &Subject) -> Result<&Self, Refusal> {
         subject.once(Self::read)
     }
@@ -77,7 +77,7 @@ pub(crate) fn spec(object: &Object) -> Result<MCPServerSpec, Refusal> {
     object.get("spec")
 }
 
-/// Returns the names and addresses of the object.
+/// Returns the workload of the object, from which names and addresses follow.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

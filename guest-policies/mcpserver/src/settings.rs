@@ -111,8 +111,8 @@ impl Default for Settings {
     }
 }
 
-/// Returns the runtimes that KAOS's chart registers. If the chart has a list of flags as `command`, this function
-/// returns the flags as `args`.
+/// Returns the runtimes that KAOS's chart registers. If the `command` of a runtime in the chart is a list of flags, the
+/// runtime gets these flags as `args`.
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {

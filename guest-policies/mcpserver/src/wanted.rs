@@ -84,7 +84,7 @@ impl Wanted {
         let source = match (runtime, package, &older) {
             (Some(CUSTOM), ..) => Source::Custom,
             (Some(name), ..) => Source::Registry(name.to_owned()),
-            // Source text wins over a package, as in the Go operator.
+            // Python source wins over a package, as in the Go operator.
             (None, _, Some(_)) => Source::Registry(PYTHON_STRING.to_owned()),
             (None, Some(Source::Package { path, .. }), None) if text(spec.type_.as_ref()) == Some(NODE) => {
                 let message = "packages of type node-runtime come from npm, which is not supported: use runtime \

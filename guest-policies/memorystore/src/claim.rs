@@ -1,8 +1,8 @@
 //! The volume claim of a store: the planned volume claim, the existing volume claim, and whether the data stays.
 //!
 //! The policy changes only the size of an existing volume claim. A volume claim that the store no longer uses stays in
-//! the plan while it exists, so no edit deletes data. If the policy cannot read the volume claim, the store waits,
-//! because the operator would delete a volume claim that the plan lacks.
+//! the plan while it exists, so no edit deletes data. If the policy cannot read the volume claim, the store waits: a
+//! plan without the volume claim would make the operator delete it.
 
 use alloc::{
     borrow::ToOwned,
@@ -48,15 +48,15 @@ pub(crate) struct Claims {
     pub(crate) notes: Vec<Note>,
 }
 
-/// The store's own claim.
+/// The store's own volume claim.
 #[derive(Debug)]
 struct Own {
     name: String,
     /// The wanted size.
     size: String,
-    /// The current capacity of the existing volume claim. `None` if it does not exist or is not bound.
+    /// The current capacity of the existing volume claim. `None` if the volume claim does not exist or is not bound.
     holds: Option<String>,
-    /// The requested size of the existing volume claim. `None` if it does not exist.
+    /// The requested size of the existing volume claim. `None` if the volume claim does not exist.
     asks: Option<String>,
     access_mode: String,
     storage_class: String,
@@ -75,7 +75,7 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 
 impl Claims {
     /// Reads the existing volume claim. Collects a violation if the wanted size is smaller than the size of the volume
-    /// claim. Waits while the policy cannot read the volume claim.
+    /// claim. Returns a refusal that waits if the policy cannot read the volume claim.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -181,16 +181,16 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Returns the store's own volume claim, with the size and class that the claim already has, because the store no
-    /// longer uses this claim.
+    /// Returns the existing volume claim, which the store no longer uses. The volume claim keeps its size and its
+    /// class.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
         let (access_mode, storage_class) = fixed(Some(found), volume);
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Builds the note on the class and the access mode in the settings. Both have no effect on an existing volume
-    /// claim. `None` if they do not differ from the volume claim's.
+    /// Builds a note if the existing volume claim has another class or access mode than the settings. The settings then
+    /// have no effect. Otherwise returns `None`.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
@@ -240,8 +240,7 @@ fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings name no class, the cluster chose the class of the existing volume claim, so do not report a
-    // difference.
+    // If the settings name no class, the cluster chose the class of the existing volume claim. So report no difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

@@ -1,4 +1,4 @@
-//! The models of a store and the ModelAPI that serves them.
+//! The models of a store, and the ModelAPI that serves these models.
 //!
 //! The service has a single address for both models, the address of the ModelAPI for summaries. So this ModelAPI also
 //! serves the embedding model, even if the object names another ModelAPI for embeddings.
@@ -32,7 +32,7 @@ pub(crate) struct Served {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Returns both roles of models, for summaries and for embeddings. The object names a ModelAPI for each role.
+/// Returns the two roles, each with the ModelAPI that the object names for this role.
 fn roles(models: &Models) -> [(&'static str, &str); 2] {
     [("summarization", &models.summarization.model_api), ("embedding", &models.embedding.model_api)]
 }
@@ -53,7 +53,7 @@ pub(crate) fn needs(subject: &Subject, spec: &MemoryStoreSpec) -> Vec<Need> {
     needs
 }
 
-/// Returns whether a ModelAPI offers a model. Returns true for an invalid ModelAPI, because its models are unknown.
+/// Returns whether a ModelAPI offers a model. Returns true if the ModelAPI is invalid, because nobody knows its models.
 fn offers(api: &Object, model: &str) -> bool {
     api.at(&["spec"]).and_then(offered).is_none_or(|offered| models::allowed(&offered, model))
 }

@@ -95,8 +95,8 @@ fn numbers(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     }
 }
 
-/// Checks `compactionTarget` and `compactionTrigger`, if the object sets either field. The service computes a value
-/// that is absent or 0.
+/// Checks `compactionTarget` and `compactionTrigger`, if the object sets at least one of these fields. If a field is
+/// absent or 0, the service computes its value.
 fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let Some(medium) = &spec.medium_term else { return };
     let is_set = |mark: Option<i32>| mark.filter(|mark| *mark > 0);

@@ -1,4 +1,5 @@
-//! Checks a LiteLLM configuration from the user. Returns an error, or the oddities about which the policy adds notes.
+//! Checks a LiteLLM configuration from the user. Returns an error, or a list of oddities. The policy adds a note for
+//! each oddity.
 //!
 //! The proxy gets the user's text unchanged.
 
@@ -12,7 +13,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. The messages equal those of the Go operator, so that users recognize them.
+/// The reasons to refuse a configuration. The Go operator has the same messages, so that users recognize them.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
@@ -27,8 +28,8 @@ pub(crate) enum ConfigYamlError {
     TooMany { entries: usize, patterns: usize },
 }
 
-/// The maximum number of comparisons of names with patterns. Comparing two lists with thousands of entries could exceed
-/// the time limit of a pass.
+/// The maximum number of times that the check compares a name with a pattern. Two lists with thousands of entries could
+/// otherwise exceed the time limit of a pass.
 const COMPARISONS: usize = 1_000_000;
 
 /// An oddity of a valid configuration.
@@ -42,8 +43,8 @@ pub(crate) enum Oddity {
     NoCallback,
 }
 
-/// Checks that the text is YAML and names only models that `patterns` allow. `callback` is the callback that exports
-/// telemetry; `None` if telemetry is disabled.
+/// Checks that the text is YAML and names only models that `patterns` allow. `callback` is the name of the callback
+/// that exports telemetry, or `None` if telemetry is disabled.
 pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> Result<Vec<Oddity>, ConfigYamlError> {
     let document = yaml::parse(text).map_err(|error| ConfigYamlError::Syntax(error.to_string()))?;
     let fields = match &document {

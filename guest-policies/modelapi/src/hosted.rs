@@ -1,7 +1,7 @@
 //! A hosted model: checks the model's name, and builds the init container that pulls the model.
 //!
-//! The model's name is text from the user, and the script runs in a shell. The script contains the name only if the
-//! name consists of letters, digits and a few signs without a meaning for shells. The shell gets any other name as an
+//! The model's name is text from the user, and the script runs in a shell. The script itself contains a name that
+//! consists of letters, digits and a few signs without a meaning for shells. The shell gets every other name as an
 //! argument of the script.
 
 use alloc::{string::String, vec::Vec};

@@ -1,6 +1,6 @@
 //! Checks the names of models and of the provider.
 //!
-//! The policy refuses names that cannot work. A doubtful name can still work, so the policy only adds a note.
+//! The policy refuses names that cannot work. For a doubtful name, which can still work, the policy only adds a note.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ const TOLD: usize = 10;
 /// Refuses blank names in a generated configuration, and adds notes on doubtful names. `path_of` returns the path of
 /// the model with the given index.
 pub(crate) fn check(proxy: &Proxy, path_of: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
-    // With the user's own configuration, the names only decide which models Agents can ask for.
+    // If the user writes the configuration, the names only decide which models Agents can ask for.
     let is_generated = matches!(proxy.config, Config::Generated);
     let mut wrong = Violations::new();
     let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));
@@ -36,7 +36,7 @@ pub(crate) fn check(proxy: &Proxy, path_of: impl Fn(usize) -> String, notes: &mu
     wrong.into_result()
 }
 
-/// Returns why providers or Agents will not accept a model of this name, or `None` if they will.
+/// Returns why a model with this name probably cannot work, or `None` if the name is plausible.
 fn doubt(model: &str) -> Option<String> {
     if is_blank(model) {
         return Some("the name is blank: name a model, or remove the entry".into());

@@ -133,7 +133,7 @@ fn checked(
     Ok(())
 }
 
-/// Returns how to fix a configuration that exports no telemetry.
+/// Returns a sentence that tells the user how to fix a configuration that exports no telemetry.
 fn callbacks(callback: Option<&str>) -> String {
     let name = yaml_scalar(callback.unwrap_or_default());
     format!("add `callbacks: [{name}]` to its litellm_settings, or turn telemetry off")

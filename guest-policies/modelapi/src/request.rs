@@ -65,8 +65,8 @@ impl Request {
         (server(&self.settings, mode), path)
     }
 
-    /// Returns the lists of the user's variables for the object's mode, with their paths. Deprecated fields come first,
-    /// so newer fields win.
+    /// Returns the lists of the user's variables for the object's mode, each list with its path. Deprecated fields come
+    /// first, so newer fields win.
     pub(crate) fn user_env(&self) -> impl Iterator<Item = (String, &[Value])> {
         const PLACES: [&[&str]; 4] = [
             &["spec", "serverConfig", "env"],
@@ -93,7 +93,7 @@ pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     }
 }
 
-/// Returns the names and addresses of the object.
+/// Returns the workload of the object, from which names and addresses follow.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

@@ -157,7 +157,7 @@ pub struct ModelPull {
 }
 
 impl Server {
-    /// Returns a server with probes that GET `path`.
+    /// Returns the settings of a server whose probes send GET requests to `path`.
     fn of(image: &str, port: u16, path: &str) -> Self {
         let probe = |delay, period| Probe { timeout_seconds: 5, ..Probe::http(path, delay, period) };
         Self {

@@ -19,7 +19,7 @@ use crate::wanted::Wanted;
 /// The reason code of the note on telemetry that the server does not support.
 pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
 
-/// The field with the name of the user's Secret that has the proxy's configuration.
+/// The field with the name of the Secret in which the user stores the proxy's configuration.
 const SECRET_NAME: &str = "spec.proxyConfig.configYaml.fromSecretKeyRef.name";
 
 /// Builds the plan for `subject` with the mapping `env`.
@@ -79,7 +79,8 @@ fn mode_parts<'a>(
     match &request.wanted {
         Wanted::Proxy(proxy) => {
             let (server, file, extra) = (&settings.proxy, &settings.proxy_config, extra(settings));
-            // The name of the Secret is in a field of another name, so the origin names the field itself.
+            // In the object, the field with the Secret's name is not called `secretName`, so the origin contains the
+            // whole path.
             let name = (file.volume_name.as_str(), "secret.secretName", SECRET_NAME);
             let secret = matches!(proxy.config, Config::Secret(_)).then_some(name);
             let parts = ProxyParts::of(proxy, request.has_telemetry(), server, file, workload, &extra, notes)?;
@@ -184,8 +185,8 @@ fn exposure(request: &Request) -> Exposure<'_> {
     }
 }
 
-/// Returns the note on telemetry, or `None` if telemetry works or nobody asked for telemetry. A proxy needs an endpoint
-/// for telemetry, and a hosted model does not support telemetry.
+/// Returns the note on telemetry that does not work, or `None` without such telemetry. A proxy needs an endpoint for
+/// telemetry, and a hosted model does not support telemetry.
 fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();
     match request.wanted {

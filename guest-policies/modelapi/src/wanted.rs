@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// Adds a note on each block that belongs to the mode that the object does not choose. Like the CRD, refuses a
-/// `hostedConfig` without the field `model` in either mode, and accepts an empty `model`.
+/// Adds a note on each block of the mode that the object does not choose. Like the CRD, refuses a `hostedConfig`
+/// without the field `model` in both modes, but accepts an empty `model`.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
         || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
@@ -183,8 +183,8 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // Do not generate a configuration here: a generated configuration would offer all `models`, and the user's
-            // own configuration may have offered fewer.
+            // Do not generate a configuration here: a generated configuration would offer all `models`, perhaps more
+            // than the user intended.
             return match unknown {
                 None => Ok(Config::Generated),
                 Some(path) => {
@@ -263,7 +263,7 @@ mod tests {
                 assert_eq!(refused_path(of("Proxy", hosted.clone(), server)), "spec.hostedConfig.model");
             }
         }
-        // The CRD accepts an empty name in either field, and accepts any block of the proxy.
+        // The CRD accepts an empty model name in both fields, and accepts any `proxyConfig`.
         let taken = |spec: Value| wanted(spec).is_ok();
         assert!(taken(of("Proxy", json!({"model": ""}), Value::Null)));
         assert!(taken(of("Proxy", json!({}), json!({"model": ""}))));

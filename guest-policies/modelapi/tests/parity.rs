@@ -40,7 +40,7 @@ fn is_refused(case: &Case, subject: &Subject, refused: &Refusal, wanted: &str) {
     assert_eq!(report.message, format!("{path}: {message}"), "{}", case.name);
 }
 
-/// Checks the deviation of a case for which the policy makes a plan.
+/// Checks how a case deviates from the recording, if the policy makes a plan for the case.
 fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>, plan: &Plan) {
     let same_and = |condition: &str| {
         case.assert_same::<ModelApi>(subject, answer);

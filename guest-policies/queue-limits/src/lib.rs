@@ -1,7 +1,7 @@
 //! An overlay that gives the servers of each Queue the limits of their namespace.
 //!
 //! The team that runs the cluster writes the limits into a ConfigMap of the namespace. The overlay reads this ConfigMap
-//! and amends the plan of the policy `queue`. The policy itself does not change.
+//! and amends the plan of the policy `queue`. The policy `queue` itself does not change.
 
 use kaos_policy_sdk::types::{Claim, Descriptor, Need, Plan, Refusal, Sample, Subject};
 use kaos_policy_sdk::{NeedExt as _, Overlay, SubjectExt, amend, export_overlay, include_json, need, note};

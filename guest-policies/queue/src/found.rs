@@ -29,7 +29,8 @@ pub(crate) fn needs(spec: &Spec) -> Vec<Need> {
 /// The answers to the needs.
 pub(crate) struct Found {
     pub(crate) login: Login,
-    /// The extra configuration, which is empty if the Queue names no ConfigMap. The error is the missing object.
+    /// The extra configuration. The text is empty if the Queue names no ConfigMap. The error is a blocker for a missing
+    /// ConfigMap.
     pub(crate) extra: Result<String, Blocker>,
 }
 

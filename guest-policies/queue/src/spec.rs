@@ -5,8 +5,8 @@ use kaos_policy_sdk::{Object, Violations, names};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters for the name of a revision, which may
-/// have 63 characters.
+/// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters to this name for the name of a
+/// ControllerRevision, which may have 63 characters.
 const NAME_MAX: usize = 52;
 
 /// The `spec` of a Queue.
@@ -64,8 +64,8 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-/// Checks the object. The guard's checks of the manifests find other mistakes, such as an invalid size, and the origins
-/// lead to the field in the Queue.
+/// Checks the object. The guard finds other mistakes, such as an invalid size, in the manifests. From the origins, the
+/// guard knows the field of the Queue with the mistake.
 pub(crate) fn check(object: &Object, spec: &Spec) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     if let Some(why) = names::dns1035_label(object.name()) {

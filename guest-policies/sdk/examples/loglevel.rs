@@ -1,5 +1,5 @@
-//! A complete overlay over a default policy, which changes variables. The overlay sets the log level of every `Agent`
-//! to the setting `level`, whatever the policy below chose.
+//! A complete overlay that changes variables of a default policy. The overlay replaces the log level that the policy
+//! below chose for an `Agent`. The setting `level` contains the new log level.
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Refusal, Sample, Subject};

@@ -1,5 +1,5 @@
-//! A complete overlay over a default policy, which changes plans. The overlay adds tolerations and labels to the pods
-//! of every `Agent`. The settings contain both.
+//! A complete overlay that changes the plans of a default policy. The overlay adds tolerations and labels to the pods
+//! of every `Agent`. The settings contain these tolerations and labels.
 
 use std::collections::BTreeMap;
 

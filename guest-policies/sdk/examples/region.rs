@@ -1,4 +1,4 @@
-//! A complete overlay, which changes variables. The overlay tells the containers of a `Banner` the region in which they
+//! A complete overlay that changes variables. The overlay tells the containers of a `Banner` the region in which they
 //! run. The setting `region` contains the region.
 
 use kaos_policy_sdk::env::Env;

@@ -1,6 +1,7 @@
-//! A complete overlay over a default policy, which changes plans. The overlay adds a container to the pods of every
+//! A complete overlay that changes the plans of a default policy. The overlay adds a container to the pods of every
 //! `Agent`, and a ConfigMap that the container reads. Two annotations of the Agent ask for more: a volume with the logs
-//! of the node, and a Secret with a token. The guard allows neither without a grant in `policy.yaml`.
+//! of the node, and a Secret with a token. The guard allows this volume and this Secret only with grants in
+//! `policy.yaml`.
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{Claim, Descriptor, Plan, Refusal, Sample, Subject};
@@ -10,7 +11,7 @@ use serde_json::json;
 const CONTAINER: &str = "forwarder";
 /// The annotation that asks for the logs of the node.
 const NODE_LOGS: &str = "example.org/node-logs";
-/// The annotation with the name of the Secret that has a token.
+/// The annotation that contains the name of the Secret with the token.
 const TOKEN: &str = "example.org/token";
 const SCHEMA: &str = r#"{"properties":{"image":{"default":"fluent/fluent-bit:4.0","type":"string"},
     "target":{"default":"http://logs.logging:3100","type":"string"}},"type":"object"}"#;

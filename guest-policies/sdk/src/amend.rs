@@ -1,4 +1,4 @@
-//! Changes the plan of the layer below, for overlays.
+//! Helps an overlay to change the plan of the layer below.
 //!
 //! ```
 //! use kaos_policy_sdk::types::{Plan, Refusal, Subject};
@@ -29,7 +29,7 @@ use crate::types::Plan;
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Map, Value};
 
-/// The registry of an image that names none.
+/// The registry of an image whose name contains no registry.
 const HUB: &str = "docker.io";
 /// The lists of containers in a pod spec.
 const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
@@ -48,7 +48,7 @@ pub fn children(plan: &mut Plan, mut change: impl FnMut(&mut Child)) {
     }
 }
 
-/// Like [`children`], without origins.
+/// Like [`children`], but `change` sees only the manifest and cannot declare origins.
 pub fn manifests(plan: &mut Plan, mut change: impl FnMut(&mut Value)) {
     children(plan, |child| change(&mut child.manifest));
 }
@@ -77,7 +77,7 @@ pub fn pod_template(manifest: &mut Value) -> Option<&mut Value> {
     manifest.pointer_mut(at)
 }
 
-/// Returns all containers of a pod template, also its init containers.
+/// Returns all containers of a pod template, including the init containers.
 pub fn containers(template: &mut Value) -> impl Iterator<Item = &mut Value> {
     let spec = template.get_mut("spec").and_then(Value::as_object_mut);
     let lists = spec.into_iter().flatten().filter(|(name, _)| CONTAINERS.contains(&name.as_str()));
@@ -103,9 +103,9 @@ pub fn push(template: &mut Value, list: &str, item: Value) {
     }
 }
 
-/// Returns the image with another registry. `registry` is a host, and may have a path: `mirror.example.com/hub`. An image
-/// without a registry is an image of Docker Hub, so `nginx` becomes `mirror.example.com/hub/library/nginx`. Returns an
-/// image that already has this registry as it is.
+/// Replaces the registry of `image` with `registry`. `registry` is a host, and may have a path:
+/// `mirror.example.com/hub`. An image without a registry is an image of Docker Hub, so `nginx` becomes
+/// `mirror.example.com/hub/library/nginx`. If `image` already has this registry, returns `image` unchanged.
 pub fn on_registry(image: &str, registry: &str) -> String {
     let registry = registry.trim_end_matches('/');
     if registry.is_empty() || image.strip_prefix(registry).is_some_and(|rest| rest.starts_with('/')) {

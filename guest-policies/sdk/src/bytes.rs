@@ -1,8 +1,8 @@
 //! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. Each lookup in a
 //! JSON object compares keys, so the speed matters.
 
-/// Compares `count` bytes. Returns zero if all bytes are equal. If bytes differ, the first such byte decides: the
-/// result is negative if this byte is smaller in `one`, and otherwise positive.
+/// Compares `count` bytes. Returns zero if all bytes are equal. Otherwise the first pair of different bytes decides:
+/// the result is negative if the byte of `one` is smaller, and positive if the byte of `one` is larger.
 ///
 /// # Safety
 ///
@@ -29,8 +29,8 @@ unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) ->
     0
 }
 
-/// Defines the functions that compiled code calls to compare bytes. Rust's own library defines both names as weak
-/// symbols, so the linker chooses these definitions.
+/// Defines `memcmp` and `bcmp`, which compiled code calls to compare bytes. Rust's own library defines both functions
+/// as weak symbols, so the linker chooses the functions in this module.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod component {
     // SAFETY: the C standard requires the caller to pass readable bytes.

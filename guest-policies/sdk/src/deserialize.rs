@@ -2,7 +2,7 @@
 //! errors of `Decode`.
 //!
 //! `Decode` makes smaller components. Serde's derive has more attributes (`flatten`, `untagged`, `with`), and many
-//! types of other crates already use it.
+//! types of other crates already derive `Deserialize`.
 
 use alloc::{
     borrow::ToOwned,

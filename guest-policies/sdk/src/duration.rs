@@ -1,4 +1,4 @@
-//! Parses durations of Go and of the Gateway API.
+//! Parses durations in the format of Go and in the format of the Gateway API.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -48,7 +48,7 @@ pub fn parse_go(text: &str) -> Result<Duration, Error> {
 const PARTS: usize = 4;
 /// The largest number of digits in one part.
 const DIGITS: usize = 5;
-/// The units of a part, in milliseconds.
+/// The units that a part can have, each with its length in milliseconds.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Parses a duration of the Gateway API (the timeouts of an `HTTPRoute`): one to four parts of at most five digits
@@ -85,7 +85,7 @@ pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(if spelled.is_empty() { Cow::Borrowed("0s") } else { Cow::Owned(spelled) })
 }
 
-/// Splits a duration into its numbers. Returns each number with the milliseconds of its unit.
+/// Splits a duration into its parts. Returns the digits of each part, and the length of its unit in milliseconds.
 fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
     let mut found = Vec::new();
     while !text.is_empty() {

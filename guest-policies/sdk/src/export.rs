@@ -44,7 +44,8 @@ pub trait Policy {
 /// An overlay. An overlay changes the answer of the policy below: its mapping of environment variables, its plan, or
 /// both. The defaults change nothing.
 pub trait Overlay {
-    /// See [`Policy::describe`]. `emits` of a claim lists the types of the children that the overlay changes or adds.
+    /// See [`Policy::describe`]. In each claim, `emits` lists the types of the children that the overlay changes or
+    /// adds.
     fn describe() -> Descriptor;
     /// See [`Policy::needs`].
     fn needs(subject: &Subject) -> Vec<Need> {
@@ -56,17 +57,17 @@ pub trait Overlay {
         let _ = subject;
         Ok(base)
     }
-    /// Returns the amended plan. `below` is the plan of the layer below. The module [`amend`](crate::amend) helps to
-    /// change it. An overlay may change and add children, variables and notes. It must not drop children, change their
-    /// selectors, or change any other field of the plan.
+    /// Returns the amended plan. `below` is the plan of the layer below. The module [`amend`](crate::amend) has
+    /// functions that change a plan. An overlay may change and add children, variables and notes. It must not drop
+    /// children, change their selectors, or change any other field of the plan.
     fn amend(subject: &Subject, below: Plan) -> Result<Plan, Refusal> {
         let _ = subject;
         Ok(below)
     }
 }
 
-/// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro only checks the type, so plain
-/// `cargo test` runs the same code natively.
+/// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro only checks that the type
+/// implements the trait. So plain `cargo test` runs the policy natively.
 ///
 /// The host reports the message and the source location of a panic. Use `export_policy!(MyPolicy, no_std)` for a policy
 /// without the standard library (`#![no_std]`): this form adds the panic handler that such a policy lacks.

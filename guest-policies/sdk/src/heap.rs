@@ -129,7 +129,7 @@ impl Heap {
     }
 }
 
-/// The heap of the component.
+/// Makes [`Heap`] the global allocator of the component.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod component {
     use super::{Heap, PAGE};

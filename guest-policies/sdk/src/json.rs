@@ -16,12 +16,12 @@ pub fn text(value: &Value) -> Json {
 
 /// Builds an object from members. Each member has a name and a value: `object! { "port": 80 }`.
 ///
-/// The macro moves the values. `serde_json::json!` would serialize each value again, and would repeat its code at every
-/// call.
+/// The macro moves the values. `serde_json::json!` would serialize each value again, and would repeat the code of the
+/// serialization at every call.
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        // The function takes the values out of the array, so the array needs no code that drops it.
+        // The function takes the values out of the array, so the compiled code need not drop the array.
         $crate::json::object(&mut *::core::mem::ManuallyDrop::new([$(($name, $crate::json::Value::from($value))),*]))
     };
 }
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not call the map's own removal function, because that function rebalances the tree with two kilobytes of code.
+/// Does not call the map's own removal function: its code, which rebalances the tree, would add two kilobytes.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {

@@ -14,7 +14,7 @@ use crate::types::{Need, Reference, ResourceType, Selector, Target};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use serde_json::Value;
 
-/// Returns the type with this version and kind. Claims and selectors use types.
+/// Returns the resource type with this API version and kind, for claims and selectors.
 pub fn resource_type(api_version: &str, kind: &str) -> ResourceType {
     ResourceType { api_version: api_version.to_owned(), kind: kind.to_owned() }
 }
@@ -78,8 +78,8 @@ pub fn key(map: &str, name: &str) -> String {
     format!("{map}[{}]", quoted(name))
 }
 
-/// Returns the path that selects a text: `spec.models[="gpt-4o"]`. In a list, this path selects the items that equal
-/// the text.
+/// Returns the path that selects only a value equal to `text`: `spec.models[="gpt-4o"]`. If the value at `path` is a
+/// list, the result selects the list's items that equal `text`.
 pub fn equal(path: &str, text: &str) -> String {
     format!("{path}[={}]", quoted(text))
 }

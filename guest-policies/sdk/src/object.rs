@@ -128,7 +128,7 @@ fn unread(field: &str) -> Refusal {
     refusal::invalid(field, "cannot be read: nest it less than 128 levels deep")
 }
 
-/// Replaces by null each list and object in `text` that is nested too deeply for the parser.
+/// Returns `text` with null in place of each list and object that is nested too deeply for the parser.
 #[cold]
 fn shallow(text: &str) -> String {
     const DEEPEST: usize = 100;

@@ -6,8 +6,8 @@
 
 use core::fmt::{self, Display, Write};
 
-/// The bytes at the start of the record. The host searches the memory for these bytes. The address of the record is a
-/// multiple of their length.
+/// The bytes at the start of the record. The host searches the memory for these 16 bytes. The address of the record is
+/// a multiple of 16.
 const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The size of the text in bytes. Longer texts are truncated.
 const ROOM: usize = 748;
@@ -51,7 +51,7 @@ impl Write for Pen<'_> {
     }
 }
 
-/// The record of the component.
+/// Reserves memory for the component's record.
 #[cfg(target_arch = "wasm32")]
 mod component {
     use super::Record;
@@ -64,7 +64,7 @@ mod component {
     // SAFETY: a component has one thread, and no code runs after its panic.
     unsafe impl Sync for Place {}
 
-    /// No code of the component reads the record. Without `#[used]`, the compiler would remove it.
+    /// No code of the component reads the record. Without `#[used]`, the compiler would remove the record.
     #[used]
     static RECORD: Place = Place(UnsafeCell::new(Record::new()));
 

@@ -1,5 +1,4 @@
-//! Builds the parts of an answer other than manifests: refusals, gates, notes and conditions. Calls read like
-//! sentences.
+//! Builds the parts of an answer other than manifests: refusals, gates, notes and conditions.
 
 use crate::types::{Refusal, Violation};
 use alloc::{string::String, vec::Vec};

@@ -87,8 +87,8 @@ impl Rollout {
     }
 }
 
-/// Reports on the children of a policy without its own `assess`. The object is ready as soon as all children exist and
-/// each workload has an available pod of the current generation, or wants no pods.
+/// Reports on the children of a policy that does not implement `assess`. The object is ready as soon as all children
+/// exist and each workload has an available pod of the current generation, or wants no pods.
 pub(crate) fn assess(seen: &Observation) -> Report {
     let workloads = || seen.children.iter().filter(|child| WORKLOADS.contains(&child.identity.kind.as_str()));
     let is_up = |text: &str| {

@@ -17,7 +17,7 @@ use crate::{Object, Overlay, Policy, contract, json, need};
 use look_up::World;
 use serde_json::Value;
 
-/// The reason in the answer `forbidden` of an operator that does not look at Secrets.
+/// The reason in the answer `forbidden`, which an operator without `--watch-secrets` gives to each need for a Secret.
 const NO_SECRETS: &str = "the operator does not look at Secrets: start it with --watch-secrets";
 
 /// Builds a [`Subject`].
@@ -73,7 +73,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// Marks the object as applied, as if the host had applied a plan of the object in full once.
+    /// Marks the object as applied, as if the host had once applied all children of its plan.
     #[must_use]
     pub fn applied(mut self) -> Self {
         self.subject.applied = true;

@@ -118,7 +118,8 @@ impl Policy for Website {
     }
 
     fn assess(_subject: &Subject, seen: &Observation) -> Report {
-        // Pods of an older generation can still serve while new pods start, but do not count.
+        // While new pods start, pods of an older generation can still serve. The policy does not count these older
+        // pods.
         let rollout = seen.rollout("Deployment");
         let ready = matches!(seen.outcome, Outcome::Applied) && rollout.serves();
         let phase = match &seen.outcome {

@@ -120,7 +120,7 @@ fn first_message(blockers: &[Blocker]) -> String {
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
 /// missing or do not serve. `blockers` must not contain a dependency that rolls out, because its old pods still serve.
-/// So a rollout causes no status write for the objects that depend on it.
+/// So the rollout of a dependency causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");

@@ -78,8 +78,8 @@ fn serves(found: &Object) -> bool {
     found.endpoint().is_some() && is_brief(found) && !has_failed(found)
 }
 
-/// Returns whether `found` contains only the fact that pods are available, and not their number. The policy reads only
-/// this fact if the object was applied before.
+/// Returns whether `found` shows only that pods are available, and not their number. This is the case if the policy
+/// read the fields in [`SERVES`]: the number of available pods is then replaced by true.
 fn is_brief(found: &Object) -> bool {
     found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
 }
@@ -124,8 +124,8 @@ impl Dependencies {
         Some(endpoint)
     }
 
-    /// Returns the blockers to report after `outcome`. The first creation waits until all dependencies are ready. After
-    /// its creation, an object only needs dependencies that serve.
+    /// Returns the blockers to report after `outcome`. The first apply waits until all dependencies are ready. After
+    /// the first apply, the object only needs dependencies that serve.
     pub fn wanting(&self, outcome: &Outcome) -> Vec<Blocker> {
         let wanting = if matches!(outcome, Outcome::Gated) { &self.unready } else { &self.failing };
         self.missing.iter().chain(wanting).cloned().collect()

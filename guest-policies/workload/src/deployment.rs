@@ -20,7 +20,7 @@ const POD: &str = "spec.template.spec";
 /// The settings for the pods of a kind.
 #[derive(Debug)]
 pub struct PodDefaults<'a> {
-    /// The path of these settings: `settings`, or for example `settings.proxy`. Declared origins contain it.
+    /// The path of these settings: `settings`, or for example `settings.proxy`. Declared origins contain this path.
     pub path: &'a str,
     /// Image of the main container.
     pub image: &'a str,
@@ -59,7 +59,8 @@ pub struct PodParts<'a> {
     pub volume_mounts: Vec<Value>,
     /// Volumes of the pod.
     pub volumes: Vec<Value>,
-    /// The origins of values in these volumes: the name of a volume, the path in it, and the source.
+    /// The origins of values in these volumes. Each entry has the name of a volume, a path in this volume, and the
+    /// source of the value at this path.
     pub volume_origins: Vec<(&'a str, &'a str, &'a str)>,
     /// Init containers, without `env`. The mapping contains the variables of the init containers.
     pub init_containers: Vec<Value>,
@@ -123,8 +124,8 @@ impl PodParts<'_> {
         Ok(Deployment { child: self.with_origins(manifest, workload, defaults), env })
     }
 
-    /// Declares where the values of the Deployment come from. The names of a container's fields are also the names of
-    /// the settings for them, so one origin covers these settings.
+    /// Declares where the values of the Deployment come from. A container's field and the setting for this field have
+    /// the same name, so one origin covers all these settings.
     fn with_origins(&self, manifest: Value, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Child {
         let settings = defaults.path;
         let main = format!("{POD}.containers[name=\"{}\"]", workload.kind.container);
@@ -266,8 +267,8 @@ fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     planned
 }
 
-/// Adds the variables that an overlay sets to the containers that only `podSpec` defines. A variable that `podSpec`
-/// sets keeps the value in `podSpec`.
+/// Adds an overlay's variables to the containers that only `podSpec` defines. If `podSpec` also sets a variable, the
+/// value in `podSpec` wins.
 fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
     let mut others = Map::new();
     for var in vars.iter().filter(|var| !planned.contains(&var.container)) {

@@ -79,8 +79,8 @@ impl Exposure<'_> {
         Ok(children)
     }
 
-    /// Builds the HTTPRoute if routes are enabled. Adds a note instead if no Gateway is named, or if the cluster does
-    /// not serve the kind.
+    /// Builds the HTTPRoute if routes are enabled. Adds a note instead if the settings name no Gateway, or if the
+    /// cluster does not serve the kind `HTTPRoute`.
     fn route(
         &self,
         workload: &Workload<'_>,
@@ -155,7 +155,8 @@ impl Exposure<'_> {
         }
     }
 
-    /// Returns the text of the timeout in the object or the settings, and its path.
+    /// Returns the timeout as the object sets it, or else as the settings set it. Also returns the path of this field
+    /// or setting.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))

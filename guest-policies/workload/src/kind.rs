@@ -143,7 +143,7 @@ impl Extra<'_> {
         }
     }
 
-    /// Returns a child whose `metadata` has these additions.
+    /// Builds a child from a manifest whose `metadata` already has these additions, and declares their origins.
     pub fn child(&self, manifest: Value) -> Child {
         let mut child = Child::new(manifest);
         self.declare(&mut child, "");

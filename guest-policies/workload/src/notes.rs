@@ -29,7 +29,7 @@ pub fn older(old: &str, newer: &str, is_set: bool) -> Note {
 }
 
 /// Returns the note on the variables `names` at the deprecated path `old`. Returns `None` if `names` is empty. The
-/// variables have no effect if the path `newer` has all of these names.
+/// variables have no effect if the list at the path `newer` also sets all of them.
 pub fn older_env<'a>(
     old: &str,
     mut names: impl ExactSizeIterator<Item = &'a str>,

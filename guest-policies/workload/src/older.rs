@@ -5,12 +5,12 @@ use alloc::string::String;
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value};
 
-/// The object's part of the main container.
+/// The fields of the main container that the object sets.
 #[derive(Debug)]
 pub struct OwnContainer<'a> {
     /// `spec.container`, with resources from a deprecated field.
     pub value: Cow<'a, Value>,
-    /// The path of the deprecated field, if the resources come from there.
+    /// The path of the deprecated field, if the resources come from this field.
     pub older: Option<String>,
 }
 

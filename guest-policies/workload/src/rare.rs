@@ -5,14 +5,14 @@ use core::ops::Deref;
 use kaos_policy_sdk::{Decode, DecodeError};
 use serde_json::Value;
 
-/// The defaults of a group of settings that no layer sets.
+/// Provides the defaults of a group of settings, for the case that no settings layer sets any of them.
 pub trait LeftOut: 'static {
-    /// Returns the values.
+    /// Returns the defaults of all settings in the group.
     fn left_out() -> &'static Self;
 }
 
-/// A group of settings that is null unless a layer sets one of them. So most passes spend no fuel on decoding these
-/// settings.
+/// A group of settings. The group is null if no settings layer sets any of them, so most passes spend no fuel on
+/// decoding the group.
 #[derive(Clone, Debug)]
 pub struct Rare<T>(Option<Box<T>>);
 

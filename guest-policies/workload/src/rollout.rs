@@ -45,7 +45,8 @@ impl Rollout {
         self.observed && self.wanted > 0 && self.updated > 0 && self.available > old
     }
 
-    /// Returns the counts. If no pod of the current generation serves, the message also says why pods do not start.
+    /// Returns a message with the counts. If no pod of the current generation serves, the message also says why pods do
+    /// not start.
     pub fn message(&self) -> String {
         let mut message = format!("Deployment ready replicas: {}/{}", self.ready, self.wanted);
         if self.wanted == 0 && self.status.is_some() {

@@ -17,8 +17,8 @@ pub struct Extras<'a> {
     /// Settings that an annotation of the object can override. Each entry is the path of a leaf, or the path of an
     /// object, for all leaves below the object.
     pub annotations: &'a [&'a str],
-    /// Settings that only the operator's owner can set, not the settings of a namespace. Each entry is the path of a
-    /// leaf, or the path of an object, for all leaves below the object.
+    /// Settings that only the operator's owner can set. The settings of a namespace cannot set them. Each entry is the
+    /// path of a leaf, or the path of an object, for all leaves below the object.
     pub owned: &'a [&'a str],
     /// Settings of the type [`Rare`](crate::Rare). Each entry has the path of the setting and the defaults of the
     /// leaves below it.
@@ -51,8 +51,8 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     schema.remove("default");
     // Remove the format of a number, because the bounds already say the range.
     schema.remove("format");
-    // Remove the descriptions: Remove the descriptions of a probe's fields: Kubernetes documents these fields, and each
-    // component would contain the descriptions twice.
+    // Remove the descriptions of a probe's fields: Kubernetes documents these fields, and each component would contain
+    // the descriptions twice.
     if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
         schema.remove("description");
     }

@@ -17,62 +17,62 @@ fn text(pattern: &str, longest: u32) -> Schema {
     json_schema!({"type": "string", "pattern": pattern, "maxLength": longest})
 }
 
-/// The name of a port, with at least one letter.
+/// Returns the schema for the name of a port. The name must contain a letter.
 pub fn port_name(_: &mut SchemaGenerator) -> Schema {
     text("^([0-9]+-)*[0-9]*[a-z][a-z0-9]*(-[a-z0-9]+)*$", 15)
 }
 
-/// The name of a volume or a container.
+/// Returns the schema for the name of a volume or a container.
 pub fn label_name(_: &mut SchemaGenerator) -> Schema {
     text("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", 63)
 }
 
-/// The name of an object.
+/// Returns the schema for the name of an object.
 pub fn object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^{SUBDOMAIN}$"), 253)
 }
 
-/// The name of an object, or the empty text.
+/// Returns the schema for the name of an object, or the empty text.
 pub fn any_object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN})?$"), 253)
 }
 
-/// The name of a namespace, or the empty text.
+/// Returns the schema for the name of a namespace, or the empty text.
 pub fn any_namespace(_: &mut SchemaGenerator) -> Schema {
     text("^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$", 63)
 }
 
-/// The address of a Service with its port, or the empty text.
+/// Returns the schema for the address of a Service with its port, or the empty text.
 pub fn any_service(_: &mut SchemaGenerator) -> Schema {
     text("^(([a-z]+://)?[-a-z0-9]+\\.[-a-z0-9]+(\\.svc(\\.[-.a-z0-9]+)?)?:[0-9]{1,5}/?)?$", 300)
 }
 
-/// A host with or without a port, or the empty text.
+/// Returns the schema for a host with or without a port, or the empty text.
 pub fn any_host(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}|\\[[0-9a-fA-F:.]+\\])?(:[0-9]{{1,5}})?$"), 300)
 }
 
-/// A set of keys as JSON, or the empty text.
+/// Returns the schema for a JSON Web Key Set, or the empty text.
 pub fn any_jwks(_: &mut SchemaGenerator) -> Schema {
     text("^(\\s*\\{[\\s\\S]*\"keys\"[\\s\\S]*\\}\\s*)?$", 65_536)
 }
 
-/// A finalizer, or the empty text.
+/// Returns the schema for a finalizer, or the empty text.
 pub fn any_finalizer(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}/{WORD})?$"), 317)
 }
 
-/// The directory in which a container mounts a volume.
+/// Returns the schema for the directory in which a container mounts a volume.
 pub fn directory(_: &mut SchemaGenerator) -> Schema {
     text("^/[^:]*$", 4096)
 }
 
-/// A key of a ConfigMap that becomes the name of a file.
+/// Returns the schema for a key of a ConfigMap that becomes the name of a file.
 pub fn file_name(_: &mut SchemaGenerator) -> Schema {
     text("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$", 253)
 }
 
-/// The name of a variable, or the empty text.
+/// Returns the schema for the name of a variable, or the empty text.
 pub fn any_variable(_: &mut SchemaGenerator) -> Schema {
     text("^([-._a-zA-Z][-._a-zA-Z0-9]*)?$", 253)
 }
@@ -91,7 +91,8 @@ fn keyed(value: &Value) -> Schema {
     })
 }
 
-/// The variables of known images. Each variable has the versions that read it.
+/// Returns the schema for the variables of known images. For each variable, a value lists the image versions that read
+/// the variable.
 pub fn image_variables(_: &mut SchemaGenerator) -> Schema {
     let entry = "[-._a-zA-Z0-9]+\\*? (never|<?[0-9]+\\.[0-9]+(\\.[0-9]+)?)";
     json_schema!({
@@ -100,17 +101,17 @@ pub fn image_variables(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Labels.
+/// Returns the schema for labels.
 pub fn labels(_: &mut SchemaGenerator) -> Schema {
     keyed(&json!({"type": "string", "pattern": format!("^({WORD})?$"), "maxLength": 63}))
 }
 
-/// Annotations.
+/// Returns the schema for annotations.
 pub fn annotations(_: &mut SchemaGenerator) -> Schema {
     keyed(&json!({"type": "string"}))
 }
 
-/// Resources of a container.
+/// Returns the schema for the resources of a container.
 pub fn resources(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -123,7 +124,7 @@ pub fn resources(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A liveness probe. Kubernetes requires a success threshold of 1 for a liveness probe.
+/// Returns the schema for a liveness probe. Kubernetes requires a success threshold of 1 for a liveness probe.
 pub fn liveness(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Probe::json_schema(generator);
     if let Some(threshold) = schema.pointer_mut("/properties/successThreshold") {

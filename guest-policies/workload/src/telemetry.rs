@@ -61,7 +61,7 @@ impl<'a> Telemetry<'a> {
         );
     }
 
-    /// Sets the variable of the endpoint. Kubernetes expands variables in the endpoint, such as
+    /// Sets the variable with the address of the endpoint. Kubernetes expands variables in the endpoint, such as
     /// `http://$(HOST_IP):4317` for a collector on each node. An address contains `$(` only if the user wants this
     /// expansion.
     pub fn set_endpoint(&self, env: &mut ContainerEnv<'_>) {

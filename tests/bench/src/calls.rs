@@ -17,7 +17,7 @@ pub(crate) enum Sort {
     Watch,
     /// A write of an Event.
     Event,
-    /// The request is any other write.
+    /// Any other write.
     Write,
     /// Any other request, such as a read, a review or a dry run.
     Read,
@@ -62,21 +62,22 @@ impl Calls {
         self.0.iter().filter(|request| request.made() && request.resource == resource).count()
     }
 
-    /// Returns the time in seconds when the API server answered the last creation of an object. `None` without a
+    /// Returns the time at which the API server answered the last creation of an object, in seconds. `None` without a
     /// creation.
     pub(crate) fn last_made(&self) -> Result<Option<f64>> {
         let made = |request: &&Request| request.made() && Sort::of(request) == Sort::Write;
         self.0.iter().filter(made).map(|request| seconds(&request.answered)).next_back().transpose()
     }
 
-    /// Returns the time in seconds when the API server answered the last write. Ignores Events. `None` without a write.
+    /// Returns the time at which the API server answered the last write, in seconds. Ignores Events. `None` without a
+    /// write.
     pub(crate) fn last_write(&self) -> Result<Option<f64>> {
         let mut writes = self.0.iter().filter(|request| Sort::of(request) == Sort::Write);
         writes.next_back().map(|request| seconds(&request.answered)).transpose()
     }
 
-    /// Returns the time in seconds when the API server answered the last request. `None` without a request. Ignores
-    /// Leases and watches, because an idle operator needs them, too.
+    /// Returns the time at which the API server answered the last request, in seconds. Ignores requests for Leases and
+    /// watches, because an idle operator also sends them. `None` without a request.
     pub(crate) fn last(&self) -> Result<Option<f64>> {
         let mut calls = self.0.iter().filter(|request| is_work(request));
         calls.next_back().map(|request| seconds(&request.answered)).transpose()
@@ -102,7 +103,7 @@ impl Calls {
         Ok(worked)
     }
 
-    /// Reads requests until `enough` returns true and the operator is idle. An operator is idle after it sent only
+    /// Reads requests until `enough` returns true and the operator is idle. An operator is idle when it has sent only
     /// watches and Lease requests for the time `still`.
     pub(crate) async fn until_still(
         &mut self,

@@ -60,7 +60,7 @@ impl Load {
         self.agents + self.modelapis + self.mcpservers + self.memorystores
     }
 
-    /// Returns the objects. The objects of a kind come before the objects that refer to them.
+    /// Returns the objects. Each object comes before the objects that refer to it.
     fn objects(&self) -> Vec<Value> {
         let mut rng = Rng::with_seed(self.seed);
         let mut objects = vec![model_api_for(SHARED, &[MODEL])];
@@ -84,7 +84,7 @@ impl Load {
     }
 
     /// Creates the objects in a namespace. `MemoryStores` wait until their ModelAPI is ready. The control plane runs no
-    /// pods, so with `MemoryStores`, the bench reports the ModelAPI's pod as ready.
+    /// pods. So for a load with `MemoryStores`, the bench itself reports the ModelAPI's pod as ready.
     pub(crate) async fn put(&self, client: &Client, namespace: &str) -> Result<()> {
         let objects = Arc::new(self.objects());
         let serves = async {
@@ -131,7 +131,7 @@ fn word(rng: &mut Rng) -> String {
     (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
 }
 
-/// Returns a MemoryStore. The shared ModelAPI offers its models.
+/// Returns a MemoryStore with models that the shared ModelAPI offers.
 fn memory_store(name: &str) -> Value {
     let mut store = samples::memory_store(name, SHARED);
     for of in ["summarization", "embedding"] {
@@ -140,7 +140,7 @@ fn memory_store(name: &str) -> Value {
     store
 }
 
-/// Fails unless every object has a Deployment and a status.
+/// Checks that every object has a Deployment and a status.
 pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Result<()> {
     let deployments = api(client, "Deployment", namespace).list(&ListParams::default()).await?.items.len();
     anyhow::ensure!(deployments == load.count(), "there are {deployments} Deployments for {} objects", load.count());

@@ -3,13 +3,12 @@
 //! The bench starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane
 //! consists of etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a load from a seed,
 //! changes the ModelAPI that all Agents share, kills the operator and starts it again. The bench measures an operator
-//! only from outside: through the API server's audit log, `/proc`, and the objects. This command compares two
-//! operators:
+//! only from outside: through the API server's audit log, `/proc`, and the objects. To compare two operators, run:
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. The bench reads
-//! from the health page when the operator is ready, and from the metrics page the number of passes.
+//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. From the health
+//! page, the bench learns when the operator is ready. From the metrics page, it reads the number of passes.
 //!
 //! | module | contents |
 //! |---|---|

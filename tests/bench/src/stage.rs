@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     group: Group,
-    // Rust drops fields in the order of their declaration. Keep this field after the clients of the cluster.
+    // Keep this field after the clients of the cluster: Rust drops fields in the order of their declaration.
     own: Option<ControlPlane>,
 }
 

@@ -68,8 +68,8 @@ impl Story<'_> {
             self.figures.note("ready", ready.as_secs_f64());
         }
         self.load(subject).await?;
-        // Do not read the size of the program earlier: right after the start, the process is still the shell that runs
-        // the command.
+        // Read the size of the program only now: right after the start, the process is still the shell that runs the
+        // command.
         #[expect(clippy::cast_precision_loss, reason = "every program is small enough")]
         self.figures.note("binary", subject.size()? as f64 / 1e6);
         self.silence(subject).await?;
@@ -222,7 +222,7 @@ impl Story<'_> {
     }
 }
 
-/// What a change caused: requests, processor time and passes.
+/// The cost of a change: requests, processor time and passes.
 struct Done {
     calls: Calls,
     processor: f64,

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of edits that the bench measures with the load. The bench measures the same number of edits without the
+/// The number of edits that the bench measures with the load, and the number of edits that it measures without the
 /// load.
 const EDITS: usize = 2_000;
 /// The upper bound for the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// Objects in the namespace of the policy that burns fuel. As soon as the policy has served an object, the bench edits
-/// this object again.
+/// The number of objects in the namespace of the policy that burns fuel. As soon as the policy has served an object,
+/// the bench edits this object again.
 const MANY: usize = 50;
 
 /// Edits an object of the undisturbed namespace repeatedly. Returns the time of each edit.

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// Agents on the cluster.
+/// The number of Agents on the cluster.
 const OBJECTS: usize = 1_000;
 /// The upper bound for the time of a plan in milliseconds. This time does not include listing the objects.
 const PLAN: f64 = 2000.0;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes. The first change is not measured.
+/// The number of measured changes. Before these changes, the bench makes one change that it does not measure.
 const CHANGES: u32 = 24;
 /// The upper bound in milliseconds until the new policy serves, without the time for compilation.
 const BEYOND: f64 = 300.0;
@@ -55,7 +55,7 @@ pub(crate) async fn measure() -> Result<Part> {
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
         let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
         let mut waits = Vec::new();
-        // Edit an Agent repeatedly. Either the old or the new policy must serve each edit.
+        // Edit an Agent repeatedly. The old policy or the new policy must serve each edit.
         let editing = async {
             loop {
                 edits += 1;

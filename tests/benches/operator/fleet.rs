@@ -1,5 +1,5 @@
-//! A cluster that listens on loopback, with a fleet of Agents. Each thousand Agents share a namespace, a ModelAPI and
-//! an MCPServer.
+//! A cluster that listens on loopback, with a fleet of Agents. Each group of a thousand Agents shares a namespace, a
+//! ModelAPI and an MCPServer.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// Agents that share a ModelAPI.
+/// The number of Agents that share a ModelAPI.
 const SHARE: usize = 1_000;
 
 /// A cluster that contains a fleet.

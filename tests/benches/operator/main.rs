@@ -1,5 +1,5 @@
 //! Measures the cost of reconciling fleets of Agents on the embedded cluster. The figures are passes per second,
-//! processor time, memory and API calls, and cover only the operator's process.
+//! processor time, memory and API calls. All figures describe only the operator's process.
 //!
 //! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000 and 10,000 Agents and prints a
 //! table at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into `docs/reference/performance.md`.

@@ -70,7 +70,8 @@ impl Meter {
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until this many Agents are ready and the operator does no more work. Returns the first reading after that.
+    /// Waits until `agents` Agents are ready and the operator has no work left. Returns the first reading of the idle
+    /// operator.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;
@@ -104,7 +105,7 @@ impl Reading {
     }
 
     /// Returns the number of passes and the number of requests. Does not count watches, because an idle operator keeps
-    /// them open.
+    /// its watches open.
     fn work(&self) -> (f64, f64) {
         (self.passes(""), self.calls(&["get", "list", "create", "update", "patch", "delete"], ""))
     }

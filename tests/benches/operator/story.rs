@@ -1,6 +1,6 @@
-//! The events during which the bench measures a fleet. An operator starts for the first time, and then another operator
-//! replaces it. Then the bench changes a ModelAPI that a thousand Agents use. The first change is a label, which
-//! changes no manifest. The second change is a model, which changes only the ModelAPI's own manifests.
+//! The events during which the bench measures a fleet. A first operator starts, and then a second operator replaces the
+//! first operator. Then the bench changes a ModelAPI that a thousand Agents use. First, the bench adds a label, which
+//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests.
 
 use std::fs;
 use std::time::Duration;

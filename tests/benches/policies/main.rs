@@ -43,7 +43,7 @@ fn main() -> Result<ExitCode> {
 }
 
 /// Measures compilation from bytes, and loading from the cache. Both figures include the steps that compilation and
-/// loading have in common.
+/// loading share.
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
@@ -101,7 +101,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Runs only the functions of the policy that a pass calls.
+/// Runs only those functions of the policy that a pass calls, without the rest of the pass.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.begin(subject)?;

@@ -13,11 +13,11 @@ use crate::whole;
 
 /// The upper bound of compile time for each kilobyte of a component, in milliseconds.
 const COMPILE: f64 = 1.0;
-/// The lower bound for the time to compile, divided by the time to load from the cache.
+/// The lower bound for a ratio: the time to compile, divided by the time to load from the cache.
 const CACHED: f64 = 100.0;
-/// The upper bound for the time of a pass in a sandbox, divided by the time of a native pass.
+/// The upper bound for a ratio: the time of a pass in a sandbox, divided by the time of a native pass.
 const SANDBOX: f64 = 2.5;
-/// The upper bound for the time to render a thousand objects, divided by the time of their passes.
+/// The upper bound for a ratio: the time to render a thousand objects, divided by the time of their passes.
 const THOUSAND: f64 = 3.0;
 
 /// Prints the table. With `UPDATE_PERFORMANCE`, also writes the table into the performance page. Returns the exceeded

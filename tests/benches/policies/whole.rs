@@ -35,8 +35,8 @@ pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     median(|| Ok(compiler.compile(&Order::new(component)).map(drop)?))
 }
 
-/// Returns the memory of an open sandbox after a pass, in bytes. The first number is the linear memory, and the second
-/// is the growth of this process.
+/// Returns the memory of an open sandbox after a pass, in bytes. The first number is the sandbox's linear memory. The
+/// second number is the growth of this process.
 pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     let (renderer, object, lookup) = sample(policy)?;
     let subject = renderer.render(&object, &lookup)?.subject().clone();
@@ -53,8 +53,9 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures a file with a thousand Agents. Returns three durations: of `render` in a separate process with a filled
-/// cache of compiled code, of `render` with an empty cache, and of the passes alone, in this process.
+/// Measures a file with a thousand Agents. Returns three durations. The first is for `render` in a separate process
+/// with compiled code in the cache. The second is for `render` with an empty cache. The third is for only the passes,
+/// in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({

@@ -1,5 +1,5 @@
 """Replaces KAOS's image of the MCP runtime `fastmcp-codemode`, which is not published as a package. Serves the tools of the
-servers in MCP_SERVERS_CONFIG by FastMCP's code mode, over HTTP on port 8000 and path /mcp: a caller sends code that calls
+servers in MCP_SERVERS_CONFIG with FastMCP's code mode, over HTTP on port 8000 and path /mcp: a caller sends code that calls
 these tools."""
 
 import json

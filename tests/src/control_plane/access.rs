@@ -117,8 +117,8 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
     Ok(path)
 }
 
-/// Copies a kubeconfig, and replaces the user's token. If `server` is given, also replaces the address of the API
-/// server.
+/// Copies a kubeconfig, and replaces the user's token. Also replaces the address of the API server with `server`,
+/// unless `server` is `None`.
 pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> Result<()> {
     let read = fs::read_to_string(of).with_context(|| of.display().to_string())?;
     let mut config: Value = serde_saphyr::from_str(&read).with_context(|| of.display().to_string())?;

@@ -1,4 +1,5 @@
-//! Installs the chart without Helm. Installs definitions, rights and configuration, but not the operator itself.
+//! Installs the chart without Helm. Installs CustomResourceDefinitions, rights and configuration, but not the operator
+//! itself.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::Pod;
 use crate::case;
 
-/// Kinds that run a process or call a process. This module does not install objects of these kinds.
+/// The kinds whose objects run a process or call a process. This module does not install such objects.
 const LEFT_OUT: [&str; 3] = ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(100);
@@ -30,7 +31,7 @@ pub struct Account {
 }
 
 /// Applies all manifests except Deployments and webhook configurations. Waits until all parts of the API server know
-/// the definitions in the manifests. Returns the first service account in the manifests.
+/// the CustomResourceDefinitions in the manifests. Returns the first service account in the manifests.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =
@@ -82,9 +83,9 @@ async fn until_served(client: &Client, definition: &Value) -> Result<()> {
         .await
 }
 
-/// Waits until the API server's admission accepts objects of a new definition as owners. Admission learns about a new
-/// definition some seconds later than the rest of the API server. Until then, admission rejects such owners, unless an
-/// administrator sets them.
+/// Waits until the API server's admission accepts objects of a new kind as owners. Admission learns about a new
+/// CustomResourceDefinition some seconds later than the rest of the API server. Until then, admission accepts owners of
+/// the new kind only from an administrator.
 async fn until_known_as_owner(client: &Client, definition: &Value, account: &Account) -> Result<()> {
     let names = &definition["spec"]["names"];
     let owner = json!({"apiVersion": format!("{}/{}", text(&definition["spec"]["group"]), version(definition)),
@@ -101,7 +102,7 @@ async fn until_known_as_owner(client: &Client, definition: &Value, account: &Acc
     .await
 }
 
-/// Returns the version in which the API server stores objects of this definition.
+/// Returns the version in which the API server stores objects of the kind that `definition` defines.
 fn version(definition: &Value) -> String {
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
     versions.filter(|version| version["storage"] == true).map(|version| text(&version["name"])).collect()

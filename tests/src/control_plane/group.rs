@@ -1,7 +1,7 @@
 //! Ends a group of processes together. The group ends at the latest when this process ends.
 //!
-//! A guard process leads the process group and reads from a pipe that this process keeps open. The pipe closes when the
-//! group is dropped or this process ends, even by a signal. When the pipe closes, the guard kills the whole group.
+//! A guard process leads the process group and reads from a pipe that this process keeps open. The pipe closes when
+//! this process drops the group, or ends for any reason, such as a signal. The guard then kills the whole group.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;

@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Returns a port on which no process listens. The port is below the range that the system uses for outgoing
-/// connections. So the port stays free until a part of the cluster listens on it, and also while this part restarts.
-/// This process returns each port only once.
+/// connections. So the port stays free until a part of the cluster listens on this port, and also while this part
+/// restarts. This process returns each port only once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,8 +100,8 @@ impl Launcher {
         self.folder.join(file).display().to_string()
     }
 
-    /// Calls `ask` repeatedly until it returns a value. Fails if a part of the cluster ends, or if the time
-    /// [`PATIENCE`] passes.
+    /// Calls `ask` repeatedly until `ask` returns a value. Fails if a part of the cluster ends, or if `ask` returns no
+    /// value within [`PATIENCE`].
     async fn until<T>(&mut self, what: &str, ask: impl AsyncFn() -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -128,7 +128,7 @@ impl Launcher {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=test={peers}"),
-            // No test reads the data after a crash of the machine, so etcd need not flush it to the disk.
+            // No test reads the data after a crash of the machine, so etcd need not flush the data to the disk.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
@@ -192,7 +192,8 @@ impl Launcher {
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
             "--node-ip=127.0.0.1".to_owned(),
-            // Without leases the cluster would treat nodes as lost after a minute.
+            // Make kwok renew the leases of its nodes: without leases, the cluster would treat the nodes as lost after
+            // a minute.
             "--node-lease-duration-seconds=40".to_owned(),
             format!("--server-address=127.0.0.1:{}", free_port()?),
         ];

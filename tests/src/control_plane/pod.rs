@@ -10,7 +10,7 @@ use super::files;
 /// The command and variables with which the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// The container's arguments, without the addresses of its pages.
+    /// The container's arguments, without the flags that set the addresses of the operator's pages.
     pub arguments: Vec<String>,
     /// The files that ConfigMaps put into the container's volumes, by path.
     pub files: BTreeMap<String, String>,

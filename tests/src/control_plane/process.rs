@@ -53,7 +53,8 @@ impl Process {
         self.child.id()
     }
 
-    /// Requests one of the operator's pages. Returns an empty text if the operator does not respond.
+    /// Requests one of the operator's HTTP pages, such as `/metrics`. Returns an empty text if the operator does not
+    /// respond.
     pub fn get(&self, page: &str) -> String {
         self.ask(page).unwrap_or_default()
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Storage(String);
 
 impl Storage {
-    /// Returns the etcd at `address`, its client address without a scheme.
+    /// Returns the etcd at `address`. The address is etcd's client URL without the scheme.
     pub(super) fn new(address: String) -> Self {
         Self(address)
     }

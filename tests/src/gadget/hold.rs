@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time for which a test blocks the policy. This limit ends a failed test, and is longer than any wait of a
-/// test.
+/// The maximum time for which a test blocks the policy. No test waits as long as this limit, so the limit only ends a
+/// test that hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
 /// The ports for which a test blocks the policy. The value is true after a pass with this port has reached the block.

@@ -28,7 +28,7 @@ pub use object::{API_VERSION, KIND};
 
 /// The finalizer of the policy. The finalizer stays on the Gadget until the children are gone.
 pub const FINALIZER: &str = "test.example.com/teardown";
-/// The definition of the kind.
+/// The CustomResourceDefinition of Gadgets.
 pub const DEFINITION: &str = include_str!("crd.yaml");
 
 const FILE: &str = include_str!("policy.yaml");

@@ -83,7 +83,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
     if object["spec"]["does"] == "stray" {
         manifests.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}}));
     }
-    // So the host can tell the author of an impossible port.
+    // With this origin, the host can report who chose an invalid port.
     let service = manifests.iter().position(|manifest| manifest["kind"] == "Service");
     let port = |at: usize| Origin {
         manifest: at.try_into().unwrap_or(u32::MAX),

@@ -9,12 +9,13 @@ impl World {
     /// Adds a fault to the operator's requests on the embedded cluster. The fault must hit at least one request before
     /// the test removes the fault or ends.
     pub fn break_it(&self, fault: Fault) {
-        // On a real cluster, the harness cannot change requests between the operator and the API server.
+        // Require the embedded cluster: on a real cluster, the harness cannot change requests between the operator and
+        // the API server.
         self.embedded();
         self.script.add(fault);
     }
 
-    /// Decides what happens to the watch events of a type before they reach the operator, on the embedded cluster. The
+    /// Sets the fate of the watch events of a type before these events reach the operator, on the embedded cluster. The
     /// fault must hit at least one event before the test removes the fault or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();

@@ -10,7 +10,8 @@ use super::once::Once;
 /// The error with which the compiler fails on some components. `None` if no test set such an error.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// A text, the compiler's error for components that contain this text, and the number of components with this error.
+/// A text, the compiler's error for components that contain this text, and the number of components for which the
+/// compiler returned this error.
 pub(super) struct Hindrance {
     pub(super) text: &'static str,
     pub(super) why: CompileError,
@@ -25,7 +26,7 @@ pub(super) struct Mortal {
     pub(super) held: Held,
 }
 
-/// The condition for components on which the compiler hangs.
+/// The text in components on which the compiler hangs, shared between the test and the compiler.
 pub(super) type Held = Arc<Mutex<Stall>>;
 
 /// A text, and two counts of components that contain this text: the components on which the compiler hangs now, and all

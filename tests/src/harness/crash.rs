@@ -1,5 +1,6 @@
 //! Crash points. On a connection with a crash point, one write of an operator gets no response. The test decides
-//! whether the API server carries out this write. Then the test waits for the crash point and ends the operator.
+//! whether the API server carries out this write. The test then waits until an operator reaches the crash point, and
+//! ends this operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -71,8 +72,8 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write. If a write is at the crash point, returns whether the write takes effect. Returns `None` at all
-    /// other writes.
+    /// Counts a write. If the write is at the crash point, returns whether the write takes effect. Returns `None` for
+    /// all other writes.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {

@@ -1,4 +1,4 @@
-//! The definitions of the kinds that tests use.
+//! The CustomResourceDefinitions of the kinds that tests use.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use super::samples;
 const DEFINING: &str = "apiextensions.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions";
 
-/// Returns the definitions of all KAOS kinds and of the test kinds.
+/// Returns the CustomResourceDefinitions of all KAOS kinds and of the test kinds.
 pub fn definitions() -> Result<Vec<Value>> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {
@@ -24,7 +24,7 @@ pub fn definitions() -> Result<Vec<Value>> {
     Ok(READ.get_or_init(|| read).clone())
 }
 
-/// Returns a definition of `HTTPRoutes`, with only the parts of the Gateway API's definition that the tests need.
+/// Returns a CustomResourceDefinition of `HTTPRoutes`, with only those parts of the original that the tests need.
 pub fn routes() -> Value {
     let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
     let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
@@ -32,14 +32,15 @@ pub fn routes() -> Value {
     routes
 }
 
-/// Returns a definition of SecurityPolicies, with only the parts of Envoy Gateway's definition that the tests need.
+/// Returns a CustomResourceDefinition of SecurityPolicies, with only those parts of the original that the tests need.
 pub fn gateway_policies() -> Value {
     let mut policies = samples::definition("gateway.envoyproxy.io", "securitypolicies", "SecurityPolicy");
     policies["spec"]["versions"][0]["name"] = json!("v1alpha1");
     policies
 }
 
-/// Returns a definition of NetworkPolicies for the embedded cluster. In a real cluster, this type is built in.
+/// Returns a CustomResourceDefinition of NetworkPolicies for the embedded cluster. In a real cluster, this type is
+/// built in.
 pub fn network_policies() -> Value {
     let mut policies = samples::definition("networking.k8s.io", "networkpolicies", "NetworkPolicy");
     policies["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, for tests"});
@@ -47,7 +48,7 @@ pub fn network_policies() -> Value {
 }
 
 impl World {
-    /// Installs the definitions, and waits until the API server serves them.
+    /// Installs the CustomResourceDefinitions, and waits until the API server serves their types.
     pub async fn install_definitions(&self, gateway: bool) -> Result<()> {
         let mut all = definitions()?;
         if gateway {
@@ -56,12 +57,12 @@ impl World {
         for definition in &all {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default();
             match self.try_embedded() {
-                // Write large definitions directly into the cluster, because every test installs them and a request
-                // takes longer.
+                // Write each CustomResourceDefinition directly into the embedded cluster. A request would take longer,
+                // and every test installs all of them.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
                     let mut definition = definition.clone();
-                    // Set the generation like the API server. If a definition has no generation, the operator rereads
-                    // this definition after every change.
+                    // Set the generation like the API server. Without a generation, the operator would reread the
+                    // CustomResourceDefinition after every change.
                     definition["metadata"]["generation"] = json!(1);
                     drop(cluster.plant(DEFINING, DEFINITIONS, definition));
                 }

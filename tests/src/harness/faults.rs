@@ -1,7 +1,7 @@
 //! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! If a fault hits no request, the test of this fault proves nothing. Therefore the script counts the requests that
-//! each fault hits. A test fails if a fault hit no request before the test removed the fault or ended.
+//! If a fault hits no request, its test proves nothing. Therefore the script counts the requests that each fault hits.
+//! A test fails if it removes a fault, or ends, before the fault has hit a request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -173,7 +173,7 @@ impl Script {
         self.rules().faults.push(fault);
     }
 
-    /// Decides what happens to the watch events of a type before they reach the operator.
+    /// Sets the fate of the watch events of a type before these events reach the operator.
     pub fn events(&self, plural: &'static str, fate: EventFate) {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }

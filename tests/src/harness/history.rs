@@ -1,4 +1,5 @@
-//! Records every state of an object. So a test also sees a value that changes and changes back between two reads.
+//! Records every state of an object. So a test also notices a value that changes, and then changes back before the test
+//! reads the object again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

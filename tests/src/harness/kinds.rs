@@ -104,7 +104,7 @@ pub struct At {
 }
 
 impl At {
-    /// Parses a key. `namespace` is the namespace for a key that names no namespace.
+    /// Parses a key. If the key names no namespace, the object is in `namespace`.
     ///
     /// # Panics
     /// If the text is not a key.
@@ -117,7 +117,7 @@ impl At {
         Self { kind, namespace, name: name.to_owned() }
     }
 
-    /// Returns the key of an object. `namespace` is the namespace for an object that names no namespace.
+    /// Returns the key of an object. If the object names no namespace, the object is in `namespace`.
     pub fn of(object: &Value, namespace: &str) -> Self {
         let kind = Kind::of(object);
         let own = object["metadata"]["namespace"].as_str().unwrap_or(namespace);

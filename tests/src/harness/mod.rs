@@ -2,16 +2,16 @@
 //!
 //! A test states its requirements in a [`Scenario`] and gets a [`World`]. By default, a world is an embedded cluster in
 //! this process, only for this test and in simulated time. If `KAOS_TEST_KUBECONFIG` is set, all tests share a real
-//! control plane, and each test has its own namespace. A scenario may require one of the two clusters. The harness
-//! skips the test on the other cluster.
+//! control plane, and each test has its own namespace. A scenario may require the embedded cluster or a real cluster.
+//! The harness skips the test on the other cluster.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`scenario`] | a test's requirements |
-//! | [`stage`], [`definitions`] | runs a test's story on its cluster; the definitions of kinds there |
+//! | [`stage`], [`definitions`] | runs a test's story on its cluster; the CustomResourceDefinitions in this cluster |
 //! | [`world`] | the test's access to its cluster: apply, patch, delete, read |
-//! | [`wait`], `watchdog` | wait until a condition is true, and print details if it does not become true |
-//! | [`operator`], [`running`], `account` | start, stop and crash operators; their identity on a real cluster |
+//! | [`wait`], `watchdog` | wait until a condition is true, and print details if the condition stays false |
+//! | [`operator`], [`running`], `account` | start, stop and crash operators; the identity and the rights of operators |
 //! | `setting`, `compiler` | the settings of operators; a compiler that fails and hangs |
 //! | [`replicas`] | replicas of the operator that share a Lease |
 //! | [`requests`] | the operator's requests to the API server |

@@ -172,7 +172,7 @@ impl World {
         withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
     }
 
-    /// Replaces the policies in every running operator.
+    /// Makes every running operator use these policies.
     fn answer_by(&self, stacks: &BTreeMap<ResourceType, Stack>) -> Result<()> {
         for running in self.running.borrow().iter() {
             running.catalogue.replace(stacks, &self.setting.layers())?;
@@ -190,14 +190,14 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` removes this rule. The compiler must get at least one such component before the
-    /// test changes the rule or ends.
+    /// child for lack of memory. `None` removes this rule. Before the test changes the rule or ends, the compiler must
+    /// get at least one component with this text.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Makes the compiler refuse every component that contains this text. So the compiler behaves like another build of
-    /// the operator that does not accept such components. `None` removes this rule.
+    /// Makes the compiler refuse every component that contains this text, like another build of the operator that does
+    /// not accept this component. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build no longer accepts the component".to_owned()));
     }
@@ -208,7 +208,7 @@ impl World {
         *lock(&self.setting.hindered) = hindrance;
     }
 
-    /// Makes the compiler hang on components that contain this text. The next call changes the text, and `None` ends
+    /// Makes the compiler hang on components that contain this text. Another call replaces the text, and `None` ends
     /// the hang. Simulated time stands still while the compiler hangs: see [`Self::until_meanwhile`].
     pub fn hold_compiler_over(&self, text: Option<&'static str>) {
         lock(&self.setting.held).text = text;

@@ -27,7 +27,7 @@ pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
 
-/// Returns each write of a replica that did not hold the Lease when it wrote.
+/// Returns each write that a replica sent while it did not hold the Lease.
 pub fn second_writers(entries: &[Entry]) -> Vec<String> {
     let mut holder = None;
     let mut wrong = Vec::new();

@@ -16,15 +16,15 @@ pub enum Sort {
     Lease,
     /// A write of an Event.
     Event,
-    /// The request is any other accepted write, except dry runs.
+    /// Any other write that the API server accepted.
     Write,
-    /// The request is any other rejected write.
+    /// Any other write that the API server rejected.
     Refused,
     /// A dry run.
     DryRun,
     /// Discovery of the served types and their schemas.
     Discovery,
-    /// The request is any other read.
+    /// Any other read.
     Read,
 }
 

@@ -20,7 +20,7 @@ pub fn model_api_for(name: &str, models: &[&str]) -> Value {
     object("ModelAPI", name, &json!({"mode": "Proxy", "proxyConfig": {"models": models}}))
 }
 
-/// Returns a `MemoryStore` with a volume and with models of this ModelAPI.
+/// Returns a `MemoryStore` that has a volume and uses models of this ModelAPI.
 pub fn memory_store(name: &str, model_api: &str) -> Value {
     let model = |model: &str| json!({"modelAPI": model_api, "model": model});
     let models = json!({"summarization": model("small"), "embedding": model("vectors")});
@@ -36,7 +36,7 @@ pub fn mcp_server(name: &str) -> Value {
     )
 }
 
-/// Returns an Agent with a model of this ModelAPI. `more` adds fields to the spec.
+/// Returns an Agent that uses a model of this ModelAPI. `more` adds fields to the spec.
 pub fn agent(name: &str, model_api: &str, more: &Value) -> Value {
     let mut agent = object("Agent", name, &json!({"modelAPI": model_api, "model": "gpt-4o"}));
     if let (Some(spec), Some(more)) = (agent["spec"].as_object_mut(), more.as_object()) {
@@ -50,7 +50,7 @@ pub fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-/// Returns the definition of a kind. The definition accepts any spec and any status.
+/// Returns the CustomResourceDefinition of a kind. The API server then accepts any spec and any status.
 pub fn definition(group: &str, plural: &str, kind: &str) -> Value {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let (singular, list) = (kind.to_lowercase(), format!("{kind}List"));

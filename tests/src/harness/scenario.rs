@@ -45,7 +45,7 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// Returns a scenario for either cluster, with all kinds and a running operator.
+    /// Returns a scenario for both kinds of cluster, with all kinds of objects and a running operator.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     fn default() -> Self {
         let environment = case::default_environment().unwrap_or_else(|error| panic!("{error:#}"));
@@ -67,12 +67,12 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Returns a scenario for only the embedded cluster. `why` is the reason.
+    /// Returns a scenario that requires the embedded cluster. `why` is the reason.
     pub fn embedded(why: &'static str) -> Self {
         Self { needs: Needs::Embedded, why, ..Self::default() }
     }
 
-    /// Returns a scenario for only a real control plane. `why` is the reason.
+    /// Returns a scenario that requires a real control plane. `why` is the reason.
     pub fn real(why: &'static str) -> Self {
         Self { needs: Needs::Real, why, ..Self::default() }
     }
@@ -84,7 +84,7 @@ impl Scenario {
         self
     }
 
-    /// Installs no definitions and starts no operator.
+    /// Installs no CustomResourceDefinitions, and starts no operator.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.bare = true;

@@ -65,7 +65,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // The cluster and all operators share tokio's clock, also an operator that starts late.
+                // The cluster and all operators share tokio's clock, including operators that start later.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -75,8 +75,8 @@ impl Setting {
         options
     }
 
-    /// Returns the error that a test planned for the compiler, if no component has caused this error yet, and `None`
-    /// otherwise.
+    /// Returns the error that a test planned for the compiler, if the compiler has not returned this error yet.
+    /// Otherwise returns `None`.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);

@@ -57,7 +57,7 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         }
         story(&world).await;
         none_missed(world.missed());
-        // Keep the namespace on a real cluster until the cluster ends. To delete a namespace, the API server needs two
+        // Keep the namespace on a real cluster until the cluster ends. Deleting a namespace takes the cluster two
         // thousand requests, many times more than a test sends.
         world.stop_all().await;
     }));
@@ -100,9 +100,9 @@ fn own_namespace() -> String {
     format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
 }
 
-/// Creates namespaces, definitions and the registry of runtimes. Tests on a real cluster share all of these objects
-/// except their own namespace. Only the first test of a process creates the shared objects. The API server needs more
-/// time for the large definitions than for the rest of a test.
+/// Creates namespaces, CustomResourceDefinitions and the registry of runtimes. On a real cluster, each test has its own
+/// namespace, but all tests share the other objects. Only the first test of a process creates the shared objects,
+/// because the large CustomResourceDefinitions take longer than the rest of a test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();

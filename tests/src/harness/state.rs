@@ -28,7 +28,8 @@ impl State {
                 }
                 let template = hash(&child).to_owned();
                 let mut kept = normalize::stripped(child);
-                // The digest depends on the owner's UID, and the revision counts rollouts, so both differ between runs.
+                // Remove two annotations that differ between runs: the digest depends on the owner's UID, and the
+                // revision counts rollouts.
                 if let Some(annotations) = kept["metadata"]["annotations"].as_object_mut() {
                     annotations.retain(|name, _| !["kaos.tools/applied-digest", REVISION].contains(&name.as_str()));
                 }
@@ -45,7 +46,7 @@ impl State {
     }
 }
 
-/// Returns an object's status without times and generation numbers.
+/// Returns an object's status, without times and generations.
 fn told(object: &Value) -> Value {
     let ready = is_ready(object);
     let generation = object["metadata"]["generation"].clone();

@@ -18,7 +18,8 @@ const MEANWHILE: Duration = Duration::from_mins(2);
 impl World {
     /// Waits until `holds` returns true for an object. `holds` gets null for a missing object.
     ///
-    /// # Panics If the time limit passes. The message contains details that can explain the failure.
+    /// # Panics
+    /// If the time limit passes. The message contains details that can explain the failure.
     pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
     }
@@ -133,7 +134,7 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// Returns objects, Events and the last requests, to explain a failed test.
+    /// Returns a text with objects, Events and the last requests, to explain a failed test.
     async fn explanation(&self, at: &[&str]) -> String {
         let mut lines = Vec::new();
         for at in at {
@@ -166,7 +167,7 @@ impl World {
         lines
     }
 
-    /// Returns a function that returns the text for the watchdog to print. The function must not wait.
+    /// Returns a function for the watchdog. The function returns the text that the watchdog prints, and must not wait.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()

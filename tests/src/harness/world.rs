@@ -91,7 +91,7 @@ impl World {
         (at, api)
     }
 
-    /// Applies an object as the user. The object gets the test's namespace unless it has a namespace.
+    /// Applies an object as the user. An object without a namespace gets the test's namespace.
     pub async fn try_apply(&self, object: &Value) -> kube::Result<Value> {
         self.apply_as(USER, object).await
     }
@@ -304,12 +304,12 @@ impl World {
         asked.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Decides what happens to the pods of a Deployment.
+    /// Sets the fate of the pods of a Deployment.
     pub fn pods_of(&self, deployment: &str, fate: PodFate) {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// Decides what happens to the pods of all Deployments that [`Self::pods_of`] does not name.
+    /// Sets the fate of the pods of all Deployments that [`Self::pods_of`] does not name.
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
@@ -324,7 +324,7 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Adds `apiVersion` and `kind`, which the items of a list lack.
+/// Adds `apiVersion` and `kind` to an item of a list, because an API server omits these fields in lists.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);

@@ -47,7 +47,7 @@ fn worker(rng: &mut Rng, name: &str, (models, tools, peers): (&[&str], &[&str], 
     agent(name, pick(rng, models), &more)
 }
 
-/// Performs one random action. Returns its description.
+/// Performs one random action. Returns a description of the action.
 pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     match rng.u8(..16) {
         0..5 => {
@@ -100,7 +100,8 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}{said}")
 }
 
-/// Creates objects that look like the operator's children, but have another origin. Returns their keys and versions.
+/// Creates objects that look like the operator's children, but belong to another client. Returns the key and the
+/// resource version of each object.
 pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     let label = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
     let mut strangers = Vec::new();

@@ -36,7 +36,7 @@ pub(crate) enum Disaster {
 
 use Disaster::{ApiServer, ApiServerAndHistory, Compaction, Cut, Etcd, Kill, KillAndStay, Stop};
 
-/// Returns the disasters of a run in random order. Every run contains the same disasters, but in another order.
+/// Returns the disasters of a run. Every run contains the same disasters, in a random order.
 pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     let mut deck = vec![ApiServer, ApiServerAndHistory, Etcd, Compaction, Cut, Cut, Kill, Kill, KillAndStay, Stop];
     rng.shuffle(&mut deck);

@@ -22,7 +22,7 @@ pub(crate) struct Keeper<'c> {
     pub(crate) started: usize,
     /// How often an operator ended by itself.
     pub(crate) ended: usize,
-    /// Messages about the exits of operators without a valid reason.
+    /// A message for each operator that ended by itself without a valid reason.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -67,7 +67,8 @@ impl<'c> Keeper<'c> {
                 && let Some(status) = process.ended()
             {
                 self.ended += 1;
-                // An operator must exit by itself only if it lost the Lease while the API server was down.
+                // Report an operator that ends by itself for any other reason than the loss of its Lease while the API
+                // server was down.
                 if status.code() != Some(1) || process.log().contains("panicked") {
                     let log = process.log();
                     let lines: Vec<&str> = log.lines().collect();

@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// The number of connections with each fate.
+/// The numbers of connections, by their fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,

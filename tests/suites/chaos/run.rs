@@ -18,7 +18,7 @@ use crate::proxy::Proxy;
 
 /// The time limit for recovery. The limit is longer than the longest backoff on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// At the end of a run, the operator must send no requests for this time.
+/// The time at the end of a run during which the operator must send no requests.
 const SILENCE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_millis(500);
 
@@ -161,10 +161,10 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // Restart the cluster's own parts, which this test does not check. While the garbage collector could not watch,
-        // a user may have deleted an object and created it again. In this case, the garbage collector keeps the
-        // children of the deleted object until the garbage collector restarts. Without a restart, the scheduler would
-        // wait half a minute before it retries.
+        // Restart the cluster's own controllers, which this test does not check. A user may have deleted an object and
+        // created it again while the garbage collector could not watch. The garbage collector then keeps the children
+        // of the deleted object until it restarts. Without a restart, the scheduler would wait half a minute before it
+        // retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();
@@ -201,7 +201,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the objects of other clients that the operator changed.
+    /// Returns a message for each object of another client that the operator changed.
     async fn untouched(&self, strangers: &[(String, Value)]) -> Vec<String> {
         let mut wrong = Vec::new();
         for (at, version) in strangers {
@@ -212,9 +212,9 @@ impl Run<'_> {
         wrong
     }
 
-    /// Returns the requests that an idle operator sends, from the API server's audit log. After an outage of the API
-    /// server, an operator lists again after its backoff. So lists are a mistake only if the operator does not stop
-    /// listing.
+    /// Returns the requests that the idle operator sends, according to the API server's audit log. After an outage of
+    /// the API server, the operator waits for its backoff and then lists its objects again. So lists are a mistake only
+    /// if the operator never stops listing.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

@@ -10,7 +10,7 @@ use crate::support::{Release, SYSTEM, until_ready};
 const PAGE: &str = "docs/guide/install.md";
 const NAMESPACES: [&str; 3] = [SYSTEM, "team-a", "team-b"];
 
-/// Objects that a user created without Helm. When this value is dropped, kubectl deletes these objects.
+/// Objects that a user created without Helm. Dropping this value deletes these objects with kubectl.
 struct ByHand<'a> {
     release: &'a Release,
     commands: String,

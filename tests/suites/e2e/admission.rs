@@ -48,10 +48,11 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     let dry = [&settings[..], &["--dry-run=server"]].concat();
     own.until_true("settings are guarded", async || !developer(&dry).ok).await;
     developer(&settings).expect_failure();
-    // A ConfigMap with this name in another namespace contains no settings of the operator.
+    // The developer may create this ConfigMap: in another namespace, a ConfigMap with this name contains no settings of
+    // the operator.
     developer(&["create", "configmap", "kaos-operator-config", "-n", "own", "--dry-run=server"]).expect();
     cluster.kubectl(&["create", "-f", &company]).expect();
-    // Removing the label has the same effect as deleting the ConfigMap: the policy stops.
+    // Removing the label would stop the policy, like deleting the ConfigMap.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
@@ -92,7 +93,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // The admission policy also protects the name before the ConfigMap exists, because an operator reads this ConfigMap
+    // The admission policy protects the name even before the ConfigMap exists, because an operator reads this ConfigMap
     // at its start.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("the name is guarded", async || !developer(&create).ok).await;
@@ -174,7 +175,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // The API server checks the types in the admission policies against the definitions of the kinds.
+    // The API server checks the types in the admission policies against the CustomResourceDefinitions.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();
     for policy in rules["items"].as_array().unwrap() {

@@ -75,8 +75,8 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
 #[tokio::test]
 async fn helm_takes_over_and_updates_definitions_that_it_did_not_create() {
     let release = Release::prepare().await;
-    // Create the definition as if the `crds/` folder of another chart had installed it: without Helm's labels, and with
-    // an older schema.
+    // Create the CustomResourceDefinition like Helm does for the `crds/` folder of another chart: without Helm's
+    // labels, and with an older schema.
     let crd = "agents.kaos.tools";
     release.cluster.kubectl(&["delete", "crd", "--ignore-not-found", crd]).expect();
     release.cluster.kubectl(&["create", "-f", "../crds/generated/agents.yaml"]).expect();

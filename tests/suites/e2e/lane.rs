@@ -52,7 +52,7 @@ impl Lane {
     }
 }
 
-/// Reduces the count of started clusters if a cluster does not start, so that another test can try again.
+/// Reduces the count of started clusters if a cluster fails to start, so that another test can try again.
 struct Retreat;
 
 impl Drop for Retreat {

@@ -1,4 +1,4 @@
-//! Rows of the checklist that need real pods or the API server's audit log.
+//! Tests for the rows of the checklist that need real pods or the API server's audit log.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Release, USER, until_ready};
 
-/// A label that the nodes get only when a test adds it.
+/// A label that only this test adds to the nodes.
 const PLACE: &str = "kaos.test/place";
 
-/// Opens and closes the nodes for the ModelAPI's pods, by a label on the nodes.
+/// Lets the nodes accept or refuse the ModelAPI's pods, by a label on the nodes.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {
@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete a pod. Delete the running pod while no node accepts its replacement.
+    // Delete the running pod while no node accepts its replacement.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;

@@ -1,4 +1,4 @@
-//! Adds a kind to a running operator: a definition, a policy, and rights.
+//! Adds a kind to a running operator: a CustomResourceDefinition, a policy, and rights.
 
 use kaos_tests::harness::{World, condition};
 use kaos_tests::widgets::{definition, widget};

@@ -158,7 +158,7 @@ async fn policies_in_chart_values_serve_until_they_are_removed_from_the_values()
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("the status names the policy", "Agent/a", serves).await;
 
-    // Remove one of the two policies, in the way that the guide describes.
+    // Remove one of the two policies as the guide describes.
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
     let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
     release.cluster.helm(&[&upgrade[..], &without].concat()).expect();

@@ -164,7 +164,7 @@ async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
     system.patch(own, &json!({"data": wrong})).await;
     system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;
-    // Start the operator as in a pod, where its environment contains the settings, too.
+    // Start the operator as in a pod, where the environment also contains the settings.
     let _operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
@@ -185,7 +185,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     let (first, second) = (first.as_str(), second.as_str());
     let says = |image: &str| json!({"data": {variable: image}});
     system.patch(own, &says(first)).await;
-    // Start the operator as in a pod, where its environment contains the settings, too.
+    // Start the operator as in a pod, where the environment also contains the settings.
     let operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_image(&world, deployment, first).await;
@@ -206,7 +206,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     system
         .until("the operator has stored the settings of its start", kept, |kept| kept["data"][variable] == first)
         .await;
-    // The operator must not report settings that do not fit.
+    // The operator must not report that its settings do not fit.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings do not fit"), "{log}");

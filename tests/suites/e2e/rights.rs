@@ -1,9 +1,10 @@
 //! Checks that the chart grants every right that the operator needs, and no other right.
 //!
 //! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, the log must
-//! contain a request for each right. The unit tests of the rules check that no right is granted twice. When the API
-//! server creates a child, it checks further rights of the operator, and no log shows these checks. So the test removes
-//! one such right at a time, until the API server rejects a request.
+//! contain a request for each right. The unit tests of the RBAC rules check that no rule grants a right twice. When the
+//! API server creates a child, it checks further rights of the operator, and no log shows these checks. To prove that
+//! the operator needs these further rights, the test removes one of them at a time. The API server must then reject a
+//! request.
 
 mod missing;
 
@@ -79,7 +80,7 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// Returns the pairs of resource and verb that an RBAC rule grants.
+/// Returns each pair of a resource and a verb that an RBAC rule grants.
 fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     let verbs = words(&rule["verbs"]);
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
@@ -144,7 +145,7 @@ fn team(namespace: &str) -> Vec<Value> {
     team
 }
 
-/// Returns objects without an owner that have the names of children of the team's objects.
+/// Returns objects without an owner. Their names are the names of children that the team's objects need.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "modelapi-third"}, "spec": {}});
@@ -168,7 +169,7 @@ fn strangers() -> Vec<Value> {
     ]
 }
 
-/// Returns children that have this owner although the owner's plan does not contain them.
+/// Returns children of `owner` that the owner's plan does not contain.
 fn strays(owner: &Value) -> Vec<Value> {
     let mut strays = strangers();
     for stray in &mut strays {
@@ -207,8 +208,8 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &team(&world.namespace)).await;
-    // The operator also watches a volume claim by its name. The operator sends a request to read the claim only before
-    // the takeover of the volume claim.
+    // Make the operator use its right to read a volume claim. Usually, it only watches the volume claim, and it reads
+    // the volume claim only before a takeover.
     let digest = "kaos.tools/applied-digest";
     world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
     world.until("the claim is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
@@ -285,7 +286,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     until_used(idle).await;
 }
 
-/// Waits until requests have used every right.
+/// Waits until requests have used every right. `idle` returns the rights that no request has used.
 async fn until_used(idle: impl Fn() -> Vec<String>) {
     let deadline = Instant::now() + Duration::from_mins(2);
     loop {
@@ -298,8 +299,8 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
-/// Deletes the definition of routes. Waits until the definition is gone, because the next test may create it
-/// immediately.
+/// Deletes the CustomResourceDefinition of routes. Waits until the API server has deleted it, because the next test may
+/// create it again immediately.
 async fn end_routes(world: &World) {
     let definition = at(&routes());
     world.delete(&definition).await;

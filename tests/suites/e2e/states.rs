@@ -1,4 +1,4 @@
-//! The verbs that show the state of objects, on a real API server.
+//! Tests the commands that show the state of objects, on a real API server.
 
 use kaos_tests::harness::read::reason;
 use kaos_tests::harness::samples::{agent, model_api};
@@ -14,7 +14,7 @@ async fn a_user_of_one_namespace_finds_the_cause_and_sees_the_pods() {
     let (writer, llm) = (agent("writer", "llm", &json!({})), model_api("llm"));
     world.apply(&writer).await;
     world.until("it waits", "Agent/writer", |object| reason(object, "Resolved") == "NotFound").await;
-    // This user may only read the namespace, as many users of a cluster.
+    // Like many users of a cluster, this user may only read the namespace.
     let kinds = ["agents", "modelapis", "mcpservers", "memorystores", "accessgrants", "authorizationpolicies"];
     let binding = |role: &str, of: &str| {
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",

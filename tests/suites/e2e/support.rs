@@ -26,8 +26,8 @@ pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-opera
 /// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The installed chart. Dropping this value removes the objects that the test created. The release stays for the next
-/// test with equal flags, unless this test changed the release.
+/// The installed chart. Dropping this value removes the objects that the test created. If the test did not change the
+/// release, the release stays for the next test with equal flags.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
@@ -52,9 +52,9 @@ impl Release {
         release
     }
 
-    /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new definitions
-    /// some seconds later than the rest of the API server. Until admission knows a definition, it rejects owners of
-    /// this kind.
+    /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new
+    /// CustomResourceDefinitions some seconds later than the rest of the API server. Until then, it rejects owners of
+    /// the new kinds.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
@@ -64,8 +64,8 @@ impl Release {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        // Check each kind, because the API server can apply the admission policies of one kind earlier than those of
-        // another.
+        // Check each kind, because the API server can apply the admission policies of one kind earlier than the
+        // admission policies of another kind.
         let files = ["Agent", "AuthorizationPolicy", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
@@ -111,7 +111,7 @@ impl Release {
 
     /// Removes objects that a failed test left.
     fn clear_up(&self) {
-        // Remove the finalizers here, because no operator is running that could remove them.
+        // Remove the finalizers here, because no running operator could remove them.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
         for kind in

@@ -1,10 +1,10 @@
-//! The upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the state that KAOS's operator
-//! leaves. This project's operator then takes over the state, with the preset `kaos-0.8`.
+//! Tests the upgrade from KAOS 0.8. For each sample of `golden/today`, the test creates the objects that KAOS's
+//! operator leaves. This project's operator then takes over these objects, with the preset `kaos-0.8`.
 //!
-//! No cluster with KAOS 0.8 was recorded. Sample 20 contains a Deployment as KAOS's operator writes it. For all other
-//! samples, the test renders the children with this operator. The test then replaces this operator's labels and
-//! annotations with those of KAOS's operator. Another test compares the rendered children with the description of KAOS
-//! 0.8 in `golden/today/expected`.
+//! The project has no recording of a cluster with KAOS 0.8. Sample 20 contains a Deployment as KAOS's operator writes
+//! it. For all other samples, the test renders the children with this operator, and gives them the labels and
+//! annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! `golden/today/expected`.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,8 @@ async fn leave(world: &World, object: &Value, rendered: &Value) {
     api(world, &object).replace_status(name(&object), &params, &typed).await.unwrap();
 }
 
-/// Returns a rendered child as KAOS's operator would write it. The owner reference still lacks the UID of the owner.
+/// Returns a rendered child as KAOS's operator would write it. The caller must still add the owner's UID to the owner
+/// reference.
 fn as_kaos_writes(mut child: Value) -> Value {
     let (is_account, is_deployment) = (child["kind"] == "ServiceAccount", child["kind"] == "Deployment");
     let metadata = child["metadata"].as_object_mut().unwrap();
@@ -278,7 +279,7 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
-    // This test adds a type to the cluster. The release does not contain this type.
+    // This test adds a type that the release does not contain.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "thirdpartyservices.kaos.tools"},

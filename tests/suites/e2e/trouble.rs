@@ -1,4 +1,4 @@
-//! Rows of the checklist about errors and deletions, on a real API server.
+//! Tests for the rows of the checklist about errors and deletions, on a real API server.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::read::{condition, reason, text};
@@ -15,7 +15,7 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // The apply fails, because pods do not have this field. The new plan does not contain the Service.
+    // Change the Agent. The new plan lacks the Service, and its apply fails because of an unknown field of the pod.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world

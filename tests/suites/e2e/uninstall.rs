@@ -69,7 +69,8 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(code, Some(1), "the operator keeps writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
 
-    // Add finalizers like those that the Go operator left. No operator reconciles the object before the hook runs.
+    // Add a finalizer of the Go operator, and a finalizer of another controller. No operator reconciles the object
+    // before the hook runs.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
     let said = release.hook().expect();
@@ -77,7 +78,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Delete the policy like the user who applied it. After the uninstall, the records of active policies stay, too.
+    // Delete the policy like the user who applied it. The records of active policies also stay after the uninstall.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
@@ -92,7 +93,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    // Of all cluster-scoped objects, only the definitions remain.
+    // Of all cluster-scoped objects, only the CustomResourceDefinitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
     system.until_true("only definitions are left in the cluster", only_kinds).await;
@@ -116,7 +117,7 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     let said = release.hook();
     assert!(said.ok && said.out.contains("0 released, 0 failed"), "{said:?}");
     assert!(said.err.contains("no object in namespace team-b was released"), "{said:?}");
-    // The hook must also succeed after a user deleted the definitions.
+    // The hook must also succeed after a user deleted the CustomResourceDefinitions.
     let kinds = release.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
     let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
     release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();

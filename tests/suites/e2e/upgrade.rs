@@ -198,7 +198,7 @@ async fn the_guides_preview_shows_the_differences() {
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // Wait until the operator writes nothing more: the comparison would show a status write as a difference.
+    // Wait until the operator writes nothing more: a status write during the comparison would look like a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
@@ -252,7 +252,7 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
 }
 
 /// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
-/// the account, and the definitions, which Helm installs only once.
+/// the account, and the CustomResourceDefinitions. Helm installs the CustomResourceDefinitions only once.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();

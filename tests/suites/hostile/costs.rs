@@ -1,5 +1,5 @@
-//! Measures how much a hostile component costs the process that checks it. The figures come from the kernel, not from
-//! the operator's own limits.
+//! Measures how much memory and processor time a process needs to check a hostile component. The figures come from the
+//! kernel, not from the operator's own counters.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,10 +24,11 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The maximum memory that the check of a hostile component needs in addition to the check of a normal policy. This
-/// number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The maximum memory that the check of a hostile component needs beyond the memory for the check of a normal policy.
+/// This number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The maximum processor time that a check needs. A slow machine needs half of this time for the fuel of all samples.
+/// The maximum processor time that a check needs. On a slow machine, using up the fuel of all samples takes half of
+/// this time.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.
@@ -36,7 +37,7 @@ struct Cost {
     memory: u64,
 }
 
-/// Checks a component in a separate process, and measures that process and its compile child.
+/// Checks a component in a separate process, and measures this process and its compile child.
 fn check(folder: &Path, component: &[u8]) -> Cost {
     let file = folder.join("component.wasm");
     std::fs::write(&file, component).unwrap();

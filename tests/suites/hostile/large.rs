@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// The size in bytes of the text, list or object that a test puts into an object. An API server accepts only a little
-/// more for the whole object.
+/// The size in bytes of the text, list or map that a test puts into an object. For the whole object, an API server
+/// accepts only a little more.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {
@@ -152,8 +152,8 @@ fn every_list_and_every_object_of_a_megabyte_is_answered() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
-            // Test the largest size that an API server accepts, with any number of entries, and with the largest
-            // allowed number of entries.
+            // Test values of the largest size that an API server accepts, with and without a limit for the number of
+            // entries.
             for (bytes, entries) in [(MUCH, usize::MAX), (MUCH, 9_900)] {
                 let mut object = subject.object.clone();
                 put(&mut object, &path, grown(subject.at(&path), bytes, entries));

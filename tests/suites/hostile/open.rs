@@ -1,6 +1,6 @@
-//! Some fields accept any content, according to their definition. A policy must not silently drop an unknown field
-//! inside of such a field. Instead, the policy passes the unknown field to the API server, refuses the object, or
-//! writes a note.
+//! According to their CustomResourceDefinition, some fields accept any content. A policy must not silently drop an
+//! unknown field inside of one of these fields. Instead, the policy passes the unknown field to the API server, refuses
+//! the object, or writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -30,9 +30,9 @@ fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
     assert!(open_fields > 50, "only {open_fields} fields are open");
 }
 
-/// Returns the open fields below a schema as JSON pointers. The list also contains open fields inside of other open
-/// fields. A field that lists its own fields is closed, because the API server reports unknown fields there. For a
-/// list, the pointer names the first item.
+/// Returns the open fields below a schema as JSON pointers, including open fields inside of other open fields. A field
+/// with a schema for its members is closed, because the API server reports unknown members. For a list, the pointer
+/// names the first item.
 fn open(schema: &Value, pointer: &str) -> Vec<String> {
     let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| pointer.to_owned());
     let fields = schema["properties"].as_object().into_iter().flatten();

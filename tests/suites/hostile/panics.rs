@@ -1,5 +1,4 @@
-//! A policy that panics. If a policy panics, the error shows the panic's message and source location, even for a
-//! release build.
+//! If a policy panics, the error shows the panic's message and source location, even for a release build.
 
 use std::io::Write as _;
 use std::path::Path;

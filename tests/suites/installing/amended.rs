@@ -1,4 +1,5 @@
-//! Overlays that change plans: registries, placement and sidecars. Their removal restores the plan of the policy below.
+//! Tests overlays that change plans: registries, placement and sidecars. Removing an overlay restores the plan of the
+//! policy below.
 
 use kaos_tests::guests;
 use kaos_tests::harness::kinds::Kind;
@@ -21,19 +22,19 @@ fn pod(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]
 }
 
-/// Returns the images of all containers of a Deployment, also of its init containers.
+/// Returns the images of all containers of a Deployment, including init containers.
 fn images(deployment: &Value) -> Vec<String> {
     let lists = ["initContainers", "containers"].map(|list| pod(deployment)[list].as_array());
     lists.into_iter().flatten().flatten().map(|it| it["image"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns the number of changes of a Deployment's spec. Kubernetes rolls out each change of the template.
+/// Returns how often the spec of a Deployment has changed. Kubernetes rolls out each change of the template.
 fn changes(deployment: &Value) -> i64 {
     deployment["metadata"]["generation"].as_i64().unwrap()
 }
 
-/// Removes a package, and waits until the Agent's Deployment has the template from before. Checks that this took one
-/// change, so one rollout.
+/// Removes a package, and waits until the Agent's Deployment again has the template in `before`. Checks that the
+/// Deployment changed only once, so that Kubernetes made only one rollout.
 async fn removal_restores(world: &World, package: &str, before: &Value) {
     let amended = world.look(AGENT).await;
     world.delete(&format!("kaos-system:ConfigMap/{package}")).await;
@@ -104,7 +105,7 @@ fn an_overlay_adds_a_sidecar_with_a_child_of_its_own() {
         assert_eq!(added["env"], json!([{"name": "TARGET", "value": "http://logs:1"}]), "{added}");
         let config = world.until("its file is there", "ConfigMap/a-forwarder", |live| !live.is_null()).await;
         assert_eq!(controller(&config)["name"], "a");
-        // The operator keeps the child of the overlay as every other child.
+        // The operator restores a child that the overlay added, like every other child.
         world.delete("ConfigMap/a-forwarder").await;
         world.until("its file is there again", "ConfigMap/a-forwarder", |live| !live.is_null()).await;
         world.restart().await;

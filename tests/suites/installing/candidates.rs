@@ -31,7 +31,7 @@ pub(crate) enum Fate {
     PutAside,
 }
 
-/// One content of the package, and the fate that the test expects for this content.
+/// A ConfigMap of the package, and the fate that the test expects for this ConfigMap.
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
@@ -70,8 +70,8 @@ pub(crate) fn good(edition: u32) -> Candidate {
     made(edition, "", "")
 }
 
-/// Returns a candidate with the embedded component and settings for this edition. The component has bytes that no other
-/// edition has. The settings show the edition in the variables, in the pod, and in the metadata of all children.
+/// Returns a candidate with the embedded component and settings for this edition. Each edition has a component with
+/// different bytes. The settings write the edition into the variables, the pod, and the metadata of all children.
 fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     let (component, file_of_own) = own(edition);
     let mut text = file_of_own.to_owned();
@@ -92,7 +92,7 @@ fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a good edition, but with a component that does not match the pinned digest.
+/// Returns a good edition, but replaces its component with bytes that do not match the pinned digest.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);
@@ -100,7 +100,7 @@ fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a good edition, but with other bytes and without a pinned digest.
+/// Returns a good edition, but replaces its component with other bytes, and removes the pinned digest.
 fn unpinned(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let mut candidate = bytes(edition, reason, exchange);
     let file = candidate.config_map["data"]["policy.yaml"].as_str().unwrap();
@@ -117,7 +117,7 @@ fn section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     shipped::with_section(component, name, content).unwrap()
 }
 
-/// Returns the Agents' policy with bytes that no other edition has, and its `policy.yaml`.
+/// Returns the component of the Agents' policy, with bytes that no other edition has. Also returns its `policy.yaml`.
 fn own(edition: u32) -> (Vec<u8>, &'static str) {
     let (component, file) = shipped::embedded("agent").unwrap();
     (section(component, "edition", &edition.to_be_bytes()), file)

@@ -1,5 +1,4 @@
-//! Finalizers from settings. Tests the finalizers of policies if the settings change, or if no operator runs while a
-//! user deletes the object.
+//! Tests finalizers that settings add: the settings change, or a user deletes the object while no operator runs.
 
 use kaos_tests::harness::read::finalizers;
 use kaos_tests::harness::requests::Sort;

@@ -1,5 +1,5 @@
-//! The operator tries a new version of a policy with the active settings. If only new settings are valid for the new
-//! version, and only the new version accepts them, both become active at once.
+//! The operator tries a new version of a policy with the active settings. If the new version needs new settings, and
+//! the old version does not accept these settings, the version and the settings become active at once.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn settings_of_a_tenant_do_not_delay_a_policy_for_the_cluster() {
     });
 }
 
-/// Asserts that no Widget ever got children from an edition together with settings that belong to another edition.
+/// Asserts that no Widget ever got children from one edition with the settings for another edition.
 fn never_mixed(states: &[Value]) {
     for state in states.iter().filter(|state| !state["data"].is_null()) {
         let (edition, size) = (&state["data"]["edition"], &state["data"]["size"]);

@@ -1,4 +1,4 @@
-//! The operator ends while it checks a package. The operator ends once by chance, or repeatedly because of the package.
+//! The operator ends while it checks a package: once by chance, or repeatedly because of the package.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
 
-/// Creates a Widget, and a package that serves the Widget. No operator runs yet.
+/// Creates a Widget, and a package that can serve the Widget. No operator runs yet.
 async fn package_waits(world: &World) {
     widget_waits(world).await;
     world.apply(&package("widgets", "1", "")).await;

@@ -1,5 +1,5 @@
 //! A namespace's own policy does not affect other namespaces. The guard prevents the policy from reaching objects of
-//! other namespaces. These tests show that the policy does not slow down passes in other namespaces, either.
+//! other namespaces. These tests show that the policy also does not slow down passes in other namespaces.
 
 use std::time::Duration;
 

@@ -272,7 +272,7 @@ fn children_of_a_quarantined_revision_alone_are_deleted() {
     });
 }
 
-/// Returns a fault for the operator's writes of revision states.
+/// Returns a fault rule for the writes with which the operator changes a revision's state.
 fn writes_of_states() -> Fault {
     Fault::on(&["patch"]).of("policyrevisions").under("status")
 }

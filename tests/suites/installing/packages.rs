@@ -135,7 +135,7 @@ fn a_renamed_package_falls_back_to_the_old_one() {
     });
 }
 
-/// Returns packages in the namespace `test` for five places.
+/// Returns packages in the namespace `test`, which together claim five places.
 fn of_a_namespace(prefix: &str) -> Vec<Value> {
     let of_settings = |(policy, tree): (&str, &str)| {
         settings(&format!("{prefix}-{policy}"), &format!("{{name: {policy}, settings: {tree}}}"))
@@ -183,7 +183,7 @@ fn packages_renamed_together_each_fall_back_to_their_old_package() {
 fn a_renamed_package_falls_back_also_if_the_old_name_is_deleted_later() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
-        // Let time pass, so that one of the packages is older.
+        // Let time pass, so that the first package is older than the second package.
         world.pass_time(std::time::Duration::from_secs(5)).await;
         world.apply(&package("renamed", "2 traps", "")).await;
         until_state(world, "renamed", "Conflict").await;

@@ -15,8 +15,8 @@ use crate::support::{
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Asserts that a revision has this condition, and not the other condition in `BOTH`. For `None`, the revision must
-/// have neither condition.
+/// Asserts that a revision has the condition `of`, and not the other condition in `BOTH`. If `of` is `None`, the
+/// revision must have neither condition.
 fn has_only(of: Option<&str>, revision: &Value) {
     for one in BOTH {
         assert_eq!(is_true(revision, one), of == Some(one), "{one}: {revision:#}");

@@ -184,8 +184,8 @@ fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// Waits until the operator refuses the package `widgets` because its flags do not allow a permission. `why` is a part
-/// of the message.
+/// Waits until the operator refuses the package `widgets`, because the operator's flags do not allow a grant of the
+/// package. `why` is a part of the message.
 async fn until_not_granted(world: &World, why: &str) {
     let told = |revision: &Value| {
         let status = &revision["status"];

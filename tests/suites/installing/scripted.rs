@@ -7,7 +7,7 @@ use crate::support::{
     define, package, restart_writes_nothing, revisions, scenario, states, until_edition, until_state, widget,
 };
 
-/// Returns a package as `kubectl create configmap --from-file=policy.js` creates it, with the label.
+/// Returns a package as `kubectl create configmap --from-file=policy.js` creates it, and adds the label of packages.
 fn script(text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"policy.js": text},
         "metadata": {"name": "widgets", "namespace": "kaos-system", "labels": {"kaos.tools/policy": "package"}}})

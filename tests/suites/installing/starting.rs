@@ -12,13 +12,13 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// Returns whether the operator reports that it loads a policy of the namespace `test`, and is ready otherwise.
+/// Returns whether the operator is ready, and reports that it is still loading a policy of the namespace `test`.
 fn loads_for_test(world: &World) -> bool {
     world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }
 
-/// Creates a state in which the second edition of a namespace's own policy serves the Widget `w`. At its start, the
-/// operator could not load the first edition.
+/// Makes the second edition of a namespace's own policy serve the Widget `w`, and restarts the operator so that it
+/// cannot load the first edition.
 async fn serves_without_what_was_before(world: &World) {
     own_edition_serves(world).await;
     world.apply(&package_in("test", "own", "2 traps", "")).await;

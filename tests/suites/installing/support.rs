@@ -51,7 +51,7 @@ pub(crate) fn scenario() -> Scenario {
     Scenario::embedded("the test counts the operator's writes").installing(false)
 }
 
-/// Installs the definition of Widgets.
+/// Installs the CustomResourceDefinition of Widgets.
 pub(crate) async fn define(world: &World) {
     world.apply(&definition()).await;
     let name = "CustomResourceDefinition/widgets.test.example.com";
@@ -60,14 +60,14 @@ pub(crate) async fn define(world: &World) {
         .await;
 }
 
-/// Installs the definition of Widgets, and creates the Widget `w`. No policy serves this Widget yet.
+/// Installs the CustomResourceDefinition of Widgets, and creates the Widget `w`. No policy serves this Widget yet.
 pub(crate) async fn widget_waits(world: &World) {
     define(world).await;
     world.apply(&widget("w", &json!({}))).await;
 }
 
-/// Installs the definition of Widgets, and creates the Widget `w`. Waits until the first edition, in the package
-/// `widgets`, serves the Widget.
+/// Installs the CustomResourceDefinition of Widgets, and creates the Widget `w`. Waits until the first edition, in the
+/// package `widgets`, serves the Widget.
 pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -75,9 +75,9 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     until_edition(world, "ConfigMap/w", "1").await;
 }
 
-/// Installs the definition of Widgets, and creates the Widget `w` in the namespace `test`. Waits until this namespace's
-/// own policy, the first edition, serves the Widget. The own policy wins over the third edition, which is for the
-/// cluster.
+/// Installs the CustomResourceDefinition of Widgets, and creates the Widget `w` in the namespace `test`. Waits until
+/// this namespace's own policy, the first edition, serves the Widget. The namespace's own policy wins over the third
+/// edition, which serves the rest of the cluster.
 pub(crate) async fn own_edition_serves(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "3", "")).await;

@@ -19,12 +19,12 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. The limit of a namespace is this size times `CODE`. The
-/// limit of all tenants together is this size times `CODE` + 10.
+/// A tenth of the size of an edition's compiled code, in bytes. A namespace may have `CODE` times this size. All
+/// namespaces together may have `CODE` + 10 times this size.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the limit for the compiled code of a namespace to this many tenths of an edition. The limit applies to
+/// Limits the compiled code of a namespace to `tenths` tenths of an edition's compiled code. The limit applies to
 /// operators that start later.
 fn limit_code(tenths: usize) {
     let component = component("1").unwrap();

@@ -61,8 +61,8 @@ fn operator_settings_that_no_child_can_have_are_reported_before_use() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // The last good settings stay in effect, also for new objects and after a restart. The invalid settings do not
-        // make the operator refuse another package.
+        // The last good settings stay in effect, even for new objects and after a restart. Despite the invalid
+        // settings, the operator accepts another package.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -103,7 +103,7 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // The cluster now reports a newer version, so the operator leaves the judgement of the field to the API server.
+        // The cluster now reports a newer version, so the operator lets the API server decide whether the field exists.
         // After a retry request, the operator accepts the package that it refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
@@ -116,7 +116,8 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
     });
 }
 
-/// Installs settings in the operator's namespace that set size 5 for the Widgets of one namespace.
+/// Installs a package with settings in the operator's namespace. The settings set size 5 for the Widgets of one
+/// namespace.
 async fn size_is_5_in(world: &World, namespace: &str) {
     world
         .apply(&settings(

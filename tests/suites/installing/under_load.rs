@@ -24,7 +24,7 @@ const EDITS: usize = 20;
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// Returns the number of Agents, and the number n for which one policy change in n is broken.
+/// Returns the number of Agents, and a number n: one policy change in n is broken.
 fn load() -> (usize, u32) {
     match std::env::var("KAOS_SWAP_AGENTS") {
         Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
@@ -115,7 +115,8 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// Applies a candidate, and waits until the expected fate occurs. For a candidate that serves, waits a second.
+/// Applies a candidate, and waits until the expected fate occurs. After a candidate that serves, waits only for a
+/// second.
 async fn change(world: &World, candidate: &Candidate) {
     world.apply(&candidate.config_map).await;
     match candidate.fate {
@@ -169,7 +170,7 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
         until_settled(world, 0).await;
 
         let seen = look_at_everything(world);
-        // Slow down requests: a swap can only happen during a pass if the pass takes some time.
+        // Slow down requests, so that passes take some time: otherwise, no swap would happen during a pass.
         world.break_it(
             Fault::on(&["get", "list", "create", "update", "patch", "delete"]).slow(Duration::from_millis(5)),
         );
@@ -222,7 +223,8 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. If the restarted operator finds no work, the last edition has served the last edits.
+        // Restart the operator. The restarted operator must find no work: this proves that the last edition has served
+        // the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;

@@ -1,4 +1,4 @@
-//! The operator cannot write or remove a record. Such a record must not delay the activation or the quarantine of other
+//! The operator cannot write or remove a record. This record must not delay the activation or the quarantine of other
 //! packages.
 
 use kaos_cluster::faults::Failure;

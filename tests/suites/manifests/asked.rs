@@ -1,9 +1,9 @@
-//! Compares a stored object with the requested object. The server can add defaults, drop empty values, and rewrite
-//! quantities.
+//! Compares a stored object with the requested object. Accepts that the server adds defaults, drops empty values, and
+//! rewrites quantities.
 
 use serde_json::Value;
 
-/// Returns the path of the first stored value that differs from the request, or `None` without a difference.
+/// Returns the path of the first stored value that differs from the requested value, or `None` without a difference.
 pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     let mut path = String::new();
     differs(asked, stored, &mut path).then_some(path)
@@ -39,7 +39,7 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
             }
         }
         (Value::Number(asked), Value::Number(stored)) => return asked.as_f64() != stored.as_f64(),
-        // These values are quantities. The server stores both `1000m` and the number 1 as `1`.
+        // Ignore differences between quantities: the server stores both `1000m` and the number 1 as `1`.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
         // If `targetPort` is 0, the server stores the Service's port instead.

@@ -105,7 +105,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Puts a value at a JSON pointer. The last member of the pointer need not exist.
+/// Puts a value at a JSON pointer. Creates the last member of the pointer if this member is missing.
 fn put(object: &mut Value, pointer: &str, value: &Value) {
     let (above, name) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(above).unwrap()[name] = value.clone();

@@ -1,6 +1,7 @@
-//! Random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal must
-//! have the path of the violation. For such an object, the server must also reject the object or its manifests. If the
-//! policy and the host accept the object, the server must accept the manifests, and store them as requested.
+//! Tests random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal
+//! must have the path of the violation. For this object, the server must also reject the object itself or its
+//! manifests. If the policy and the host accept the object, the server must accept the manifests, and store the
+//! manifests as requested.
 //!
 //! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
 //!
@@ -11,7 +12,7 @@
 //! | `recordings` | repeats the recordings that the tests of the embedded cluster use |
 //! | `asked` | compares a stored object with the requested object |
 //! | `run` | generates one object and checks everything about it |
-//! | `immutable` | changes for which a plan predicts that the server rejects them |
+//! | `immutable` | changes that the server rejects, as a plan predicts |
 //!
 //! `KAOS_SEED` sets the seed, and `KAOS_FUZZ_SECONDS` sets the duration. `KAOS_FUZZ_OBJECT` chooses a single object of
 //! the seed.

@@ -1,4 +1,4 @@
-//! Records the answers of a real API server again. Compares these answers with the recordings that the tests of the
+//! Records the answers of a real API server again. Compares the new answers with the recordings that the tests of the
 //! embedded cluster use. `UPDATE_GOLDEN=1` writes the recordings.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
@@ -66,20 +66,21 @@ fn warnings(headers: &HeaderMap) -> Vec<&str> {
     headers.get_all("warning").iter().map(|warning| warning.to_str().unwrap()).collect()
 }
 
-/// Waits until the server serves the definition that a step created.
+/// Waits until the server serves the CustomResourceDefinition that a step created.
 async fn until_established(client: &Client, definition: &str) {
     let world = World::over(client.clone(), "default");
     let at = format!("CustomResourceDefinition/{definition}");
     world.until("the definition is served", &at, |now| has_condition(now, |it| it["type"] == "Established")).await;
 }
 
-/// Returns whether a condition of Kubernetes' own kinds is true. Conditions of these kinds contain no generation.
+/// Returns whether an object of a built-in kind has a true condition that `is_it` accepts. Conditions of built-in kinds
+/// contain no generation.
 fn has_condition(object: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
     let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     conditions.iter().any(|condition| condition["status"] == "True" && is_it(condition))
 }
 
-/// Plays all scenarios. Sends the requests of all scenarios. Returns the server's answers for each scenario.
+/// Sends the requests of all scenarios. Returns the server's answers for each scenario.
 async fn play(client: &Client, scenarios: &[Value]) -> Value {
     let mut answers = Map::new();
     for scenario in scenarios {
@@ -95,8 +96,8 @@ async fn play(client: &Client, scenarios: &[Value]) -> Value {
     answers.into()
 }
 
-/// Sorts the managed fields by manager. The server sorts the managed fields by the second of the last write, which may
-/// differ on a slow machine.
+/// Sorts the managed fields by manager. The server sorts the managed fields by the time of the last write in whole
+/// seconds, so the order may differ on a slow machine.
 fn with_sorted_managers(mut answer: Value) -> Value {
     let sort = |object: &mut Value| {
         if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
@@ -128,7 +129,7 @@ fn differences(scenarios: &[Value], stored: &Value, answers: &Value) -> String {
 
 #[tokio::test]
 async fn answers_and_schemas_of_the_embedded_cluster_are_those_of_this_api_server() {
-    // Only the steps must write, so no controller runs.
+    // Start no controllers, because only the steps may write.
     let cluster = ControlPlane::of(Extent::Api).unwrap();
     let client = cluster.client().await.unwrap();
     let folder = crate_of_the_cluster();

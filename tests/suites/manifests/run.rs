@@ -16,8 +16,8 @@ use crate::asked::otherwise;
 use crate::generate::{Objects, beside};
 use crate::server::Server;
 
-/// The renderers of a default policy. One renderer checks fields and values, one checks only values, and one checks
-/// nothing.
+/// The three renderers of a default policy. `checked` checks fields and values, `values_alone` checks only values, and
+/// `unchecked` checks nothing.
 struct Renderers {
     checked: Renderer,
     values_alone: Renderer,
@@ -149,7 +149,7 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path. Also checks that the server rejects the object, if the refusal predicts this.
+    /// Checks that a refusal has a path. Also checks that the server rejects the object or its manifests.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -194,7 +194,8 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes, accepted and refused, occurred. Otherwise the run would prove nothing.
+    /// Asserts that both main outcomes, accepted and refused, occurred. A run with only one of them would prove
+    /// nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object had the outcome: {end}");

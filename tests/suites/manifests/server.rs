@@ -1,4 +1,4 @@
-//! The API server of a cluster, which accepts or rejects objects and manifests, and stores objects.
+//! A client for the API server of a cluster, which accepts or rejects objects and manifests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Connects to a cluster's API server, and installs the definitions of the kinds.
+    /// Connects to a cluster's API server, and installs the CustomResourceDefinitions of the kinds.
     pub(crate) async fn over(cluster: &ControlPlane) -> Self {
         let read = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
         let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();

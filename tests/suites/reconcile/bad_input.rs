@@ -1,5 +1,5 @@
-//! Malformed objects, definitions that a user deletes and creates again, and terminating namespaces. The operator
-//! reports the reason in each case, and recovers without a restart.
+//! Tests malformed objects, CustomResourceDefinitions that a user deletes and creates again, and terminating
+//! namespaces. The operator reports the reason in each case, and recovers without a restart.
 
 use std::time::Duration;
 
@@ -206,7 +206,7 @@ fn an_unavailable_server_restarts_no_pod() {
         w.until_all("both objects are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;
         let (before, rollouts) = (w.look("Deployment/agent-boss").await, w.rollouts("agent-boss").await);
-        // Make the API server behave as if it had restarted and not loaded its roles yet.
+        // Make the API server behave as if it had just restarted, and had not loaded its roles yet.
         w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write());
         w.embedded().cut_watches();
         w.until_true("a metric reports the missing right", async || {

@@ -1,4 +1,4 @@
-//! Counts the operator's requests: writes and reads during changes, and no requests in a steady state.
+//! Counts the operator's writes and reads during changes. In a steady state, the operator must send no requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         })
         .await;
         w.quiet().await;
-        // The status of a waiting Agent names the objects for which the Agent waits. So the number of status writes
+        // The status of a waiting Agent names the objects for which the Agent waits, so the number of its status writes
         // varies.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
@@ -179,8 +179,8 @@ fn five_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // The cluster does not serve routes. If this changes, the watch on definitions reports the change, so the
-        // operator needs no discovery.
+        // The cluster does not serve routes. If a user installs this type, the watch on CustomResourceDefinitions
+        // reports the change, so the operator needs no discovery.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -227,8 +227,8 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
         w.pass_time(Duration::from_mins(10)).await;
         let busy = [Sort::Write, Sort::Read, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery];
         assert_eq!(busy.map(|sort| w.requests(sort).len()), [0; 6], "{:?} {:?}", w.writes(), w.reads());
-        // Each replica sends one request for the Lease every two seconds: one replica writes the Lease, and the other
-        // reads it.
+        // Each replica sends one request for the Lease every two seconds: the leader writes the Lease, and the other
+        // replica reads it.
         assert!((500..=1000).contains(&w.requests(Sort::Lease).len()), "{}", w.requests(Sort::Lease).len());
         let leader = w.leader().await.unwrap();
         w.crash_one(&leader).await;
@@ -240,12 +240,12 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// With only Roles, the operator cannot watch definitions. So the operator asks the API server repeatedly which types
-/// exist. The operator asks about optional types only rarely.
+/// An operator that has only Roles cannot watch CustomResourceDefinitions. So this operator asks the API server
+/// repeatedly which types exist, but only rarely about optional types.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    // Run the operator as the chart does if protection is disabled. In this case, HTTPRoute is the only optional type.
+    // Run the operator like the chart without protection: HTTPRoute is then the only optional type.
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];

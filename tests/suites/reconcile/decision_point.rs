@@ -19,7 +19,7 @@ fn options(namespaces: &[&str]) -> DecisionPoint {
     DecisionPoint { spec, is_served: true }
 }
 
-/// A scenario of an operator that keeps the objects for all namespaces.
+/// Returns a scenario with an operator that keeps the objects of the decision point for all namespaces.
 fn keeping(tune: fn(&mut Options)) -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["*"]).tuned(tune).idle()
@@ -29,7 +29,7 @@ fn everywhere(options: &mut Options) {
     options.decision_point = Some(self::options(&[]));
 }
 
-/// Applies the operator's namespace, a second namespace, and the definition of `ReferenceGrants`.
+/// Applies the operator's namespace, a second namespace, and the CustomResourceDefinition of `ReferenceGrants`.
 async fn prepare(w: &World) {
     let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
     references["spec"]["versions"][0]["name"] = json!("v1beta1");
@@ -65,7 +65,8 @@ fn a_namespace_with_its_first_object_comes_into_the_data_without_a_change_by_a_p
         assert_eq!(listed(&w.look(PROJECTION).await), ["n1", "n2"]);
         let both = json!({"group:staff": ["kaos://agent/n1/plain", "kaos://agent/n2/plain"]});
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], both);
-        // SecurityPolicies of each namespace can name the Service of the decision point, and nothing else.
+        // The ReferenceGrant lets SecurityPolicies of a namespace name the Service of the decision point, and no other
+        // object.
         let grant = w.look("kaos-system:ReferenceGrant/kaos-pdp-n2").await;
         let from = json!([{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": "n2"}]);
         let to = json!([{"group": "", "kind": "Service", "name": "kaos-pdp"}]);

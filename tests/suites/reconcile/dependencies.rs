@@ -1,4 +1,4 @@
-//! Agents whose dependencies are missing or not ready, or come back.
+//! Tests Agents whose dependencies are missing or not ready, or that a user creates again.
 
 use std::time::Duration;
 

@@ -33,7 +33,7 @@ async fn versions(w: &World) -> Vec<String> {
     of_agents.map(|object| version(object).to_owned()).collect()
 }
 
-/// Changes labels, annotations and models that have no effect on any Agent.
+/// Makes changes to labels, annotations and models that have no effect on any Agent.
 async fn change_without_concern(w: &World) {
     let told = json!({"metadata": {"labels": {"team": "one"}, "annotations": {"note": "hello"}}});
     for at in ["ModelAPI/llm", "MCPServer/echo"] {

@@ -31,11 +31,11 @@ fn projection(more: &Value) -> Value {
         "metadata": {"name": "kaos-authz", "namespace": SYSTEM}, "spec": spec})
 }
 
-/// Returns the environment of an operator. The gateway of this operator authorizes requests.
+/// Returns the environment of an operator whose gateway authorizes requests.
 pub(crate) fn secured() -> BTreeMap<String, String> {
     let all = [
         ("SECURITY_PDP_ENABLED", "true"),
-        // Disable NetworkPolicies: the tests do not need them, and the embedded cluster does not serve them.
+        // Disable NetworkPolicies: the tests do not need this type, and the embedded cluster does not serve this type.
         ("SECURITY_NETWORK_POLICY_DISABLED", "true"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER", "https://cluster"),
         ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS", KEYS),
@@ -48,8 +48,8 @@ pub(crate) fn secured() -> BTreeMap<String, String> {
     environment
 }
 
-/// Returns a scenario in the namespace n1. The gateway of its operator authorizes requests. The policy can read the
-/// namespaces n1 and n2 for the projection.
+/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. For the projection, the
+/// policy can read the namespaces n1 and n2.
 fn projecting() -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["n1", "n2"])
@@ -61,7 +61,7 @@ async fn with_namespaces(w: &World) {
     }
 }
 
-/// The content of `data.json` in the ConfigMap.
+/// Returns the content of `data.json` in the ConfigMap.
 pub(crate) fn data(config: &Value) -> Value {
     let text = config["data"]["data.json"].as_str().unwrap_or("{}");
     serde_json::from_str::<Value>(text).unwrap()["kaos"].clone()
@@ -254,7 +254,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The data that the operator wrote last stay in the ConfigMap until a user replaces them.
+        // The operator's last data stay in the ConfigMap until a user replaces the data.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;
@@ -276,7 +276,7 @@ fn a_settled_projection_causes_no_requests() {
         w.until_ready("Agent/a").await;
         w.quiet().await;
         w.forget_requests();
-        // Start a pass over the AuthorizationPolicy that has no work.
+        // Start a pass over the AuthorizationPolicy. The pass must have no work.
         w.patch("Agent/a", &json!({"metadata": {"labels": {"x": "y"}}})).await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());

@@ -15,7 +15,7 @@
 //! | `texts` | A15, D13: characters that YAML would change, and characters that control a terminal |
 //! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | `MemoryStores`: their volume claims, and the ModelAPI for which they wait |
-//! | `dependencies` | Agents whose dependencies are missing or not ready, or come back |
+//! | `dependencies` | Agents whose dependencies are missing or not ready, or that a user creates again |
 //! | `protection` | SecurityPolicies and NetworkPolicies of objects |
 //! | `grants` | `AccessGrants`, and the data of the decision point |
 //! | `decision_point` | the objects that the operator keeps for the decision point |
@@ -30,12 +30,12 @@
 //! | `backoff` | E: when the operator retries |
 //! | `deletion` | F: finalizers |
 //! | `needs` | E3, E4, G1: needs of policies |
-//! | `refusals` | E: requests that the API server rejects, and how the status tells the user to fix this |
+//! | `refusals` | E: requests that the API server rejects, and the remedy in the status |
 //! | `operations` | G: watches, Events, metrics, readiness |
 //! | `replicas` | G4: only one of several replicas writes |
 //! | `rights` | G3, G7, E8: the operator's rights |
 //! | `costs` | the number of writes and reads, and no requests in a steady state |
-//! | `bad_input` | malformed objects, deleted definitions, terminating namespaces |
+//! | `bad_input` | malformed objects, deleted CustomResourceDefinitions, terminating namespaces |
 //! | `recorded` | the recorded cases that need a running operator |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]

@@ -142,7 +142,7 @@ fn g6_nothing_is_written_before_all_watches_synced() {
     });
 }
 
-/// Kills the operator. Makes the list of Deployments slow: the next operator gets this list only after a minute.
+/// Kills the operator, and makes the list of Deployments slow. The next operator gets this list only after a minute.
 async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();
@@ -153,8 +153,7 @@ fn slow_list_of_deployments(w: &World) {
     w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
 }
 
-/// Restarts the operator. Starts an operator. For its first minute, this operator knows the objects of every type
-/// except Deployments.
+/// Restarts the operator. For its first minute, the new operator knows the objects of every type except Deployments.
 async fn start_without_deployments(w: &World) {
     end_before_a_slow_list(w).await;
     w.spawn();

@@ -105,7 +105,7 @@ fn a12_every_order_with_pauses_ends_the_same() {
 fn b9_one_apply_of_all_objects_gives_each_deployment_one_replica_set() {
     play(Scenario::default(), async |w| {
         if w.try_embedded().is_some() {
-            // Pods of this test start as fast as real pods can.
+            // Let pods become ready after a second, like fast pods on a real cluster.
             w.pods(PodFate::ReadyAfter(Duration::from_secs(1)));
         }
         let mut objects = objects();

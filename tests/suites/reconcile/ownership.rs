@@ -59,8 +59,8 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // Possibly the new workload never serves, for example because it needs a resource that the old workload
-        // occupies. So the operator waits for the new workload only for a limited time.
+        // A new workload possibly never serves, for example because it needs a resource that the old workload occupies.
+        // So the operator waits for the new workload only for a limited time.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest Deployment exists", "Deployment/web-three", |child| !child.is_null()).await;
@@ -70,7 +70,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
             w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver")
         })
         .await;
-        // After a restart, the operator continues the wait instead of starting a new one.
+        // After a restart, the operator continues this wait, and does not begin a new wait.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
         assert!(w.look("Deployment/web-two").await.is_null());
@@ -289,7 +289,7 @@ fn c5_children_of_an_unseen_successor_are_not_deleted() {
         let mut owner = controller(&of_successor);
         owner["uid"] = successor["metadata"]["uid"].clone();
         w.forget_requests();
-        // Act as another replica that has already adopted the Service for the new object.
+        // Adopt the Service for the new object, like another replica that was faster.
         w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));

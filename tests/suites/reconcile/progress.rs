@@ -17,7 +17,7 @@ use crate::support::{web, web_with};
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Waits until the condition `of` has this reason. Asserts that the object has only this one of the conditions `BOTH`.
+/// Waits until the condition `of` has this reason. Asserts that the object does not have the other condition in `BOTH`.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
         .until(&format!("{at} is {of} with the reason {reason}"), at, |object| {

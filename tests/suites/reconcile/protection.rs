@@ -1,5 +1,5 @@
-//! SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests without protection, not
-//! even for a moment. Only settings of the operator's owner turn protection on or off.
+//! SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests before its protection
+//! exists, not even for a moment. Only settings of the operator's owner turn protection on or off.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ fn scenario() -> Scenario {
     Scenario::embedded("definitions are shared on a real control plane").gateway().environment(&secured())
 }
 
-/// Installs definitions, and waits until the cluster serves them. Skips the definition of NetworkPolicies on a real
-/// control plane, which has this type built in.
+/// Installs CustomResourceDefinitions, and waits until the cluster serves their types. On a real control plane, skips
+/// NetworkPolicies, because Kubernetes has this type built in.
 async fn serve(w: &World, definitions: &[Value]) {
     let is_built_in = |it: &&Value| w.try_embedded().is_none() && it["spec"]["group"] == "networking.k8s.io";
     for definition in definitions.iter().filter(|it| !is_built_in(it)) {

@@ -23,7 +23,7 @@ async fn is_not_tried_in_a_hurry(w: &World) {
     assert!(refused <= 2, "{refused} refused writes in four minutes");
 }
 
-/// Returns the write that the API server rejected, from the operator's explanation of a Gadget.
+/// Returns the rejected write that the operator's explanation of a Gadget contains.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()

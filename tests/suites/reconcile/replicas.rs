@@ -36,8 +36,8 @@ fn g4_a_killed_leader_is_replaced_within_the_lease_time_and_only_one_replica_wri
             let killed = Instant::now();
             w.apply(&model_api(&late)).await;
             let next = until_other(w, Some(&leader)).await;
-            // A waiting replica polls the Lease. The replica may notice the last renewal one poll interval late, and
-            // also notice the expiry one poll interval late.
+            // A waiting replica polls the Lease. So the replica may notice both the last renewal and the expiry one
+            // poll interval late.
             let Timing { duration, retry_period, .. } = Timing::default();
             let took = killed.elapsed();
             assert!(took <= duration + 3 * retry_period, "the takeover took {took:?}");

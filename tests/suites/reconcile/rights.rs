@@ -31,7 +31,7 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// Runs objects from their creation to their deletion. An earlier operator left finalizers on the objects. The operator
+/// Creates, changes and deletes objects that have finalizers of an earlier operator. During this time, the operator
 /// also changes, repairs and prunes children.
 async fn live(w: &World) {
     let kaos = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
@@ -72,8 +72,8 @@ async fn live(w: &World) {
     w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// Runs a `MemoryStore`. The operator prunes a volume claim that is not in the plan. The store then moves to a
-/// database, and has one pod at the end.
+/// Gives a `MemoryStore` a volume claim that is not in its plan, which the operator prunes. Then moves the store to a
+/// database, and scales the store to one pod.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
@@ -112,8 +112,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The API server checks some of these rights as part of another request. The operator uses the other rights
-        // only if a watch does not deliver the object.
+        // Some rights need no request of their own in the journal. The API server checks some of them as part of
+        // another request. The operator uses the others only if a watch does not deliver an object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -135,8 +135,8 @@ fn g3_every_printed_right_is_used() {
                 }
             }
         }
-        // `live` creates no routes and no protection, and only Gadgets lose children. Another suite covers installed
-        // policies.
+        // `live` creates no routes and no protection, and removes only children of Gadgets. Another suite tests the
+        // rights for installed policies.
         let elsewhere = ["networking.k8s.io", "gateway.envoyproxy.io", "policyrevisions"];
         idle.retain(|right| !elsewhere.iter().any(|it| right.contains(it)));
         assert_eq!(idle, Vec::<String>::new());
@@ -185,8 +185,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
         w.until_true("all Deployments exist", async || w.list("Deployment").await.len() == 30).await;
         w.quiet().await;
         for (edit, reads) in [(10, true), (20, false)] {
-            // Open watches continue, as on a real API server. In the second round, the API server rejects reads, and
-            // the test also cuts the watches.
+            // Open watches continue without the right, as on a real API server. In the second round, the API server
+            // also rejects reads, and the test cuts the watches.
             w.embedded().authorise(move |attempt| {
                 attempt.user != OPERATOR || (reads && !attempt.verb.is_write()) || attempt.resource == "leases"
             });

@@ -44,13 +44,14 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
     entries.iter().filter(fits).collect()
 }
 
-/// Returns whether this request is allowed if the operator can write only the status of Gadgets.
+/// Returns whether the API server allows a request if the operator must not change Gadgets. The operator may still
+/// change their status.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Returns whether this request is allowed if the operator can change everything but `resource`. Changes of the status
-/// of `resource` are allowed.
+/// Returns whether the API server allows a request if the operator must not change objects of the type `resource`. The
+/// operator may still change their status.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()

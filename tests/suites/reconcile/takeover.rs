@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const GO: &str = "manager";
 const CHILDREN: [&str; 3] = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
 
-/// Creates an object like the Go operator.
+/// Creates an object like the Go operator, with a create request by its field manager.
 async fn create(w: &World, object: &Value) {
     let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
     w.create(object, &params).await;

@@ -1,5 +1,5 @@
-//! B11: fields that a user removes from an object. The children lose the fields, and keep the values of others.
-//! `unset_each` tests each field of the recorded cases.
+//! B11: fields that a user removes from an object. The children lose these fields, but keep fields that other clients
+//! set. `unset_each` tests each field of the recorded cases.
 
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, play};
@@ -43,7 +43,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         w.apply(&mcp_server("tools")).await;
         w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // A user sets the field, and then stops managing the field without setting another value. The server keeps the
+        // A user sets the field with an apply, and then applies the object without the field. The server keeps the
         // field's deprecated alias, and no manager owns this alias.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});

@@ -1,5 +1,5 @@
 //! B11: after a user sets a field and removes it again, the children equal the children of an object that never had the
-//! field. The tests do this with each optional field of the recorded cases.
+//! field. The tests set and remove each optional field of the recorded cases.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +23,8 @@ const OWN: [&str; 8] = [
     "nodePort",
 ];
 
-/// For each optional field, returns the path of the field, and the object without this field. If removing the field
-/// leaves an empty object, also removes this object, because an apply may remove an empty object.
+/// For each optional field, returns the path of the field, and the object without this field. If the field is the only
+/// member of a map, also removes the map, because an apply may remove an empty map.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {
@@ -106,9 +106,9 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     }
 }
 
-/// Applies the first object of the field `primary` of a case several times: two copies for each field that the test can
-/// remove. The first copy gets the field and later loses it. The second copy never has the field. Returns the
-/// differences between their children. Adds the compared fields to `compared`.
+/// Applies two copies of a case's first primary object for each field that the test can remove. The first copy gets the
+/// field and later loses the field. The second copy never has the field. Returns the differences between the children
+/// of the two copies. Adds the compared fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -118,7 +118,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut variants = Vec::new();
     for (at, (path, without)) in without_each(primary).into_iter().enumerate() {
         let (set, never) = (format!("set{at:03}"), format!("nev{at:03}"));
-        // The server rejects an object without a required field, and a case that is invalid. Skip both.
+        // Skip a field if the server rejects a copy, because the field is required or because the case is invalid.
         if w.try_apply(&renamed(primary, &set)).await.is_ok() && w.try_apply(&renamed(&without, &never)).await.is_ok() {
             variants.push((path, without, set, never));
         }
@@ -134,7 +134,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // Skip an object that the policy or the server rejects, because such an object keeps its earlier children.
+        // Skip an object that the policy or the server rejects, because this object keeps its earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -169,8 +169,8 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs all recorded cases of `kind` that need no special environment. Runs the cases in turn, with a new operator for
-/// each case. Expects a minimum number of cases, and a minimum number of compared fields.
+/// Runs all recorded cases of `kind` that need no special environment, with a new operator for each case. Asserts that
+/// the number of cases is at least `at_least`, and the number of compared fields at least `fields`.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {

@@ -1,8 +1,8 @@
 //! Finds circles of files or folders in a crate, such as A uses B, B uses C, and C uses A. The test reads `use`
 //! declarations and paths as text.
 //!
-//! File A uses file B if A names an item that B defines. A declaration of a module or a re-export of its items does not
-//! count as a use. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
+//! File A uses file B if A names an item that B defines. File A does not use file B if A only declares the module B or
+//! re-exports its items. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -136,8 +136,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns every set of files in which each file reaches all others. Does the same for the files and folders inside
-    /// of each folder.
+    /// Returns every set of files in which each file reaches all others. Also returns these sets for the files and
+    /// folders inside of each folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! People write `docs/reference/conditions.md` by hand. The page must have a row for every word that the sources can
 //! put into a condition, an Event, a revision or a note.
 //!
-//! For this test, every string literal in `CamelCase` in the sources is such a word. This test lists the literals that
-//! have another meaning. So the test fails if an author forgets to document a new reason. The phases of objects and the
-//! states of revisions come from the definitions of the kinds.
+//! This test treats every string literal in `CamelCase` in the sources as one of these words, except the literals in
+//! `OTHER_WORDS`. So the test fails if an author forgets to document a new reason. The phases of objects and the states
+//! of revisions come from the CustomResourceDefinitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,12 +26,12 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// The test skips these folders, because their words are values of Kubernetes' own fields, or values that the checks of
-/// `policy conform` try.
+/// The test skips these folders. Their words are values of Kubernetes' own fields, or values that `policy conform`
+/// tries.
 const OTHER_FOLDERS: [&str; 3] =
     ["host/policy/src/kubernetes/", "host/operator/src/fuzz/", "host/operator/src/conform/"];
 
-/// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.
+/// Words in `CamelCase` that the page need not document: types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
     AccessGrant Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
     ClusterIP ClusterRole

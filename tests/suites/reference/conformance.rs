@@ -118,8 +118,8 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Returns why a test needs the embedded cluster, or `None` if the test does not need it. The reason is in the test, or
-/// in a function of the same file that the test calls.
+/// Returns why a test needs the embedded cluster, or `None` if the test also runs on a real cluster. The reason is in
+/// the test, or in a function of its file that the test calls.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -6,7 +6,7 @@ use wit_parser::{
     Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
-/// The text that would be on the page for a type without a name.
+/// The text for a type that this module cannot name. The page must not contain this text.
 pub(crate) const NO_NAME: &str = "(no name)";
 
 /// Generates the page for a contract.

@@ -1,5 +1,5 @@
-//! Checks that every test file is part of a test executable. A few executables contain all tests. Cargo does not search
-//! for test files, so it would never run a file that no executable includes.
+//! Checks that every test file is part of a test executable. A small number of executables contains all tests. Cargo
+//! does not search for test files, so it would never run a test file that no executable includes.
 
 use std::fs;
 use std::path::Path;

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// The page repeats a group with fewer fields at each field that contains the group, because a link would be harder to
-/// read.
+/// The minimum number of fields in a group that has its own table. The page repeats a smaller group at each field with
+/// this group, because a link would be harder to read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.
@@ -146,7 +146,7 @@ fn kind_of(field: &Value) -> String {
     }
 }
 
-/// Groups of equal fields that occur several times in the definitions.
+/// Groups of equal fields that occur several times in the CustomResourceDefinitions.
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,

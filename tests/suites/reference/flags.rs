@@ -1,5 +1,5 @@
-//! Generates `docs/reference/flags.md`. The page lists every verb, flag and variable of the binary, from the binary's
-//! own definitions.
+//! Generates `docs/reference/flags.md`. The page lists every verb, flag and variable of the binary. The list comes from
+//! the binary's definition of its command line.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Writes the schemas of the verbs' answers for programs: `docs/reference/output`.
+//! Writes the schemas of the verbs' machine-readable output into `docs/reference/output`.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use kaos_operator::cli::output_schemas;
 
 use crate::page::{ROOT, stands};
 
-/// Checks that each schema is published, and that no other file is.
+/// Checks that `docs/reference/output` contains each schema, and no other file.
 pub(crate) fn check() {
     let folder = Path::new(ROOT).join("docs/reference/output");
     fs::create_dir_all(&folder).unwrap();

@@ -10,7 +10,8 @@ pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// The command that generates the pages again.
 pub(crate) const COMMAND: &str = "`UPDATE_REFERENCE=1 cargo test --locked --workspace --all-features --test reference`";
 
-/// Fails if the page below `docs/reference` differs from `made`. If `UPDATE_REFERENCE` is set, writes the page instead.
+/// Fails if the page `name` below `docs/reference` differs from `made`. If `UPDATE_REFERENCE` is set, writes the page
+/// instead.
 pub(crate) fn stands(name: &str, made: &str) {
     let page = Path::new(ROOT).join("docs/reference").join(name);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
@@ -91,7 +92,7 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns a bound without its fraction, or `None` if the value is not a number. Schemas contain bounds as
+/// Returns a bound without the ending `.0`, or `None` if the value is not a number. Schemas contain bounds as
 /// floating-point numbers.
 fn whole(value: &Value) -> Option<String> {
     let number = value.as_number()?.to_string();

@@ -1,5 +1,5 @@
 //! Keeps the language of pages and comments plain. Counts three sorts of sentences that engineers often read twice:
-//! with a relative clause as the subject, with an old word, or with more than [`LONGEST`] words.
+//! sentences with a relative clause as the subject, with an old word, or with more than [`LONGEST`] words.
 
 use std::fs;
 use std::path::Path;

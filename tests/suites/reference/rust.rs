@@ -9,8 +9,8 @@ pub(crate) struct Use {
     pub(crate) is_public: bool,
 }
 
-/// Returns the text without comments, string literals and test code. Paths in a macro belong to the files that call the
-/// macro. So the function replaces `$crate` by a name that no crate has.
+/// Returns the text without comments, string literals and test code. Also replaces `$crate` by a name that no crate
+/// has, because paths in a macro belong to the files that call the macro.
 pub(crate) fn reduced(text: &str) -> String {
     without_tests(&without_texts(text)).replace("$crate", "__caller")
 }

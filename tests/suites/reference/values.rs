@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::page::ROOT;
 
-/// Names that exist in the chart's values, but not in `policy.yaml`. The value `policy` names the policy to which the
-/// settings belong. The other two values name the source of a component.
+/// Names that exist in the chart's values, but not in `policy.yaml`. The value `policy` contains the name of the policy
+/// to which the settings belong. The other two values say from where the chart takes a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
 /// Fails if the schema of the chart's values and `policy.yaml` do not have the same names.

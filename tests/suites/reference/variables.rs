@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::page::ROOT;
 
-/// Variables that come only from settings. No variable of the operator's environment changes these settings, so the
-/// cases cannot set them.
+/// Variables of pods that come only from settings. No variable of the operator's environment changes these settings, so
+/// no recorded case contains these variables.
 const OF_SETTINGS: [(&str, &str); 8] = [
     ("Agent", "AGENT_AUTH_IDENTITY"),
     ("Agent", "AGENT_AUTH_TOKEN_FILE"),
@@ -23,10 +23,10 @@ const OF_SETTINGS: [(&str, &str); 8] = [
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
 ];
-/// Variables that come from the cases' registry of runtimes.
+/// Variables of pods that come from the registry of runtimes in the recorded cases.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
 /// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
-/// before the object's name, and the text after it.
+/// before the object's name, and the text after the object's name.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
@@ -48,9 +48,9 @@ pub(crate) fn check() {
 /// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
-/// Checks the two tables of the chapter. The first table must have the variables that a policy sets in a pod and that
-/// the image does not use. The second table must have the variables that an image reads and no policy sets. The step
-/// `runtimes` compares `reads.json` with the packages.
+/// Checks the two tables of the chapter. The first table must have the variables that a policy sets in a pod, but that
+/// the pod's image does not use. The second table must have the variables that an image reads, but that no policy sets.
+/// The step `runtimes` of `tests/run` compares `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
     let reads: Value = serde_json::from_str(&reads).unwrap();
@@ -74,8 +74,8 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
 }
 
-/// Fails unless the chapter contains the policy's table of variables that an image ignores. Also fails if the packages
-/// contradict this table.
+/// Checks that the chapter contains the policy's table of variables that an image ignores. Also checks that this table
+/// agrees with the packages.
 fn compare_with_versions(chapter: &str) {
     let (image, known) = KAOS_IMAGE;
     let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();

@@ -1,7 +1,7 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
 //! packages with these programs. For images without such a package, `tests/runtimes/images` has a stand-in.
 //!
-//! Like the image, the program has a command, and adds its own variables to the variables of the pod.
+//! Like an image, an entry has a command, and adds variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,7 +50,8 @@ impl Image {
         [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }
 
-    /// Returns a command with an empty environment.
+    /// Returns a command that runs `words` with an empty environment. The first word names an executable of the
+    /// program.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
         let found = self.programs().map(|folder| folder.join(name)).into_iter().find(|program| program.exists());
@@ -88,8 +89,8 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }
 
-/// Returns the folder with a table for the package tiktoken, which would otherwise download the table. The LiteLLM
-/// proxy contains this table. The real image of the memory service also contains the table.
+/// Returns the folder of the LiteLLM proxy with a table for the package tiktoken, which would otherwise download the
+/// table. The real image of the memory service also contains this table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

@@ -2,8 +2,8 @@
 //! container gets its command and its arguments.
 //!
 //! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
-//! with the path below the folder that stands for the mount. A path below no mount stays unchanged, and does not exist
-//! on this machine.
+//! with the path below the folder that stands for the mount. Any other path stays unchanged, and does not exist on this
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;

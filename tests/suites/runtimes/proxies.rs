@@ -1,5 +1,5 @@
-//! The LiteLLM proxy loads the configuration of every ModelAPI in the recorded cases. The proxy must list the models
-//! that the object configures, except the models in [`UNSERVED`].
+//! Checks that the LiteLLM proxy loads the configuration of every ModelAPI in the recorded cases. The proxy must list
+//! the models that the object configures, except the models in [`UNSERVED`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         stage.apply(object);
     }
     stage.settle().unwrap();
-    // An updated object is later in the list, so it replaces the original object.
+    // A case's update is later in the list, so the updated object replaces the original object.
     let apis: BTreeMap<String, &Value> = objects
         .iter()
         .filter(|object| object["kind"] == "ModelAPI")

@@ -1,5 +1,5 @@
-//! `FastMCP` serves the functions in `params` of an MCPServer. The names of the functions must match the names in the
-//! object's status.
+//! Checks that `FastMCP` serves the functions in `params` of an MCPServer. The names of the functions must match the
+//! names in the object's status.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A team of Agents with tools, a model and a memory. Each Agent, tool server, model server and memory service is a
-//! real process.
+//! Tests a team of Agents with tools, a model and a memory. Each Agent, tool server, model server and memory service is
+//! a real process.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ use crate::node::Pod;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// The Python source of the tools. Kubernetes would expand the dollar signs in this source if they were in a variable.
+/// The Python source of the tools. The source contains dollar signs, which Kubernetes would expand in the value of a
+/// variable.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -70,7 +71,7 @@ fn turns_of_lead() -> String {
     .to_string()
 }
 
-/// The servers from which the server `codes` offers the tools to code.
+/// Returns the configuration of the server `codes`, which runs code. The code can call the tools of the listed servers.
 fn servers_of_codes() -> Value {
     json!({"servers": [{"name": "sums", "url": "http://mcpserver-sums.today.svc.cluster.local:8000/mcp"}]})
 }

@@ -1,5 +1,5 @@
 //! Tests of policies that are scripts. The types for authors follow the contract. The template and the policy `queue`
-//! in JavaScript answer like the same policies in Rust.
+//! in JavaScript answer like their versions in Rust.
 
 mod queue;
 mod records;

@@ -1,5 +1,5 @@
-//! Checks that the policy `queue` in JavaScript answers like the policy in Rust, byte for byte: its description, and
-//! its answers for valid, invalid and waiting objects.
+//! Checks that the policy `queue` in JavaScript and the policy `queue` in Rust give equal bytes. The test compares
+//! their descriptions, and their answers for valid, invalid and waiting objects.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn script() -> Arc<Policy> {
     load(SCRIPT)
 }
 
-/// Returns these settings, and the defaults of the schema for all others.
+/// Returns the settings in `own`, and the defaults of the schema for all other settings.
 fn settings(own: &Value) -> Value {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let properties = schema["properties"].as_object().unwrap().iter();

@@ -40,7 +40,7 @@ impl Contract {
         }
     }
 
-    /// Returns the names of these types and of all types inside them.
+    /// Returns the names of these types, and the names of all types inside of these types.
     pub(super) fn within(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for id in &self.types {
@@ -70,12 +70,12 @@ impl Contract {
     }
 }
 
-/// `api-version` becomes `ApiVersion`.
+/// Converts a name of the contract: `api-version` becomes `ApiVersion`.
 pub(super) fn pascal(name: &str) -> String {
     name.split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-/// `api-version` becomes `apiVersion`.
+/// Converts a name of the contract: `api-version` becomes `apiVersion`.
 pub(super) fn camel(name: &str) -> String {
     let pascal = pascal(name);
     pascal[..1].to_lowercase() + &pascal[1..]

@@ -23,7 +23,7 @@ fn script() -> Arc<Policy> {
 /// Loads a script as the operator does.
 pub(super) fn load(text: &str) -> Arc<Policy> {
     let inner = gate::Candidate { form: CodeForm::Script, bytes: text.into(), ..gate::Candidate::default() };
-    // The loader compiles embedded components in this process. Other components need a child of the program.
+    // Pretend that the script is embedded: the loader then compiles in this process, and needs no compile child.
     let origin = ComponentOrigin::Embedded;
     Loader::cached(sample_cluster()).unwrap().check(&Candidate { origin, inner }).result.unwrap()
 }

@@ -7,7 +7,7 @@ use super::records::{Contract, pascal};
 #[path = "../../../guest-policies/javascript/src/fields.rs"]
 pub(super) mod fields;
 
-/// The name of a field in Rust.
+/// Converts the name of a field in the contract to its name in Rust.
 fn snake(field: &str) -> String {
     let name = field.replace('-', "_");
     if name == "type" { "type_".to_owned() } else { name }

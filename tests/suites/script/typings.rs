@@ -14,7 +14,7 @@ const GLOBALS: &str = include_str!("globals.d.ts");
 
 struct Typings {
     contract: Contract,
-    /// Records that only scripts write: fields with a default may be absent.
+    /// The records that only scripts write. Scripts may omit fields of these records that have a default.
     written: BTreeSet<String>,
 }
 
@@ -92,7 +92,7 @@ impl Typings {
     }
 }
 
-/// Returns a comment of the contract as a comment of TypeScript.
+/// Converts a comment of the contract to a TypeScript comment.
 fn comment(docs: &Docs, indent: &str) -> String {
     let Some(text) = &docs.contents else { return String::new() };
     if text.trim().lines().count() == 1 {

@@ -1,4 +1,4 @@
-//! The actions of users during the simulation, and the objects that they want at the end.
+//! The actions of users during the simulation, and the objects that these users want at the end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn widget(rng: &mut Rng, name: &str, sane: bool) -> Value {
     gadget(name, &spec)
 }
 
-/// Performs one random action of a user. Returns its description.
+/// Performs one random action of a user. Returns a description of the action.
 pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     if rng.u8(..24) == 0 {
         return upheaval(w, rng).await;
@@ -156,7 +156,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Deletes or restores a definition or the namespace.
+/// Deletes or restores a CustomResourceDefinition or the namespace.
 async fn upheaval(w: &World, rng: &mut Rng) -> String {
     let name = pick(rng, &DEFINITIONS);
     let (at, object) = if rng.u8(..3) == 0 {
@@ -167,8 +167,8 @@ async fn upheaval(w: &World, rng: &mut Rng) -> String {
     if w.look(&at).await.is_null() { apply(w, &object).await } else { delete(w, &at).await }
 }
 
-/// Creates missing definitions and the namespace again. Skips definitions that the cluster is still deleting, and a
-/// namespace that the cluster is still deleting.
+/// Creates missing CustomResourceDefinitions and the missing namespace again. Skips objects that the cluster is still
+/// deleting.
 async fn restore_ground(w: &World) {
     for name in DEFINITIONS {
         if w.look(&format!("CustomResourceDefinition/{name}")).await.is_null() {
@@ -283,7 +283,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // Possibly a definition or the namespace is still missing. In this case, try again later.
+                // Possibly a CustomResourceDefinition or the namespace is still missing. In this case, try again later.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -2,7 +2,7 @@
 //! faults.
 //!
 //! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
-//! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with the same seed are equal.
+//! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with one seed are equal.
 //!
 //! | module | contents |
 //! |---|---|
@@ -106,7 +106,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
         reports = reports.join("\n"),
         failed = numbers.len()
     );
-    // Possibly a few seeds do not have every kind of fault.
+    // A small number of seeds possibly causes only some kinds of faults.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(
         missing.is_empty(),
@@ -116,7 +116,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
 
 #[test]
 fn a_seed_repeats_its_run_request_by_request() {
-    // Run the seed on two threads, so that the runs share no thread state on which they could depend.
+    // Run each seed on two threads, so that the two runs cannot share the state of a thread.
     for seed in [3, 7] {
         let runs = std::thread::scope(|scope| {
             let runs = [(); 2].map(|()| scope.spawn(move || simulate(seed, &BTreeSet::new(), &Hits::default())));

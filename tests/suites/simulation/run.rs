@@ -45,7 +45,7 @@ impl Ended {
 
 fn scenario(seed: u64) -> Scenario {
     let scenario = Scenario::embedded("everything is simulated").idle();
-    // The policies of most seeds are native code, which is faster.
+    // Most seeds use policies as native code, which is faster than components.
     if seed % 8 == 6 { scenario.components() } else { scenario }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> End
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = scenario(seed).seeded(seed);
-        // For some seeds, the server streams lists. For the other seeds, the server does not stream lists.
+        // For some seeds, the operator uses streaming lists.
         let scenario = scenario.tuned(|options| options.streaming_lists = (options.seed / 16).is_multiple_of(2));
         play(scenario, async |w| {
             let mut run = Run {
@@ -128,7 +128,7 @@ impl Run<'_> {
         let steps = self.rng.usize(8..30);
         self.ended.borrow_mut().steps = steps;
         for step in (0..steps).filter(|step| !without.contains(step)) {
-            // Each step has its own random generator, so that a step does the same in a run that leaves out other
+            // Each step has its own random generator. So a step makes equal choices in a run that leaves out other
             // steps.
             self.rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(step as u64));
             self.step().await;
@@ -161,8 +161,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// Creates objects that look like the operator's children, but have another origin. Returns their keys and
-    /// versions.
+    /// Creates objects that look like the operator's children, but belong to another client. Returns the key and the
+    /// resource version of each object.
     async fn strangers(&self) -> Vec<(String, Value)> {
         let mut strangers = Vec::new();
         for (name, more) in [
@@ -211,8 +211,8 @@ impl Run<'_> {
                 self.note(did);
             }
         }
-        // Half of the steps do not wait. Some steps wait less than a pass takes, and a few wait until the operator has
-        // finished its work.
+        // Half of the steps do not wait. Some steps wait for less than the time of a pass, and a few steps wait until
+        // the operator has finished its work.
         let time = match self.rng.u8(..6) {
             0..3 => 0,
             3 => self.rng.u64(..300),

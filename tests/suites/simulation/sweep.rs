@@ -33,7 +33,7 @@ struct Told {
 }
 
 /// Returns the steps of the story. The steps create, change and delete objects of all kinds, with children of all
-/// types. Some objects wait for references.
+/// types. Some of the objects wait for other objects.
 fn story() -> [Vec<Change>; 4] {
     let boss = |more: &Value| Change::Apply(agent("boss", "llm", more));
     let web = |spec: &Value| Change::Apply(gadget("web", spec));

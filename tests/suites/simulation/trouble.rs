@@ -14,7 +14,7 @@ use crate::hits::Hits;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
 
-/// A user that the simulation has cut off, and how.
+/// A user that the simulation has cut off from the API server.
 #[derive(Debug, Clone)]
 struct Off {
     user: String,

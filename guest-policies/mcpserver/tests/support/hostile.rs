@@ -21,7 +21,7 @@ pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     object
 }
 
-/// Checks that the policy's plan or refusal obeys the contract, and that the policy can build a report after it.
+/// Checks that the policy's plan or refusal obeys the contract, and that the policy can then build a report.
 pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
     let outcome = match testing::plan::<P>(subject) {
         Ok(plan) => {

@@ -1,5 +1,5 @@
-//! Recorded cases, for tests that compile and run a policy as native code. A case has the settings from an environment,
-//! the applied objects, and the recorded result.
+//! Recorded cases, for tests that run a policy as native code. A case consists of environment variables for the
+//! settings, the applied objects, and the recorded result.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl Case {
         comparable(self.recorded["children"].as_array().unwrap().clone())
     }
 
-    /// Checks that the answer is the refusal that the case's status shows.
+    /// Checks that the answer is a refusal, and that the report on this refusal matches the recorded status.
     pub(crate) fn assert_refused<P: Policy>(&self, subject: &Subject, answer: &Result<Plan, Refusal>) {
         let refused = answer.as_ref().err().unwrap_or_else(|| panic!("{}: not refused", self.name));
         let report = P::assess(subject, &testing::observation(Outcome::Refused(refused.clone())).build());
@@ -110,8 +110,8 @@ impl Case {
         assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
     }
 
-    /// Checks that `plan` and the first report on it match the recording. If a difference exists, prints the result of
-    /// the policy and the recording.
+    /// Checks that `plan` and the first report on `plan` match the recording. Otherwise prints the policy's result and
+    /// the recording.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
         let (ours, theirs) = (children(plan), self.recorded_children());

@@ -76,8 +76,8 @@ pub(crate) fn security() -> Vec<Row> {
     ]
 }
 
-/// Fails at the first row with a value that changes a path that the row does not list, or that leaves a listed path
-/// unchanged. Also fails for a setting without a row.
+/// Checks that the value in each row changes exactly the paths that the row lists. Also checks that every setting has a
+/// row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],

@@ -1,4 +1,4 @@
-//! World `overlay` as Rust traits. The traits use the types of world `policy`.
+//! Rust traits for the WIT world `overlay`. The traits use the types of the crate for the WIT world `policy`.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 

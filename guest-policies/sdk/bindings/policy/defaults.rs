@@ -4,7 +4,7 @@
 use crate::kaos::policy::types::{Claim, Descriptor, Plan, Report, ResourceType, Sample};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// The empty object, for `extra` and other JSON fields.
+/// Returns the text of an empty JSON object, for `extra` and other JSON fields.
 fn empty() -> String {
     "{}".to_owned()
 }

@@ -1,6 +1,6 @@
-//! World `policy` as Rust types, and all types of the contract.
+//! Rust types for the WIT world `policy`, and for all types of the contract.
 //!
-//! This world has its own crate: the generated export macros are global to a crate, so two worlds need two crates.
+//! Each WIT world needs a crate of its own, because the names of the generated export macros are global to a crate.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 const NO_LIST: &str = "must be a list of variables";
 
-/// Returns the `env` array of one container. Omits empty values, as API servers do.
+/// Returns the `env` array of one container. Omits the field `value` if the value is empty, as API servers do.
 pub fn to_json(vars: &[EnvVar], container: &str) -> Vec<Value> {
     vars.iter().filter(|var| var.container == container).map(entry).collect()
 }
@@ -66,12 +66,12 @@ pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
     (&var.name, text)
 }
 
-/// Reads the final mapping from a pod spec after all merges. Includes init containers. Each variable must occur only
-/// once in the pod spec (see [`each_once`](super::each_once)).
+/// Reads the final mapping from a pod spec after all merges. Includes init containers. The caller must first remove
+/// repeated variables from each container with [`each_once`](super::each_once).
 ///
-/// A variable that equals its entry in `known` keeps its origin. Every other variable came from the patch and gets the
-/// origin `patched`, for example `spec.podSpec`. Violations also get the origin `patched`. [`check_patch`] reports
-/// violations with the exact path in the patch.
+/// A variable that equals its entry in `known` keeps the origin in `known`. Every other variable came from the patch
+/// and gets the origin `patched`, for example `spec.podSpec`. The paths of violations also begin with `patched`.
+/// [`check_patch`] reports violations with the exact path in the patch.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let mut vars = Vec::with_capacity(known.len());
@@ -110,7 +110,7 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
             wrong.add(place, NO_LIST);
             continue;
         };
-        // An item with a directive of the merge is not a variable.
+        // An item with the directive `$patch` is not a variable.
         for (at, item) in items.iter().enumerate().filter(|(_, item)| item.get("$patch").is_none()) {
             variable(item, &place, at, &mut wrong);
         }
@@ -118,8 +118,8 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     wrong.into_result()
 }
 
-/// Iterates over the `env` of each container of a pod spec. Each item has the container's name, its list and its
-/// position in that list, and the value of `env`.
+/// Iterates over the `env` of each container of a pod spec. Each item has the container's name, the list that contains
+/// the container, the container's position in this list, and the value of `env`.
 fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usize), &Value)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |list| {
         let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -170,7 +170,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     }
 }
 
-/// Returns a typed source if its type has a field for every member of `from`. Otherwise returns the JSON text.
+/// Returns a typed source if its type has a field for every member of `from`. Otherwise returns `from` as JSON text.
 fn reference(from: &Map<String, Value>) -> EnvSource {
     let typed = match from.iter().next() {
         Some((kind, content)) if from.len() == 1 => match kind.as_str() {

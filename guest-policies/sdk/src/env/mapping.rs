@@ -97,7 +97,7 @@ impl ContainerEnv<'_> {
     /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
     ///
     /// A variable that exists already gets the user's value and keeps its position, so that later variables can still
-    /// refer to it. But if the user's value refers to a variable after that position, the variable with this value
+    /// refer to this variable. But if the user's value itself refers to one of these later variables, the variable
     /// moves to its position in the user's list. If the operator later sets one of the user's variables, the user's
     /// value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {

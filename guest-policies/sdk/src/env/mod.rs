@@ -1,5 +1,5 @@
-//! The mapping of environment variables. Sources are typed, every value has an origin, and a container has each name
-//! once.
+//! The mapping of environment variables. Sources are typed, every value has an origin, and a container has at most one
+//! variable of each name.
 //!
 //! [`Env`] builds the mapping. [`to_json`], [`from_json`] and [`of_pod_spec`] convert between the mapping and a
 //! container's `env` array. Call [`check_patch`] before you merge a user's pod spec, and [`each_once`] after the merge.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 type MergeItem =
     fn(Map<String, Value>, &Map<String, Value>, &Type, Options, &Here<'_>) -> Result<Map<String, Value>, Error>;
 
-/// The facts with which `merge` merges the items of a list by key.
+/// The merge key, the type and the merge function of the items in a list.
 #[derive(Clone, Copy)]
 pub(super) struct Items {
     pub(super) key: &'static str,

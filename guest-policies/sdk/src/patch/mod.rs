@@ -4,17 +4,17 @@
 //! rules for policies:
 //!
 //! - a member of the patch removes the members of the base that it excludes;
-//! - a patch with two members that exclude each other is refused;
+//! - the merge refuses a patch with two members that exclude each other;
 //! - the policy's own container stays first if the patch only adds containers.
 //!
 //! The merge deviates from Go where Go's result is useless:
 //!
 //! - the result never contains a directive or a null;
-//! - `$patch: replace` or `merge` on an absent value creates its content;
-//! - an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null merge key are
-//!   refused everywhere, not only on existing values;
-//! - Go fails on a field that the tables do not contain: here, such a field merges like a plain map, and a list in it
-//!   replaces the base's list;
+//! - if the base has no value, a patch with `$patch: replace` or `$patch: merge` creates the value;
+//! - the merge refuses an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null
+//!   merge key, also if the base has no value;
+//! - a field that the tables do not contain merges like a plain map, and a list in this field replaces the base's list
+//!   (Go fails on the field);
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.
 //!
 //! `tests/data/strategic-merge.json` contains Go's result for each kind of patch, and lists every deviation.

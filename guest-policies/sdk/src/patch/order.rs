@@ -36,7 +36,8 @@ fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }
 
-/// Returns the protocol, which distinguishes ports of one number. Returns an empty text for the default protocol, TCP.
+/// Returns the protocol, which distinguishes two ports with the same number. Returns an empty text for the default
+/// protocol, TCP.
 fn protocol<'a>(key: &str, map: &'a Map<String, Value>) -> &'a str {
     if key != "containerPort" && key != "port" {
         return "";

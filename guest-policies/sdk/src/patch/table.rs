@@ -1,7 +1,7 @@
 //! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
-//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. A list without a merge key or
-//! strategy does not merge: the patch replaces the whole list. Other maps are merged.
+//! The rules come from the tags `patchMergeKey` and `patchStrategy` in `k8s.io/api` v0.36. If the tables have no rule
+//! for a list, the patch replaces the whole list. If the tables have no rule for a map, the patch merges into the map.
 
 use super::directive::is_directive;
 
@@ -14,7 +14,7 @@ pub(super) struct Type {
 /// The merge rule of one field.
 #[derive(Clone, Copy)]
 pub(super) enum Field {
-    /// An object that has special fields itself.
+    /// An object whose type has its own merge rules.
     Object(&'static Type),
     /// A list of objects that merge by this key.
     List(&'static str, &'static Type),

@@ -13,7 +13,7 @@ pub fn defaults(schema: &str) -> Value {
     of_schema(&schema, &schema).unwrap_or_else(|| json!({}))
 }
 
-/// Returns the default of a node: its own default, and the defaults of properties that its own default lacks.
+/// Returns the default of a schema node. Adds the defaults of the properties that the node's own default lacks.
 fn of_schema(node: &Value, root: &Value) -> Option<Value> {
     let target = node.get("$ref").and_then(Value::as_str).and_then(|at| root.pointer(at.strip_prefix('#')?));
     let mut default = node.get("default").cloned().or_else(|| of_schema(target?, root));
@@ -26,7 +26,7 @@ fn of_schema(node: &Value, root: &Value) -> Option<Value> {
     default
 }
 
-/// Adds the members of `inner` that `outer` lacks to `outer`.
+/// Copies each member that only `inner` has to `outer`.
 pub(super) fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

@@ -12,7 +12,7 @@ const ROUNDS: usize = 5;
 /// The objects of a test's cluster.
 pub(super) struct World<'a> {
     objects: Vec<Object>,
-    /// The reason why the operator does not look at Secrets; `None` if it does.
+    /// The reason why the operator does not look at Secrets. `None` if the operator looks at Secrets.
     no_secrets: Option<&'a str>,
 }
 
@@ -131,9 +131,9 @@ fn of(object: &Object) -> ResourceType {
     need::resource_type(object.api_version(), object.kind())
 }
 
-/// Returns whether an object is in the namespace `asked`. If a need names no namespace, `primary` replaces `asked`: the
-/// namespace of the object for which the policy answers. An object without a namespace matches every namespace, because
-/// `kubectl apply` would put the object into the current namespace.
+/// Returns whether an object is in the namespace `asked`, or in `primary` if the need names no namespace. `primary` is
+/// the namespace of the object for which the policy answers. An object without a namespace matches every namespace,
+/// because `kubectl apply` would put the object into the current namespace.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted

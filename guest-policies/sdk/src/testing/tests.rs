@@ -95,7 +95,7 @@ macro_rules! chain_with_needs {
 }
 
 chain_with_needs!(
-    /// A policy that reads some fields.
+    /// A policy that reads one field of a ConfigMap, and a second field before the first apply.
     Reader,
     |subject| {
         let fields = if subject.applied { vec!["data.a"] } else { vec!["data.a", "data.b?"] };

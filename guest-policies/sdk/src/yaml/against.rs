@@ -76,9 +76,9 @@ proptest! {
     #[test]
     fn both_parsers_read_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
-        // Exclude texts with empty keys or with tabs as indentation: the YAML reader refuses some texts that the
-        // general parser accepts. Also exclude texts with document markers: the YAML reader recognizes a marker even
-        // inside of a string.
+        // Exclude texts with empty keys or with tabs as indentation: the YAML reader refuses some of these texts,
+        // although the general parser accepts them. Also exclude texts with document markers: the YAML reader
+        // recognizes a marker even inside of a string.
         let odd = |line: &str| {
             line.starts_with("...") || line.starts_with("---") || line.trim_start_matches([' ', '-', '?']).starts_with(['\t', ':'])
         };

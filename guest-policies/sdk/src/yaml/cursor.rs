@@ -15,7 +15,7 @@ pub(super) const fn is_gap(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Returns whether a byte has a meaning in structure by brackets.
+/// Returns whether a byte belongs to the syntax of lists and objects in brackets.
 pub(super) const fn is_flow(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }

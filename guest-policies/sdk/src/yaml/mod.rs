@@ -6,7 +6,9 @@
 //!
 //! The modules:
 //!
-//! - `document` reads a complete text, `block` structure by indentation, and `flow` structure by brackets;
+//! - `document` reads a complete text;
+//! - `block` reads lists and objects that are structured by indentation;
+//! - `flow` reads lists and objects in brackets;
 //! - `text` reads plain, quoted and block texts;
 //! - `node` reads anchors, tags and keys; `anchors` stores the anchored values;
 //! - `scalar` recognizes numbers and booleans.

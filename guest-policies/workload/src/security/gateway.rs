@@ -1,5 +1,5 @@
-//! The SecurityPolicy of Envoy Gateway that protects a route. This object names the decision point, and the issuers of
-//! tokens that the Gateway trusts.
+//! The SecurityPolicy of Envoy Gateway that protects a route. The SecurityPolicy names the decision point, and the
+//! token issuers that the Gateway trusts.
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use kaos_policy_sdk::types::{Refusal, Subject};
@@ -12,7 +12,7 @@ use crate::kind::{Extra, ROUTE_KIND, Workload};
 
 /// API version of [`GATEWAY_POLICY_KIND`].
 pub const GATEWAY_POLICY_API: &str = "gateway.envoyproxy.io/v1alpha1";
-/// The kind of policies that protect routes.
+/// The kind of the object that protects a route.
 pub const GATEWAY_POLICY_KIND: &str = "SecurityPolicy";
 
 /// The Service of the decision point, and its port.

@@ -12,7 +12,7 @@ use crate::kind::{Extra, Workload};
 
 /// API version of [`NETWORK_POLICY_KIND`].
 pub const NETWORK_POLICY_API: &str = "networking.k8s.io/v1";
-/// The kind of policies around pods.
+/// The kind of the object that protects pods.
 pub const NETWORK_POLICY_KIND: &str = "NetworkPolicy";
 
 /// The namespace of the pods of Envoy Gateway.

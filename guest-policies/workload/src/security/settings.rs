@@ -1,4 +1,4 @@
-//! The settings about security. All policies have the same settings about security.
+//! The security settings, which all policies for workloads share.
 
 use alloc::string::String;
 use kaos_policy_sdk::Decode;

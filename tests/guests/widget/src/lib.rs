@@ -20,7 +20,7 @@ static EDITION: [u8; 40] = *b"EDITION=1                               ";
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
 
-/// A number of loop rounds that burns a large part of the fuel of a pass.
+/// The number of loop iterations that use a large part of the fuel of a pass.
 const BURNT: u64 = 30_000_000;
 
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
@@ -43,8 +43,8 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the text of a field, or `None` without this field. The function needs no JSON parser, because the tests
-/// choose all names and fields.
+/// Returns the text of a field, or `None` without this field. A text search is enough, because the tests choose the
+/// names and values of all fields.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
     let rest = &json[at..];

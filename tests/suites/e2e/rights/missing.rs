@@ -1,5 +1,5 @@
-//! The operator without some of its rights: the API server rejects its requests, and the operator reports the missing
-//! right.
+//! Tests an operator that lacks some of its rights. The API server rejects the operator's requests, and the operator
+//! reports the missing right.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
@@ -48,7 +48,8 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
         }
 }
 
-/// Runs the team's objects without one right, until the API server rejects a request for lack of this right.
+/// Runs an operator without one right on the team's objects, until the API server rejects a request for lack of this
+/// right.
 async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
     EVERYWHERE.set_rules(release, &without(all, right));
     let mark = release.cluster.audit().mark().unwrap();

@@ -38,7 +38,7 @@ const KINDS: [(&str, &[&str]); 10] = [
     ("apis/apiextensions.k8s.io/v1", &["CustomResourceDefinition"]),
 ];
 
-/// Returns the schemas of the kinds, and all schemas to which they refer.
+/// Returns the schemas of the kinds, and all schemas to which these schemas refer.
 pub(super) async fn of(client: &Client) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for (path, kinds) in KINDS {
@@ -106,8 +106,8 @@ fn references(node: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Removes zero values from `default`, because Go's generator adds such a value to each required field. Also replaces a
-/// list of a single schema with this schema.
+/// Removes each `default` with a zero value, because Go's generator adds this default to each required field. Also
+/// replaces a list of a single schema with this schema.
 fn tidy(node: &Value) -> Value {
     match node {
         Value::Object(fields) => {
