@@ -12,8 +12,8 @@ pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that reading and writing the manifest loses no field. This proves that the type of its kind has each of the
-/// manifest's fields.
+/// Checks that reading and writing the manifest loses no field. This proves that the Rust type of the manifest's kind
+/// has every field of the manifest.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")

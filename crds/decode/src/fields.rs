@@ -1,5 +1,5 @@
-//! The functions that generated code of `#[derive(Decode)]` calls. These functions read the fields of a struct, and
-//! find the variant of an enum.
+//! `#[derive(Decode)]` generates code that calls the functions in this file. These functions read the fields of a
+//! struct, and find the variant of an enum.
 
 use crate::{Decode, Error};
 use alloc::{borrow::ToOwned, string::String};

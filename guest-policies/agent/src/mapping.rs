@@ -77,8 +77,8 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
 }
 
 /// Merges the user's variables in the order of a strategic merge patch. The policy's variables keep their relative
-/// order. The user's variables also keep their relative order. A variable that both the policy and the user set keeps
-/// the policy's position. A variable that only the user sets gets the earliest possible position.
+/// order. The user's variables also keep their relative order. If both set a variable, the
+/// variable keeps the policy's position. If only the user sets a variable, it gets the earliest possible position.
 fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
         ours.into_iter().partition(|variable| variable.container == KIND.container);

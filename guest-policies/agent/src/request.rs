@@ -139,7 +139,7 @@ pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Tele
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.config.telemetry")
 }
 
-/// Returns the workload of the object, from which names and addresses follow.
+/// Returns the object's workload. The policy derives the names and addresses of the children from this workload.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

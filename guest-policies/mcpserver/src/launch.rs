@@ -83,7 +83,7 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
     if runtime.image.is_empty() && !own_image {
         let message =
-            format!("runtime {name} has no image in the registry: set container.image", name = shown(name, 63));
+            format!("the registry of runtimes has no image for runtime {name}: set container.image", name = shown(name, 63));
         return Err(refusal::invalid("spec.container.image", message));
     }
     let mut launch = Launch {

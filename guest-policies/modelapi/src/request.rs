@@ -93,7 +93,7 @@ pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     }
 }
 
-/// Returns the workload of the object, from which names and addresses follow.
+/// Returns the object's workload. The policy derives the names and addresses of the children from this workload.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

@@ -45,7 +45,7 @@ pub(crate) fn upgrade(release: &Release) {
     release.cluster.helm(&[&upgrade[..], &values].concat()).expect();
 }
 
-/// Removes the definitions of the gateway: other tests on this cluster expect that it serves no SecurityPolicies.
+/// Removes the gateway's CustomResourceDefinitions: other tests expect that this cluster serves no SecurityPolicies.
 pub(crate) fn clear(release: &Release) {
     let definitions = ["securitypolicies.gateway.envoyproxy.io", "referencegrants.gateway.networking.k8s.io"];
     release.cluster.kubectl(&[&["delete", "crd"], &definitions[..]].concat()).expect();
