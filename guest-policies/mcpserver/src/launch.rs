@@ -82,8 +82,10 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
     if runtime.image.is_empty() && !own_image {
-        let message =
-            format!("the registry of runtimes has no image for runtime {name}: set container.image", name = shown(name, 63));
+        let message = format!(
+            "the registry of runtimes has no image for runtime {name}: set container.image",
+            name = shown(name, 63)
+        );
         return Err(refusal::invalid("spec.container.image", message));
     }
     let mut launch = Launch {
