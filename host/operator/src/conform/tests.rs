@@ -2,21 +2,27 @@
 //! imports no functions.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use kaos_policy::{
     code::{Code, Sandbox, World},
     contract::{
-        Claim, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Sample, Subject,
+        Claim, Cluster, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Sample,
+        Subject,
     },
     digest::Digest,
     failure::Failure,
     limits::Limits,
     manifest::PolicyFile,
+    policy::Policy,
 };
 use serde_json::json;
 
-use super::{results::Property, *};
+use super::{ConformError, Findings, Inputs, check, results::Property};
+use crate::schema::KnownCrds;
 
 /// The part of the answer that differs between sandboxes.
 #[derive(Clone, Copy, PartialEq, Eq)]
