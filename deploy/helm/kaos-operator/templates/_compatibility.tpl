@@ -21,12 +21,6 @@
 {{- toJson $preset -}}
 {{- end }}
 
-{{- /* Returns whether KAOS's chart would create or name a decision point with these values. */ -}}
-{{- define "kaos-operator.decides" -}}
-{{- $security := .Values.security | default dict -}}
-{{- if or (dig "pdp" "enabled" false $security) (dig "agentAuth" "extAuthzUrl" "" $security) -}}true{{- end -}}
-{{- end }}
-
 {{- /* `helm upgrade --reuse-values` keeps the values of the earlier chart, so values that only this chart has are missing.
 This template adds the missing values. If the values have no `compatibility`, they come from an earlier chart. */ -}}
 {{- define "kaos-operator.carried" -}}
