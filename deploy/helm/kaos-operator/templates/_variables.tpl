@@ -91,7 +91,7 @@
   "protected" (or $decided $strict)
   "routed" $routed
   "secured" (or $decided $routed)
-  "projected" (include "kaos-operator.projection" .)
+  "projected" (and (or $decided $routed) (include "kaos-operator.projection" .))
   "users" $given.SECURITY_USER_AUTH_ISSUER
   "automated" (ne $given.SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE "manual")
 -}}
