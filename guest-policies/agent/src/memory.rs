@@ -188,20 +188,19 @@ fn invalid(
         );
         return Some(Invalid { path: STORE, why });
     };
-    if let (Some((most, _)), Some(store)) = (most, store)
-        && rank(*scope) > rank(*most)
-    {
+    if is_beyond_cluster(*scope) {
+        let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user \
+                   identity: use session or agent, or set the policy setting memory.userIdentity if requests carry the \
+                   identity of a user";
+        return Some(Invalid { path: SCOPE, why: why.to_owned() });
+    }
+    let ((most, _), store) = most.zip(store)?;
+    (rank(*scope) > rank(*most)).then(|| {
         let (scope, most) = (word(*scope), word(*most));
         let why = format!(
             "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": set it \
              to {most}, or raise maxReadScope of the store"
         );
-        return Some(Invalid { path: SCOPE, why });
-    }
-    is_beyond_cluster(*scope).then(|| {
-        let why = "config.memory.maxReadScope references user scope, but cluster security posture has no user \
-                   identity: use session or agent, or set the policy setting memory.userIdentity if requests carry the \
-                   identity of a user";
-        Invalid { path: SCOPE, why: why.to_owned() }
+        Invalid { path: SCOPE, why }
     })
 }

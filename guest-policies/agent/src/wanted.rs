@@ -45,7 +45,7 @@ fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
         return;
     }
     if memory.memory_store.is_some() {
-        wrong("memoryStore", "type local must not set memoryStore: remove it, or use type remote");
+        wrong("memoryStore", "type 'local' must not set memoryStore: remove it, or use type remote");
     }
     if memory.tools.is_some() {
         wrong("tools", "tools requires memoryStore to be set: remove it, or use type remote");

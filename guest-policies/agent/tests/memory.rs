@@ -111,14 +111,12 @@ fn the_pods_keep_the_address_while_the_store_is_unready() {
 
 #[test]
 fn an_impossible_scope_is_refused_and_is_the_reason_in_ready() {
+    const NO_USERS: &str =
+        "config.memory.maxReadScope references user scope, but cluster security posture has no user identity";
     for (own, most, message) in [
         ("agent", "session", "config.memory.maxReadScope \"agent\" exceeds MemoryStore \"s\" maxReadScope \"session\""),
-        ("user", "agent", "config.memory.maxReadScope \"user\" exceeds MemoryStore \"s\" maxReadScope \"agent\""),
-        (
-            "user",
-            "user",
-            "config.memory.maxReadScope references user scope, but cluster security posture has no user identity",
-        ),
+        ("user", "agent", NO_USERS),
+        ("user", "user", NO_USERS),
     ] {
         let object = agent(&json!({"memoryStore": "s", "maxReadScope": own}));
         let subject = seen(&object, Some(store(most, &up())));

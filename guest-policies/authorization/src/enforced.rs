@@ -12,12 +12,14 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let standing = grant::standing(subject);
     let (phase, message) = match (&standing, &seen.outcome) {
         (_, Outcome::Failed(why)) => (Phase::Failed, why.clone()),
-        (Ok(it @ (Standing::Enforced | Standing::Disabled)), _) => (Phase::Ready, it.message()),
+        (Ok(it @ Standing::Enforced), _) => (Phase::Ready, it.message()),
         (Ok(it @ (Standing::Missing | Standing::Pending | Standing::Failed(_))), _) => (Phase::Waiting, it.message()),
         (Ok(it), _) => (Phase::Failed, it.message()),
         (Err(refused), _) => (Phase::Failed, text(refused)),
     };
     let conditions = match &standing {
+        // The plan has no children, so only this condition tells that the AccessGrant has no effect.
+        Ok(it @ Standing::Disabled) => vec![it.condition(), condition::no("Ready", it.reason(), it.message())],
         Ok(standing) => vec![standing.condition()],
         Err(refused) => vec![condition::no("Enforced", "InvalidSpec", text(refused))],
     };

@@ -119,7 +119,7 @@ fn in_projection(object: &Object, projection: &Object) -> Standing {
 
 impl Standing {
     /// Returns the reason code for the condition `Enforced`.
-    fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Disabled => "AuthorizationDisabled",
             Self::NoUsers => "NoUserIdentityProvider",
@@ -175,6 +175,7 @@ pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Ref
     let message = standing.message();
     match standing {
         Standing::Enforced => Ok(plan::of(&[], env)),
+        // A refusal would make all samples fail under the default settings.
         Standing::Disabled => {
             let mut plan = plan::of(&[], env);
             plan.notes.push(note::warning(standing.reason(), message));

@@ -279,7 +279,19 @@ fn a_grant_follows_the_state_of_the_projection() {
     }
 }
 
-/// Compares the data with `tests/rego/data.json`. The tests of the rules also read this file, but sign tokens with
+#[test]
+fn a_grant_without_authorization_is_not_ready_until_a_person_acts() {
+    let grant = grant("g", &json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "a"}]));
+    let mut settings = set(&[]);
+    settings["enabled"] = json!(false);
+    let report = told(&grant, &[], &settings, Outcome::Applied);
+    assert_eq!((report.ready, report.phase.as_str()), (false, "Failed"));
+    let told: Vec<_> = report.conditions.iter().map(|it| (it.type_.as_str(), it.status, it.reason.as_str())).collect();
+    let reason = "AuthorizationDisabled";
+    assert_eq!(told, [("Enforced", Truth::No, reason), ("Ready", Truth::No, reason)]);
+}
+
+/// Compares the data with `tests/rego/data.json`. The tests of the rules read this file, too, but sign tokens with
 /// other keys.
 #[test]
 fn the_rules_are_tested_with_this_data() {

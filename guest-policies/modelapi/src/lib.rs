@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the fields of the object, older forms included | `wanted`, `older`, `model_names` |
 //! | everything about one subject | `request` |
-//! | variables | `mapping` |
+//! | variables | `mapping`, and `keyless` for the permission to run without a master key |
 //! | the proxy: its configuration file, which `litellm` generates or `config_yaml` checks | `proxy` |
 //! | a hosted model and the pull of its data | `hosted` |
 //! | manifests | `translate` |
@@ -17,6 +17,7 @@ extern crate alloc;
 mod assess;
 mod config_yaml;
 mod hosted;
+mod keyless;
 mod litellm;
 mod mapping;
 mod model_names;
@@ -32,7 +33,7 @@ mod wanted;
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
@@ -56,7 +57,7 @@ impl Policy for ModelApi {
                 gateway.clone(),
                 network.clone(),
             ],
-            reads: Vec::new(),
+            reads: vec![resource_type("apps/v1", "Deployment")],
             wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
@@ -69,6 +70,10 @@ impl Policy for ModelApi {
             settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
+    }
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        keyless::needs(subject)
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -5,6 +5,7 @@ use kaos_crds::KeySelector;
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};
 
+use crate::keyless;
 use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
 use crate::wanted::Wanted;
@@ -20,8 +21,13 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     for (path, list) in request.user_env() {
         env.user(list, &path)?;
     }
-    match request.wanted {
-        Wanted::Proxy(_) => proxied(request, &mut env),
+    match &request.wanted {
+        Wanted::Proxy(proxy) => {
+            proxied(request, &mut env);
+            if keyless::is_permitted(subject, request, proxy) {
+                env.set(keyless::VARIABLE, "true", "settings.proxyConfig.withoutMasterKey");
+            }
+        }
         Wanted::Hosted { .. } => hosted(request, &mut env),
     }
     Ok(mapping.into_vars())
@@ -61,9 +67,6 @@ fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
             Some(excluded),
             "settings.telemetry.excludedUrls",
         );
-    }
-    if request.settings.proxy_config.without_master_key {
-        env.set("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true", "settings.proxyConfig.withoutMasterKey");
     }
 }
 

@@ -117,8 +117,12 @@ pub struct ProxyConfigFile {
     pub telemetry_callback: String,
     /// Additional arguments, after the arguments for the file and the port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy can start without a master key. Set it for LiteLLM 1.104 and later: Agents send no key.
+    /// Whether the proxy can start without a master key, as LiteLLM 1.104 and later ask for: Agents send no key. Has no
+    /// effect on a proxy with a master key of its own.
     pub without_master_key: bool,
+    /// Whether `withoutMasterKey` leaves the pods of a Deployment as they are that runs without this permission, until the
+    /// image changes.
+    pub without_master_key_only_new: bool,
 }
 
 /// The volume of the hosted model.
@@ -189,6 +193,7 @@ impl Default for Settings {
                 telemetry_callback: "otel".to_owned(),
                 extra_args: Vec::new(),
                 without_master_key: false,
+                without_master_key_only_new: false,
             },
             hosted: Server::of("alpine/ollama:latest", 11434, "/"),
             hosted_run: HostedRun { command: Vec::new(), args: Vec::new() },

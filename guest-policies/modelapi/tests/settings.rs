@@ -73,6 +73,7 @@ fn every_setting_changes_exactly_the_listed_places() {
     settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
     settings["telemetry"]["enabled"] = json!(true);
     settings["telemetry"]["endpoint"] = json!("http://o");
+    settings["proxyConfig"]["withoutMasterKey"] = json!(true);
     let everywhere = "Deployment:/metadata/KEY Deployment:/spec/template/metadata/KEY Service:/metadata/KEY \
                       HTTPRoute:/metadata/KEY ConfigMap:/metadata/KEY";
     let config = "ConfigMap:/data/config.yaml";
@@ -85,7 +86,8 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("proxyConfig.dropParams", json!(false), config),
         row("proxyConfig.telemetryCallback", json!("x"), config),
         row("proxyConfig.extraArgs", json!(["--detailed_debug"]), "@/args"),
-        row("proxyConfig.withoutMasterKey", json!(true), "@/env"),
+        row("proxyConfig.withoutMasterKey", json!(false), "@/env"),
+        row("proxyConfig.withoutMasterKeyOnlyNew", json!(true), "@/env"),
         row(
             "modelStore.mountPath",
             json!("/x"),

@@ -28,3 +28,5 @@ mod today;
 mod traces;
 mod unreachable;
 mod upgrading;
+mod upgrading_protected;
+mod upgrading_refused;

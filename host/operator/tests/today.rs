@@ -1,5 +1,5 @@
 //! Tests objects of KAOS 0.8 with the preset `kaos-0.8`: images, probes, commands, scopes and identities are the same
-//! as in KAOS.
+//! as in KAOS. One variable is new: a new proxy gets the permission to start without a master key.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{fmt::Write as _, fs, path::PathBuf};
@@ -43,7 +43,7 @@ fn told(ran: &Ran) -> String {
         let status = &entry["status"];
         let _ = writeln!(text, "  status: {}: {}", word(&status["phase"]), word(&status["message"]));
         for condition in status["conditions"].as_array().into_iter().flatten() {
-            if ["MemoryDegraded", "Ready"].iter().any(|of| condition["type"] == *of) {
+            if ["Enforced", "MemoryDegraded", "Ready"].iter().any(|of| condition["type"] == *of) {
                 let of = ["type", "status", "reason"].map(|field| word(&condition[field]));
                 let _ = writeln!(text, "  condition: {} {} {}", of[0], of[1], of[2]);
             }
@@ -105,6 +105,9 @@ fn each(list: &Value, told: impl Fn(&Value) -> String) -> String {
 }
 
 fn pods(spec: &Value, text: &mut String) {
+    if !spec["securityContext"].is_null() {
+        let _ = writeln!(text, "    securityContext: {}", spec["securityContext"]);
+    }
     if !spec["serviceAccountName"].is_null() {
         let automount = &spec["automountServiceAccountToken"];
         let _ = writeln!(text, "    account: {}, automount {automount}", word(&spec["serviceAccountName"]));
@@ -122,7 +125,7 @@ fn pods(spec: &Value, text: &mut String) {
     let containers = ["initContainers", "containers"].map(|field| spec[field].as_array().cloned().unwrap_or_default());
     for container in containers.iter().flatten() {
         let _ = writeln!(text, "    container {}: {}", word(&container["name"]), word(&container["image"]));
-        for field in ["command", "args", "workingDir", "resources"] {
+        for field in ["command", "args", "workingDir", "resources", "securityContext"] {
             if !container[field].is_null() {
                 let _ = writeln!(text, "      {field}: {}", container[field]);
             }
@@ -208,11 +211,70 @@ fn objects_of_kaos_0_8_get_what_kaos_0_8_gave_them() {
 }
 
 #[test]
+fn access_grants_tell_what_the_gateway_enforces() {
+    let folder = crate::support::Folder::new("today-grants");
+    let projection = serde_json::json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "AuthorizationPolicy",
+        "metadata": {"name": "kaos-authz", "namespace": "today"},
+        "spec": {"namespaces": ["today"], "configMap": "kaos-authz-policy"},
+        "status": {"phase": "Ready",
+            "grants": {"today/readers": 0, "today/one-person": 0, "today/watcher-may": 0}}});
+    let projection = folder.write("projection.json", projection.to_string());
+    let grants = sample("12-accessgrant.yaml");
+    let enforced = |settings: &[&str]| -> Vec<[String; 4]> {
+        let files =
+            ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &grants, "-f", &projection];
+        let home = ["--operator-namespace", "today"];
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let ran = run(files.into_iter().chain(home).chain(set), "");
+        let told = |entry: &Value| {
+            let conditions = entry["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let of = |kind: &str| conditions.iter().find(|it| it["type"] == kind).cloned().unwrap_or_default();
+            let enforced = of("Enforced");
+            let words = ["status", "reason", "message"].map(|field| word(&enforced[field]));
+            [words[0].clone(), words[1].clone(), words[2].clone(), word(&of("Ready")["status"])]
+        };
+        let all = ran.json().as_array().unwrap().clone();
+        let is_grant = |entry: &&Value| entry["object"]["kind"] == "AccessGrant";
+        let found: Vec<_> = all.iter().filter(is_grant).map(told).collect();
+        assert_eq!(found.len(), 3, "{}", ran.stderr);
+        found
+    };
+    let starts = |told: &[String; 4], status: &str, reason: &str, message: &str, ready: &str| {
+        assert_eq!([&*told[0], &*told[1], &*told[3]], [status, reason, ready]);
+        assert!(told[2].starts_with(message), "{}", told[2]);
+    };
+    for grant in enforced(&[]) {
+        let message = "Gateway authorization is not enabled; this AccessGrant is not enforced";
+        starts(&grant, "False", "AuthorizationDisabled", message, "False");
+    }
+    let agents = [
+        "authorization.enabled=true",
+        "authorization.agents.issuer=https://cluster",
+        "authorization.agents.jwks={\"keys\": []}",
+    ];
+    let included = "AccessGrant is included in the successfully projected authorization policy";
+    let without_users = enforced(&agents);
+    for grant in &without_users[..2] {
+        let message = "A user identity provider must be configured for this AccessGrant to be enforced";
+        starts(grant, "False", "NoUserIdentityProvider", message, "False");
+    }
+    starts(&without_users[2], "True", "Enforced", included, "True");
+    let users = [
+        "authorization.users.issuer=https://login",
+        "authorization.users.audience=kaos",
+        "authorization.users.jwks={\"keys\": []}",
+    ];
+    for grant in enforced(&[agents, users].concat()) {
+        starts(&grant, "True", "Enforced", included, "True");
+    }
+}
+
+#[test]
 fn objects_that_kaos_0_8_refuses_are_refused_in_its_words() {
     let text = fs::read_to_string(sample("14-refused.yaml")).unwrap();
     let refusals = [
         "type 'remote' requires memoryStore to be set",
-        "type local must not set memoryStore",
+        "type 'local' must not set memoryStore",
         "tools requires memoryStore to be set",
         "non-session maxReadScope requires memoryStore to be set",
         "storage.external is required when storage.type is external",
@@ -238,9 +300,9 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let ran = plan("kaos-0.8", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let told = ran.json();
-    // The children of both Agents and of the MCPServer change. The proxy has the same image and the same probes in both
-    // presets.
-    assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &3.into(), &3.into()));
+    // The children of all objects change. The proxy gets only the permission to start without a master key, because the
+    // files contain no Deployment of it.
+    assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &4.into(), &4.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);
     // If the files contain the ConfigMap of a preset, the verb treats this preset as the preset of the cluster.
@@ -251,7 +313,7 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let there = folder.write("preset.json", preset.to_string());
     assert_eq!(plan("kaos-0.8", &["-f", &there]).code, 0);
     let ran = plan("kaos-0.1", &["-f", &there]);
-    assert_eq!((ran.code, &ran.json()["rolls"]), (2, &3.into()), "{}", ran.stderr);
+    assert_eq!((ran.code, &ran.json()["rolls"]), (2, &4.into()), "{}", ran.stderr);
     let ran = run(["policy", "plan", "--compatibility", "kaos-0.9", "-f", &objects], "");
     assert!(ran.code == 1 && ran.stderr.contains("the presets are kaos-0.1, kaos-0.8"), "{}", ran.stderr);
     let ran = run(["policy", "plan", "-f", &objects], "");

@@ -8,136 +8,17 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-fn check(arguments: &[&str]) -> Ran {
+pub(crate) fn check(arguments: &[&str]) -> Ran {
     run(["upgrade-check"].iter().chain(arguments).copied(), "")
 }
 
-/// Returns the findings of the sort `sort`, each with its subject and its message.
-fn of(ran: &Ran, sort: &str) -> Vec<(String, String)> {
+/// Returns the findings of a sort, each with its subject and its message.
+pub(crate) fn of(ran: &Ran, sort: &str) -> Vec<(String, String)> {
     let told = ran.json();
     let is_it = |finding: &&Value| finding["sort"] == sort;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let found = told["findings"].as_array().unwrap().iter().filter(is_it);
     found.map(|finding| (text(&finding["about"]), text(&finding["message"]))).collect()
-}
-
-#[test]
-fn a_secured_cluster_whose_values_are_dropped_breaks_in_three_ways_and_the_check_names_them() {
-    let (cluster, config) = (sample("20-as-found.yaml"), sample("19-operator-config.yaml"));
-    let ran = check(&["-f", &cluster, "-f", &config, "-o", "json"]);
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
-    let breaks = of(&ran, "breaks");
-    let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
-    assert!(named("SECURITY_PDP_ENABLED", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("NetworkPolicies", "they block direct calls"), "{breaks:?}");
-    assert!(named("created later", "every client can call them"), "{breaks:?}");
-    assert!(named("security.strictGatewayApi.enabled", "without the gateway"), "{breaks:?}");
-}
-
-#[test]
-fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
-    let (cluster, values) = (sample("20-as-found.yaml"), sample("values/secured.yaml"));
-    let ran = check(&["-f", &cluster, "--values", &values, "-o", "json"]);
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
-    let breaks = of(&ran, "breaks");
-    let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
-    assert!(!named("", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("security.userAuth.jwks", "could check no token of a user"), "{breaks:?}");
-    for field in ["issuer", "jwks"] {
-        assert!(named(&format!("serviceAccount.{field}"), "the chart stops"), "{breaks:?}");
-    }
-    assert!(!named("NetworkPolicies", "") && !named("created later", ""), "{breaks:?}");
-    assert!(!named("security.strictGatewayApi", ""), "{breaks:?}");
-    assert!(of(&ran, "open").iter().any(|(about, _)| about == "security.gatewayHost"), "{}", ran.stdout);
-    assert!(
-        of(&ran, "lost").iter().any(|(about, message)| about == "Agent today/plain"
-            && message.contains(
-                "kaos.tools/oidc-client-finalizer: when a user deletes the object, this operator removes the finalizer"
-            )),
-        "{}",
-        ran.stdout
-    );
-    let text = check(&["-f", &cluster, "--values", &values]).stdout;
-    assert!(text.starts_with("Stops working, or stays open to all callers:\n"), "{text}");
-}
-
-#[test]
-fn a_decision_point_with_complete_values_goes_on_and_the_check_names_no_break() {
-    let complete = "\
-security:
-  userAuth: {jwks: '{\"keys\": []}'}
-  gatewayHost: gw.example
-  agentAuth: {identity: {serviceAccount: {issuer: 'https://cluster', jwks: '{\"keys\": []}'}}}
-";
-    let folder = Folder::new("upgrade-decision-point");
-    let more = folder.write("complete.yaml", complete);
-    let files = ["19-operator-config.yaml", "20-model.yaml", "values/secured.yaml"].map(sample);
-    let check = |further: &str| {
-        let further = folder.write("further.yaml", further);
-        let values = ["--values", &files[2], "--values", &more, "--values", &further, "-o", "json"];
-        check(&[&["-f", &files[0], "-f", &files[1]], &values[..]].concat())
-    };
-    let ran = check("{}");
-    assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
-    for (further, about, message) in [
-        ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
-        (
-            "{security: {agentAuth: {projection: {policyConfigMap: {namespace: x}}}}}",
-            "policyConfigMap.namespace",
-            "chart stops",
-        ),
-        ("{watchNamespaces: [team]}", "watchNamespaces", "lacks kaos-system"),
-        ("{security: {pdp: {enabled: false}}}", "security.pdp.enabled", "every request through the gateway is denied"),
-        ("{security: {agentAuth: {identity: {provider: oidc}}}}", "identity.provider", "lose the credentials"),
-    ] {
-        let breaks = of(&check(further), "breaks");
-        assert!(breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message)), "{further}: {breaks:?}");
-    }
-}
-
-#[test]
-fn a_limit_of_the_earlier_release_that_the_values_lack_is_named() {
-    let folder = Folder::new("upgrade-limits");
-    let config = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
-        "data": {
-            "SECURITY_PDP_ENABLED": "true", "SECURITY_USER_AUTH_AUDIENCE": "kaos",
-            "SECURITY_NETWORK_POLICY_EGRESS_ENABLED": "true",
-        },
-    });
-    let config = folder.write("config.yaml", config.to_string());
-    let check = |values: &str| {
-        let values = folder.write("values.yaml", values);
-        of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks")
-    };
-    let rows = [
-        ("security.userAuth.audience", "other applications"),
-        ("security.networkPolicy.egress.enabled", "no longer limit the connections"),
-    ];
-    let dropped = check("{security: {pdp: {enabled: true}}}");
-    let kept = check(
-        "{security: {pdp: {enabled: true}, userAuth: {audience: kaos}, networkPolicy: {egress: {enabled: true}}}}",
-    );
-    for (about, message) in rows {
-        let is_named =
-            |breaks: &[(String, String)]| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
-        assert!(is_named(&dropped) && !is_named(&kept), "{about}: {dropped:?} {kept:?}");
-    }
-}
-
-#[test]
-fn the_operators_configuration_tells_that_a_cluster_is_secured_where_the_values_do_not() {
-    let ran = check(&["-f", &sample("19-operator-config.yaml"), "-o", "json"]);
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
-    let breaks = of(&ran, "breaks");
-    assert!(
-        breaks
-            .iter()
-            .any(|(about, _)| about
-                .contains("SECURITY_PDP_ENABLED is set in ConfigMap kaos-system/kaos-operator-config")),
-        "{breaks:?}"
-    );
 }
 
 #[test]
@@ -156,6 +37,28 @@ fn pods_of_kaos_0_8_are_not_replaced_under_its_preset_and_all_are_under_that_of_
     for path in ["image", "serviceAccountName", "AGENT_AUTH_TOKEN_FILE", "livenessProbe", "volumes"] {
         assert!(paths.iter().any(|field| field.contains(path)), "{path} in {paths:?}");
     }
+}
+
+#[test]
+fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
+    let folder = Folder::new("upgrade-proxy");
+    let model = sample("20-model.yaml");
+    let rendered = run(["render", "--compatibility", "kaos-0.8", "-o", "json", "-f", &model], "").json();
+    let manifests = rendered[0]["manifests"].as_array().unwrap();
+    let mut deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().clone();
+    let env = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut().unwrap();
+    let all = env.len();
+    env.retain(|variable| variable["name"] != "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY");
+    assert_eq!(env.len(), all - 1, "a new proxy gets the permission");
+    let deployment = folder.write("deployment.json", deployment.to_string());
+    let with = |values: &str| {
+        let values = folder.write("values.yaml", values);
+        of(&check(&["-f", &model, "-f", &deployment, "--values", &values, "-o", "json"]), "rolls")
+    };
+    assert_eq!(with("{}"), []);
+    let all_proxies =
+        "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeyOnlyNew: false}}}}}";
+    assert_eq!(with(all_proxies).len(), 1);
 }
 
 #[test]
@@ -204,35 +107,6 @@ fn a_cluster_without_findings_ends_with_zero_and_an_unreadable_question_with_one
     {
         assert_eq!(check(wrong).code, 1, "{wrong:?}");
     }
-}
-
-#[test]
-fn security_objects_of_kaos_are_named_and_those_of_others_are_not() {
-    let folder = Folder::new("upgrade-security");
-    let object = |version: &str, kind: &str, metadata: Value| {
-        let mut metadata = metadata;
-        (metadata["name"], metadata["namespace"]) = (json!("agent-plain"), json!("today"));
-        json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": {}}).to_string()
-    };
-    let owner = json!([{"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "plain", "uid": "u", "controller": true}]);
-    let check = |metadata: Value| {
-        let objects = folder.write(
-            "security.yaml",
-            [
-                object("networking.k8s.io/v1", "NetworkPolicy", metadata.clone()),
-                object("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", metadata),
-            ]
-            .join("\n---\n"),
-        );
-        check(&["-f", &objects, "-f", &sample("20-model.yaml"), "-o", "json"])
-    };
-    let ran = check(json!({"ownerReferences": owner}));
-    let about: Vec<String> = of(&ran, "breaks").into_iter().map(|(about, _)| about).collect();
-    assert_eq!((ran.code, about.len()), (2, 2), "{about:?}");
-    assert!(about[0].contains("NetworkPolicy: 1 of KAOS objects") && about[1].contains("SecurityPolicy"), "{about:?}");
-    assert_eq!(check(json!({})).code, 0);
-    let ours = json!({"ownerReferences": owner, "annotations": {"kaos.tools/applied-digest": "d"}});
-    assert_eq!(check(ours).code, 0, "a policy of this operator created the object");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -71,7 +71,10 @@ pub(crate) fn data(config: &Value) -> Value {
 fn a_grant_without_gateway_authorization_says_that_it_is_not_enforced() {
     play(Scenario::default(), async |w| {
         w.apply(&readers()).await;
-        let told = w.until_ready(GRANT).await;
+        let told = w.until("the grant is stalled", GRANT, |it| is_true(it, "Stalled")).await;
+        assert_eq!(reason(&told, "Stalled"), "AuthorizationDisabled");
+        assert_eq!(reason(&told, "Ready"), "AuthorizationDisabled");
+        assert_eq!(condition(&told, "Ready")["status"], "False");
         let enforced = condition(&told, "Enforced");
         assert_eq!(
             (&enforced["status"], reason(&told, "Enforced").as_str()),

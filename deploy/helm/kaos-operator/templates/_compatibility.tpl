@@ -21,17 +21,11 @@
 {{- toJson $preset -}}
 {{- end }}
 
-{{- /* Returns whether KAOS's chart would create or name a decision point with these values. */ -}}
-{{- define "kaos-operator.decides" -}}
-{{- $security := .Values.security | default dict -}}
-{{- if or (dig "pdp" "enabled" false $security) (dig "agentAuth" "extAuthzUrl" "" $security) -}}true{{- end -}}
-{{- end }}
-
 {{- /* `helm upgrade --reuse-values` keeps the values of the earlier chart, so values that only this chart has are missing.
 This template adds the missing values. If the values have no `compatibility`, they come from an earlier chart. */ -}}
 {{- define "kaos-operator.carried" -}}
-{{- if not (hasKey .Values "compatibility") -}}
 {{- $defaults := .Files.Get "files/defaults.yaml" | fromYaml -}}
+{{- if not (hasKey .Values "compatibility") -}}
 {{- /* KAOS of January 2026 had no memory service. */ -}}
 {{- $preset := ternary "kaos-0.8" "kaos-0.1" (hasKey (.Values.defaultImages | default dict) "memoryService") -}}
 {{- $image := dig "manager" "image" dict (.Values.controllerManager | default dict) -}}
@@ -40,6 +34,10 @@ This template adds the missing values. If the values have no `compatibility`, th
 {{- end -}}
 {{- include "kaos-operator.fill" (dict "into" .Values "from" $defaults) -}}
 {{- $_ := set .Values "compatibility" $preset -}}
+{{- end -}}
+{{- /* Helm removes a value that is null. A null at the top level means the chart's defaults. */ -}}
+{{- range $name, $value := $defaults -}}
+{{- if kindIs "invalid" (ternary (get $.Values $name) nil (hasKey $.Values $name)) }}{{ $_ := set $.Values $name $value }}{{ end -}}
 {{- end -}}
 {{- end }}
 

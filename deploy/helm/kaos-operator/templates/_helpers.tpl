@@ -62,19 +62,10 @@ control-plane: controller-manager
 {{- /* Refuses a variable if the chart has a value for it. If the chart also sets the flag, the variable would have no effect.
 If the chart does not set the flag, the variable could make the operator use rights that it does not have. */ -}}
 {{- define "kaos-operator.free" -}}
-{{- $taken := dict
-  "SYSTEM_NAMESPACE" "the operator uses the namespace of the release"
-  "OPERATOR_MEMORY_LIMIT" "set controllerManager.manager.resources instead"
-  "KUBERNETES_CLUSTER_DOMAIN" "set kubernetesClusterDomain instead"
-  "WATCH_NAMESPACES" "set watchNamespaces instead, which also gives the rights"
-  "WITHOUT_KINDS" "set security instead, which also gives the rights"
-  "WATCH_SECRETS" "set watchSecrets.enabled instead, which also gives the rights"
-  "DIGEST_KEY_FILE" "set watchSecrets.digestKeySecret instead"
-  "LOG_FORMAT" "set logs.format instead"
-  "RUST_LOG" "set logs.level instead"
--}}
-{{- with get $taken .name -}}
-{{- fail (printf "%s is not allowed, remove it: %s" $.place .) -}}
+{{- range .root.Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- if and .instead (eq .variable $.name) -}}
+{{- fail (printf "%s is not allowed, remove it: %s" $.place .instead) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
@@ -104,7 +95,7 @@ env:
 - name: KUBERNETES_CLUSTER_DOMAIN
   value: {{ $.Values.kubernetesClusterDomain | quote }}
 {{- range .env }}
-{{- include "kaos-operator.free" (dict "name" .name "place" (printf "%s in controllerManager.manager.env" .name)) }}
+{{- include "kaos-operator.free" (dict "root" $ "name" .name "place" (printf "%s in controllerManager.manager.env" .name)) }}
 {{- end }}
 {{- with .env }}
 {{ toYaml . }}

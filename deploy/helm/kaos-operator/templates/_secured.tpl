@@ -1,55 +1,99 @@
 {{- /* Fails if KAOS's chart secured the cluster with a feature that this operator does not support, or if the values turn off
 protection that the earlier release had. So an upgrade changes who has access only if security.acceptUnserved allows
-this. */ -}}
+this. Values that are incomplete always fail. */ -}}
 {{- define "kaos-operator.secured" -}}
-{{- $security := .Values.security | default dict -}}
-{{- if not (dig "acceptUnserved" false $security) -}}
-{{- $found := concat (include "kaos-operator.secured-by-values" . | fromJsonArray) (include "kaos-operator.secured-by-cluster" . | fromJsonArray) -}}
-{{- with $found -}}
-{{- $text := "the cluster is secured with features that this release would not support:\n" -}}
-{{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
-{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Replace these features first, as docs/guide/upgrade-from-kaos.md describes, and remove the values; or upgrade without these features with security.acceptUnserved=true" $text) -}}
-{{- end -}}
+{{- include "kaos-operator.uncontradicted" . -}}
 {{- include "kaos-operator.complete" . -}}
+{{- if not (dig "acceptUnserved" false (.Values.security | default dict)) -}}
+{{- $found := list -}}
+{{- range $part := list "unserved" "weaker" "gateway" "objects" -}}
+{{- $found = concat $found (include (printf "kaos-operator.secured-%s" $part) $ | fromJsonArray) -}}
+{{- end -}}
+{{- with $found -}}
+{{- $text := "the upgrade would open or close what the earlier release protected:\n" -}}
+{{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
+{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Follow docs/guide/upgrade-from-kaos.md; or accept all of this with security.acceptUnserved=true" $text) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
-{{- define "kaos-operator.secured-by-values" -}}
-{{- $security := .Values.security | default dict -}}
+{{- /* The variables of the earlier release. `helm template` has no cluster and finds none. */ -}}
+{{- define "kaos-operator.earlier" -}}
+{{- (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict | toJson -}}
+{{- end }}
+
+{{- /* Features that this operator lacks, in the values, in extraConfig, or in the earlier release. */ -}}
+{{- define "kaos-operator.secured-unserved" -}}
+{{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
 {{- $found := list -}}
-{{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
-{{- if has $provider (list "oidc" "aib") -}}
-{{- $found = append $found (printf "security.agentAuth.identity.provider: Agents lose the credentials of %s, and their clients stay at this provider; this operator supports only serviceaccount" $provider) -}}
+{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- if $row.unserved -}}
+{{- $name := $row.variable | default "" -}}
+{{- $places := list
+  (list $row.value (include "kaos-operator.text" (dict "values" $.Values "path" $row.value)))
+  (list (printf "extraConfig.%s" $name) (include "kaos-operator.extra" (dict "root" $ "name" $name)))
+  (list (printf "%s in ConfigMap kaos-operator-config of the earlier release" $name) (get $earlier $name))
+-}}
+{{- range $places -}}
+{{- if has (last .) $row.unserved -}}
+{{- $found = append $found (printf "%s: %s is %q, but %s: %s" $row.value (first .) (last .) $row.effect $row.do) -}}
 {{- end -}}
-{{- if dig "tls" "mode" "" $security -}}
-{{- $found = append $found "security.tls.mode: the Gateway of this chart has no HTTPS listener; set createGateway=false, and create a Gateway with such a listener" -}}
 {{- end -}}
-{{- if not (dig "agentAuth" "projection" "prune" true $security) -}}
-{{- $found = append $found "security.agentAuth.projection.prune: the operator always writes all data again, so grants and Agents that are gone lose their entries; it supports only true" -}}
 {{- end -}}
-{{- if dig "tokenExchange" "enabled" false $security -}}
-{{- $found = append $found "security.tokenExchange.enabled: nothing exchanges tokens for Agents" -}}
 {{- end -}}
 {{- toJson $found -}}
 {{- end }}
 
-{{- /* Finds these features by the objects in the cluster, if the values do not show them. `helm template` has no cluster and
-finds nothing. */ -}}
-{{- define "kaos-operator.secured-by-cluster" -}}
+{{- /* Variables of the earlier release that protect more than those of these values. */ -}}
+{{- define "kaos-operator.secured-weaker" -}}
 {{- $found := list -}}
-{{- $config := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict -}}
-{{- /* The variables that the new release still sets. */ -}}
-{{- $still := merge (include "kaos-operator.security" . | fromJson) (.Values.extraConfig | default dict) -}}
-{{- range $variable := list "SECURITY_PDP_ENABLED" "SECURITY_GATEWAY_ROUTING_ENABLED" "SECURITY_STRICT_GATEWAY_API_ENABLED" "SECURITY_NETWORK_POLICY_EGRESS_ENABLED" "TOKEN_EXCHANGE_ENABLED" -}}
-{{- if and (eq (get $config $variable) "true") (ne (toString (get $still $variable)) "true") -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
+{{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
+{{- if $earlier -}}
+{{- $environment := include "kaos-operator.environment" . | fromJson -}}
+{{- $was := or (include "kaos-operator.on" $earlier.SECURITY_PDP_ENABLED) $earlier.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL (include "kaos-operator.on" $earlier.SECURITY_STRICT_GATEWAY_API_ENABLED) -}}
+{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- if $row.weaker -}}
+{{- $from := get $earlier $row.variable -}}
+{{- $to := get $environment $row.variable -}}
+{{- $excused := false -}}
+{{- range $row.unless -}}
+{{- if not (has (get $environment .) (list "" "false")) }}{{ $excused = true }}{{ end -}}
+{{- end -}}
+{{- with $row.replaces -}}
+{{- if not (has (get $environment .) (list "" (get $earlier .))) }}{{ $excused = true }}{{ end -}}
+{{- end -}}
+{{- if and (not $excused) (include "kaos-operator.weakens" (dict "row" $row "from" $from "to" $to "was" $was)) -}}
+{{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, and these values make it %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}
 {{- end -}}
 {{- end -}}
-{{- range $variable := list "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL" "SECURITY_USER_AUTH_ISSUER" "SECURITY_USER_AUTH_AUDIENCE" -}}
-{{- if and (get $config $variable) (not (get $still $variable)) -}}
-{{- $found = append $found (printf "%s in ConfigMap kaos-operator-config of the earlier release is set, but not in these values" $variable) -}}
 {{- end -}}
 {{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{- /* A Gateway of the earlier release with TLS. The Gateway of this chart has only an HTTP listener. Without createGateway,
+Helm deletes a Gateway that the earlier release created. */ -}}
+{{- define "kaos-operator.secured-gateway" -}}
+{{- $found := list -}}
+{{- with .Values.gatewayAPI -}}
+{{- $gateway := include "kaos-operator.gateway" $ | fromJson -}}
+{{- $annotations := dig "metadata" "annotations" dict $gateway -}}
+{{- $isKept := eq (get $annotations "helm.sh/resource-policy") "keep" -}}
+{{- $isOurs := eq (get $annotations "meta.helm.sh/release-name") $.Release.Name -}}
+{{- if or .createGateway (and $isOurs (not $isKept)) -}}
+{{- range dig "spec" "listeners" list $gateway -}}
+{{- if or (has .protocol (list "HTTPS" "TLS")) .tls -}}
+{{- $found = append $found (printf "gatewayAPI.createGateway: the upgrade removes the listener %s (%s) of Gateway %s/%s, so its clients lose their encrypted connection; create a Gateway of another name with this listener, and set gatewayAPI.createGateway=false and gatewayAPI.gatewayName" .name .protocol $gateway.metadata.namespace $gateway.metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{- /* Objects that protect, and that no operator updates after the upgrade. */ -}}
+{{- define "kaos-operator.secured-objects" -}}
+{{- $found := list -}}
 {{- /* Reads the objects of all namespaces, if the user installs the operator for all namespaces. If the new release protects
 objects, the operator takes over these objects. */ -}}
 {{- if and .Values.rbac.create (not .Values.watchNamespaces) (not (include "kaos-operator.protects" .)) -}}

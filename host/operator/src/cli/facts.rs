@@ -4,7 +4,7 @@ use clap::Args;
 use kaos_policy::contract::Cluster;
 
 /// The flag for the operator's namespace.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct Home {
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
@@ -12,7 +12,7 @@ pub(super) struct Home {
 }
 
 /// The facts about the cluster that policies see.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct ClusterFacts {
     #[command(flatten)]
     home: Home,

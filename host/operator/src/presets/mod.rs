@@ -50,6 +50,16 @@ pub enum PresetError {
     /// The text does not consist of a section for each policy.
     #[error("the preset {0} has no section for a policy: write the settings of each policy below its name")]
     NoSections(String),
+    /// The preset has a value where its section needs an object.
+    #[error(
+        "the preset {name} has a value at {path} that is no object: write the settings of {path} below their names"
+    )]
+    NoObject {
+        /// The preset.
+        name: String,
+        /// The path of the value.
+        path: String,
+    },
     /// The ConfigMap has no preset, or several presets.
     #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave only one of these keys")]
     Keys(usize),
@@ -93,6 +103,22 @@ impl Preset {
             Some(all) if all.values().all(is_section) => Ok(Self { name: name.to_owned(), sections }),
             _ => Err(PresetError::NoSections(name.to_owned())),
         }
+    }
+
+    /// Sets a setting. Creates the objects that the path lacks.
+    pub(crate) fn set(&mut self, path: &[&str], setting: Value) -> Result<(), PresetError> {
+        let mut at = &mut self.sections;
+        for (depth, name) in path.iter().enumerate() {
+            if at.is_null() {
+                *at = Value::Object(serde_json::Map::new());
+            }
+            let Some(fields) = at.as_object_mut() else {
+                return Err(PresetError::NoObject { name: self.name.clone(), path: path[..depth].join(".") });
+            };
+            at = fields.entry(*name).or_insert(Value::Null);
+        }
+        *at = setting;
+        Ok(())
     }
 
     /// Returns the settings layers, one for each policy.
@@ -195,6 +221,17 @@ mod tests {
         assert_eq!(of(&layers), json!({"image": "preset", "open": {"a": {"b": 1}}, "size": 1}));
         layers.push(Layer::env(Origin::Environment, [("IMAGE".to_owned(), "mine".to_owned())]));
         assert_eq!(of(&layers)["image"], "mine");
+    }
+
+    #[test]
+    fn a_setting_is_set_in_a_section_and_refused_in_a_text() {
+        let mut preset = Preset::new("mine", json!({"agent": {"image": "x", "serviceAccount": "y"}})).unwrap();
+        preset.set(&["agent", "security", "jwtOptional"], false.into()).unwrap();
+        preset.set(&["modelapi", "image"], "z".into()).unwrap();
+        let told = preset.set(&["agent", "serviceAccount", "enabled"], true.into()).unwrap_err().to_string();
+        assert!(told.starts_with("the preset mine has a value at agent.serviceAccount that is no object"), "{told}");
+        let set = json!({"agent": {"image": "x", "serviceAccount": "y", "security": {"jwtOptional": false}}, "modelapi": {"image": "z"}});
+        assert_eq!(preset.sections, set);
     }
 
     #[test]

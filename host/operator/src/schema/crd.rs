@@ -1,10 +1,10 @@
 //! The parts of a CRD that offline admission needs.
 
-use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
-use kaos_policy::objections::{Objection, objections};
+use jsonschema::Validator;
+use kaos_policy::objections::objections;
 use serde_json::Value;
 
-use super::{Finding, Segment, json_schema, path, structural};
+use super::{Finding, finding, json_schema, structural};
 
 /// The reason why the program cannot use a CRD.
 #[derive(Debug, thiserror::Error)]
@@ -89,39 +89,10 @@ impl Version {
     /// Returns the fields of an object that violate the schema, sorted by path.
     pub(super) fn violations(&self, object: &Value) -> Vec<Finding> {
         let errors: Vec<_> = self.validator.iter_errors(object).collect();
-        let mut findings: Vec<_> = errors.iter().flat_map(objections).map(|objection| finding(&objection)).collect();
+        let mut findings: Vec<_> =
+            errors.iter().flat_map(objections).map(|objection| finding(&objection, "the kind's schema")).collect();
         findings.extend(structural::repeated_keys(&self.schema, object));
         findings.sort_by(|a, b| a.path.cmp(&b.path));
         findings
     }
-}
-
-fn finding(objection: &Objection<'_>) -> Finding {
-    let Objection { error, must, remedy } = objection;
-    let mut segments: Vec<String> = Vec::new();
-    let mut indices = Vec::new();
-    for segment in error.instance_path() {
-        match segment {
-            LocationSegment::Property(name) => segments.push(name.to_string()),
-            LocationSegment::Index(index) => {
-                indices.push(segments.len());
-                segments.push(index.to_string());
-            }
-        }
-    }
-    let message = if let ValidationErrorKind::Required { property } = error.kind() {
-        segments.push(property.as_str().unwrap_or_default().to_owned());
-        "missing: the kind's schema requires it".to_owned()
-    } else {
-        // The message does not contain the value, because the value may be a password, or long.
-        let came = objection.came().map(|came| format!(", but is {came}")).unwrap_or_default();
-        let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
-        let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
-        format!("{must}{came}{remedy}")
-    };
-    let path = path(segments.iter().enumerate().map(|(at, segment)| match segment.parse() {
-        Ok(index) if indices.contains(&at) => Segment::Index(index),
-        _ => Segment::Key(segment),
-    }));
-    Finding { path, message }
 }

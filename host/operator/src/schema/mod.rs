@@ -4,6 +4,7 @@
 //! fields. Admission does not evaluate CEL rules, because policies refuse the same objects.
 
 mod crd;
+mod finding;
 mod json_schema;
 mod path;
 mod structural;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::definitions::embedded;
 
 pub use crd::{Crd, CrdError};
+pub(crate) use finding::finding;
 pub use path::Finding;
 pub(crate) use path::{Segment, path};
 

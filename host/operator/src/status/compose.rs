@@ -88,7 +88,8 @@ pub fn compose(
     };
     let mut conditions = vec![accepted, resolved(rendered, missing), applied];
     conditions.extend(fallback.map(fell_back));
-    let is_ready = in_its_words(is_ready, &own);
+    let is_failed = *outcome == Outcome::Applied && status.get("phase").is_some_and(|phase| phase == "Failed");
+    let is_ready = in_its_words(is_ready, &own, is_failed);
     let mut all: Vec<Value> = conditions
         .iter()
         .map(|Condition { of, status, reason, message, .. }| written(of, *status, reason, message, generation))
@@ -120,11 +121,17 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
 }
 
 /// Gives a false `Ready` the reason and the message of the policy's own condition `Ready`, if that condition is false
-/// too.
-fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
+/// too. If the policy reports the phase `Failed` although all children are applied, a user must act, so the condition is
+/// lasting.
+fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition], is_failed: bool) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {
-        Some(theirs) => Condition { reason: theirs.reason.clone().into(), message: theirs.message.clone(), ..is_ready },
+        Some(theirs) => Condition {
+            reason: theirs.reason.clone().into(),
+            message: theirs.message.clone(),
+            is_lasting: is_ready.is_lasting || is_failed,
+            ..is_ready
+        },
         None => is_ready,
     }
 }

@@ -12,12 +12,13 @@ use super::{
 use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
 /// Types that the check reads only to report how the upgrade affects objects of these types.
-const BESIDE: [(&str, &str); 6] = [
+const BESIDE: [(&str, &str); 7] = [
     (API_VERSION, "AccessGrant"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
     ("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"),
     ("gateway.envoyproxy.io/v1alpha1", "Backend"),
+    ("gateway.networking.k8s.io/v1", "Gateway"),
     ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
 ];
 

@@ -3,16 +3,18 @@
 mod check;
 mod gather;
 mod left;
+mod refused;
 mod report;
 mod rolls;
 mod secured;
+mod table;
 mod values;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::kubernetes::Checks;
+use kaos_policy::{contract::Cluster, kubernetes::Checks};
 
 use super::{
     Form, UNUSABLE,
@@ -26,9 +28,11 @@ use super::{
     policy::{Beside, Installed},
     settings,
 };
-use crate::{catalogue::Catalogue, input::InputPaths, offline::Started, policies::Loader};
+use crate::{
+    catalogue::Catalogue, error_text::told, input::InputPaths, offline::Started, policies::Loader, presets::Preset,
+};
 use check::UpgradeTarget;
-use report::UpgradeFinding;
+use report::{Sort, UpgradeFinding};
 use values::Values;
 
 /// Exit code if there are findings.
@@ -44,6 +48,10 @@ pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
     #[arg(long, value_name = "FILE")]
     values: Vec<String>,
+    /// Check `helm upgrade --reuse-values`: the chart adds only its new values; write the output of `helm get values NAME
+    /// --all -o yaml` into the files of --values
+    #[arg(long, requires = "values")]
+    reuse_values: bool,
     /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running
     /// cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
@@ -54,8 +62,10 @@ pub(super) struct UpgradeCheck {
     /// With -f, the namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    #[command(flatten)]
-    compatibility: Compatibility,
+    /// Preset to compare with, or a file; default: the value compatibility, and without this value kaos-0.8, the chart's
+    /// default
+    #[arg(long, value_name = "PRESET|FILE")]
+    compatibility: Option<String>,
     #[command(flatten)]
     connection: Connection,
     /// Format of the output
@@ -67,31 +77,65 @@ pub(super) struct UpgradeCheck {
     grantable: GrantableFlags,
 }
 
+/// The answer of the check.
+struct Checked {
+    findings: Vec<UpgradeFinding>,
+    /// The number of objects for which a policy answers.
+    objects: usize,
+    /// The name of the preset.
+    preset: String,
+}
+
 impl UpgradeCheck {
     /// Prints the findings. Every error ends with exit code 1, because exit code 2 means that there are findings.
     pub(super) fn run(self, out: &mut Output) -> ExitCode {
         let output = self.output;
-        let checked = self.checked().and_then(|(findings, objects)| report::write(findings, objects, output, out));
+        let checked = self
+            .checked()
+            .and_then(|Checked { findings, objects, preset }| report::write(findings, objects, &preset, output, out));
         or_held_back(checked.map(|any| if any { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }))
     }
 
-    fn checked(self) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
-        let Self { values, filenames, recursive, namespace, compatibility, connection, output: _, facts, grantable } =
-            self;
-        let values = Values::read(&values)?;
-        let preset = values.preset(&compatibility)?;
+    fn checked(self) -> anyhow::Result<Checked> {
+        let values = Values::read(&self.values, self.reuse_values)?;
+        let preset = values.preset(&Compatibility::of(self.compatibility.clone()))?;
+        let cluster = self.facts.clone().cluster();
+        let mut findings = refused::findings(&values, &cluster.operator_namespace)?;
+        let stops = findings.iter().any(|finding| finding.sort == Sort::Stops);
+        let objects = match self.compared(&values, &preset, cluster) {
+            Ok((found, objects)) => {
+                findings.extend(found);
+                objects
+            }
+            // Values that the chart refuses can also be settings that no policy accepts.
+            Err(error) if stops => {
+                let why = format!("are not checked: {}", told(error.as_ref()));
+                findings.push(UpgradeFinding::new(Sort::Open, "the objects", why, "correct the refused values first"));
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Checked { findings, objects, preset: preset.name })
+    }
+
+    /// Returns the findings about the objects, and the number of objects for which a policy answers.
+    fn compared(
+        self,
+        values: &Values,
+        preset: &Preset,
+        cluster: Cluster,
+    ) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
+        let Self { filenames, recursive, namespace, connection, grantable, .. } = self;
         let grantable = grantable.grantable();
-        let started =
-            Started { cluster: facts.cluster(), grantable: grantable.privileges.clone(), checks: Checks::Fields };
+        let started = Started { cluster, grantable: grantable.privileges.clone(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?;
         let own = loader.load(&[])?;
         let mut layers = settings::layers(&own, None, &[])?;
-        layers.extend(values.layers(&preset));
+        layers.extend(values.layers(preset, &home));
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
         let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
-        let check =
-            UpgradeTarget { values: &values, preset: &preset, home: &home, snapshot: &snapshot, started: &started };
+        let check = UpgradeTarget { values, preset, home: &home, snapshot: &snapshot, started: &started };
         if filenames.is_empty() {
             return on_cluster(connection, async |client| gather::checked(client, &check).await);
         }

@@ -15,6 +15,8 @@ const LISTED: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Sort {
+    /// The chart refuses a value, and stops before it changes anything.
+    Stops,
     /// A feature stops working, or a service stays open to all callers.
     Breaks,
     /// No operator updates or deletes an object any more.
@@ -76,7 +78,8 @@ impl fmt::Display for UpgradeFinding {
     }
 }
 
-const HEADS: [(Sort, &str); 6] = [
+const HEADS: [(Sort, &str); 7] = [
+    (Sort::Stops, "Refused by the chart: the upgrade does not start"),
     (Sort::Breaks, "Stops working, or stays open to all callers"),
     (Sort::Lost, "No longer managed"),
     (Sort::Rolls, "Pods that are replaced"),
@@ -85,10 +88,11 @@ const HEADS: [(Sort, &str); 6] = [
     (Sort::Note, "For information"),
 ];
 
-/// Prints the findings. Returns whether any finding is not a note.
+/// Prints the preset and the findings. Returns whether any finding is not a note.
 pub(super) fn write(
     mut findings: Vec<UpgradeFinding>,
     objects: usize,
+    preset: &str,
     form: Form,
     out: &mut Output,
 ) -> anyhow::Result<bool> {
@@ -103,10 +107,10 @@ pub(super) fn write(
                 .iter()
                 .filter_map(|(sort, _)| Some((json!(sort).as_str()?.to_owned(), count(*sort).into())))
                 .collect();
-            out.json(&json!({"objects": objects, "counts": counts, "findings": findings}))?;
+            out.json(&json!({"preset": preset, "objects": objects, "counts": counts, "findings": findings}))?;
         }
         Form::Text => {
-            let mut text = String::new();
+            let mut text = format!("The upgrade to this operator with the preset {preset}:\n\n");
             for (sort, head) in HEADS {
                 let of = || findings.iter().filter(move |finding| finding.sort == sort);
                 if of().next().is_none() {

@@ -1,5 +1,4 @@
-//! Finds the security features of KAOS's operator that are in use, and reports the effect of the upgrade on these
-//! features.
+//! Finds the protection of the earlier release that the upgrade would weaken, and features that this operator lacks.
 
 use std::collections::BTreeMap;
 
@@ -8,94 +7,15 @@ use serde_json::Value;
 
 use super::{
     report::{Sort, UpgradeFinding},
+    table::{Case, Environment, is_on, text},
     values::Values,
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-const NEVER_OPEN: &str = "replace it first, as docs/guide/upgrade-from-kaos.md says; the chart stops unless \
-                          security.acceptUnserved is true";
-
-/// A security feature that KAOS's operator has and this operator lacks.
-struct Part {
-    /// The name of the feature's value in the chart.
-    value: &'static str,
-    /// The name of the feature's variable in `kaos-operator-config`.
-    variable: &'static str,
-    /// The values that turn the feature on; empty if every text turns it on.
-    on: &'static [&'static str],
-    /// The effect of the upgrade on the feature.
-    message: &'static str,
-}
-
-const PARTS: [Part; 4] = [
-    Part {
-        value: "security.agentAuth.identity.provider",
-        variable: "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER",
-        on: &["oidc", "aib"],
-        message: "Agents lose the credentials of this provider, and their clients stay at the provider",
-    },
-    Part {
-        value: "security.tls.mode",
-        variable: "",
-        on: &[],
-        message: "the Gateway of this chart has no HTTPS listener, and the upgrade removes the HTTPS listener of \
-            KAOS's chart",
-    },
-    Part {
-        value: "security.tokenExchange.enabled",
-        variable: "TOKEN_EXCHANGE_ENABLED",
-        on: &["true"],
-        message: "no operator exchanges tokens for Agents, and no operator updates the objects of the token exchange",
-    },
-    Part {
-        value: "security.agentAuth.projection.prune",
-        variable: "AUTHZ_PROJECTION_PRUNE_ENABLED",
-        on: &["false"],
-        message: "the operator always writes all data of the decision point again, so AccessGrants and Agents that are \
-                  gone lose their entries",
-    },
-];
-
-/// The security features that both operators have. Each entry has the name of the chart's value, the name of the
-/// variable, and the effect if the cluster uses the feature and the release's values turn it off.
-const SERVED: [(&str, &str, &str); 7] = [
-    (
-        "security.pdp.enabled",
-        "SECURITY_PDP_ENABLED",
-        "the decision point kaos-pdp goes with the release, and the SecurityPolicies that ask it fail closed: every \
-         request through the gateway is denied",
-    ),
-    (
-        "security.agentAuth.extAuthzUrl",
-        "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL",
-        "objects that are created later get no SecurityPolicy and no NetworkPolicy, so every client can call them",
-    ),
-    (
-        "security.userAuth.issuer",
-        "SECURITY_USER_AUTH_ISSUER",
-        "nothing checks the tokens of users at routes that are created later",
-    ),
-    (
-        "security.userAuth.audience",
-        "SECURITY_USER_AUTH_AUDIENCE",
-        "the gateway also accepts tokens of users that the issuer gave to other applications",
-    ),
-    (
-        "security.networkPolicy.egress.enabled",
-        "SECURITY_NETWORK_POLICY_EGRESS_ENABLED",
-        "NetworkPolicies no longer limit the connections that pods open",
-    ),
-    (
-        "security.gatewayRouting.enabled",
-        "SECURITY_GATEWAY_ROUTING_ENABLED",
-        "Agents call each other directly, without the gateway, and the upgrade replaces their pods",
-    ),
-    (
-        "security.strictGatewayApi.enabled",
-        "SECURITY_STRICT_GATEWAY_API_ENABLED",
-        "Agents call each other directly, without the gateway, and the upgrade replaces their pods",
-    ),
-];
+/// The variables that turn the protection of objects on.
+const ON: [&str; 2] = ["SECURITY_PDP_ENABLED", "SECURITY_STRICT_GATEWAY_API_ENABLED"];
+const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
+const UNLESS: &str = "; the chart stops unless security.acceptUnserved is true";
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
 /// each type.
@@ -117,127 +37,125 @@ const CHILDREN: [(&str, &str); 5] = [
 
 /// Returns the findings from the values and from the cluster.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
-    let mut found = Vec::new();
-    let config = documents.iter().find(|document| {
-        let identity = &document.identity;
-        identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
-    });
-    let variable = |name: &str| config.and_then(|config| config.object["data"][name].as_str()).unwrap_or_default();
-    let is_in_use = |part: &Part, text: &str| !text.is_empty() && (part.on.is_empty() || part.on.contains(&text));
-    for part in &PARTS {
-        if values.text(part.value).is_some_and(|text| is_in_use(part, &text)) {
-            found.push(UpgradeFinding::new(Sort::Breaks, part.value, part.message, NEVER_OPEN));
-        } else if is_in_use(part, variable(part.variable)) {
-            let about = format!("{} in ConfigMap {home}/{OPERATOR_CONFIG}", part.variable);
-            found.push(UpgradeFinding::new(Sort::Breaks, about, part.message, NEVER_OPEN));
-        }
+    let earlier = earlier(documents, home);
+    let was_decided = is_on(text(&earlier, ON[0])) || !text(&earlier, EXTERNAL).is_empty();
+    let was = was_decided || is_on(text(&earlier, ON[1]));
+    let is_protected = values.cases().contains(&Case::Protected);
+    let mut found = unserved(values, &earlier, home);
+    found.extend(weaker(values, &earlier, was, home));
+    if was && !is_protected {
+        found.extend(posture(was_decided, is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
     }
-    let is_on = |text: &str| !matches!(text, "" | "false");
-    for (value, name, message) in SERVED {
-        if is_on(variable(name)) && !values.given(value, name).is_some_and(|text| is_on(&text)) {
-            let about =
-                format!("{value}: {name} is set in ConfigMap {home}/{OPERATOR_CONFIG}, and the values turn it off");
-            found.push(UpgradeFinding::new(Sort::Breaks, about, message, "set the value, or accept this"));
-        }
-    }
-    let had = |name: &str| is_on(variable(name));
-    let was_secured = had("SECURITY_PDP_ENABLED") || had("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL");
-    let is_protected = values.decide() || values.are_strict();
-    if (was_secured || had("SECURITY_STRICT_GATEWAY_API_ENABLED")) && !is_protected {
-        found.extend(posture(was_secured, values, variable("SECURITY_NETWORK_POLICY_DISABLED")));
-    }
-    found.extend(incomplete(values));
-    found.extend(projection(values, variable("AUTHZ_POLICY_CONFIGMAP_NAME"), home));
+    found.extend(replaced(values, &earlier, home));
+    found.extend(gateway(documents, values, home));
     found.extend(left(documents, is_protected));
     found
 }
 
-/// Returns a finding for each value that is missing although other values need it.
-fn incomplete(values: &Values) -> Vec<UpgradeFinding> {
-    const ACCOUNT: &str = "security.agentAuth.identity.serviceAccount";
-    const VARIABLE: &str = "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT";
+/// Returns the variables of the earlier release.
+fn earlier(documents: &[Document], home: &str) -> Environment {
+    let config = documents.iter().find(|document| {
+        let identity = &document.identity;
+        identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
+    });
+    let data = config.and_then(|config| config.object["data"].as_object()).into_iter().flatten();
+    data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
+}
+
+/// Returns the findings about features that this operator lacks.
+fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
-    let mut missing = |sort: Sort, about: String, message: &str, remedy: &str| {
-        found.push(UpgradeFinding::new(sort, about, message, remedy));
-    };
-    if values.decide() {
-        for (field, variable, remedy) in [
-            ("issuer", "ISSUER", "set it to `issuer` of `kubectl get --raw /.well-known/openid-configuration`"),
-            ("jwks", "JWKS", "set it to the output of `kubectl get --raw /openid/v1/jwks`"),
-        ] {
-            let value = format!("{ACCOUNT}.{field}");
-            if values.given(&value, &format!("{VARIABLE}_{variable}")).is_none() {
-                let message =
-                    "is not set, so SecurityPolicies could not name the issuer of Agents' tokens: the chart stops";
-                missing(Sort::Breaks, value, message, remedy);
-            }
+    for row in values.rows().iter().filter(|row| !row.unserved.is_empty()) {
+        let name = &row.variable;
+        let places = [
+            (row.value.clone(), values.text(&row.value)),
+            (format!("extraConfig.{name}"), values.extra(name).unwrap_or_default()),
+            (format!("{name} in ConfigMap {home}/{OPERATOR_CONFIG}"), text(earlier, name).to_owned()),
+        ];
+        for (place, text) in places.into_iter().filter(|(_, text)| row.unserved.contains(text)) {
+            let message = format!("is {text}, but {}", row.effect);
+            found.push(UpgradeFinding::new(Sort::Breaks, place, message, format!("{}{UNLESS}", row.remedy)));
         }
-    }
-    if values.text("security.userAuth.issuer").is_some() && !values.are_strict() {
-        let message = "needs security.strictGatewayApi.enabled, because calls that bypass the Gateway carry no user: \
-                       the chart stops";
-        missing(
-            Sort::Breaks,
-            "security.userAuth.issuer".to_owned(),
-            message,
-            "set security.strictGatewayApi.enabled=true",
-        );
-    }
-    if values.route() && values.given("security.gatewayHost", "SECURITY_GATEWAY_HOST").is_none() {
-        let message = "is not set: the chart takes the first address of the Gateway, which this check does not know";
-        let remedy = "set it to the host in the addresses of the pods that run now, so that no pod is replaced";
-        missing(Sort::Open, "security.gatewayHost".to_owned(), message, remedy);
     }
     found
 }
 
-/// Returns the findings about the ConfigMap that the operator writes for a decision point.
-fn projection(values: &Values, variable: &str, home: &str) -> Vec<UpgradeFinding> {
-    const PROJECTION: &str = "security.agentAuth.projection";
+/// Returns the findings about variables of the earlier release that protect more than those of the values.
+fn weaker(values: &Values, earlier: &Environment, was: bool, home: &str) -> Vec<UpgradeFinding> {
+    let now = values.environment(home);
     let mut found = Vec::new();
-    let mut breaks = |about: String, message: String, remedy: &str| {
-        found.push(UpgradeFinding::new(Sort::Breaks, about, message, remedy));
-    };
-    let Some(config_map) = values.projection() else {
-        if !variable.is_empty() {
-            let message = "the operator no longer writes the data of the decision point, so withdrawn AccessGrants stay \
-                           in force";
-            let about = format!(
-                "{PROJECTION}.policyConfigMap.name: AUTHZ_POLICY_CONFIGMAP_NAME is set in ConfigMap \
-                 {home}/{OPERATOR_CONFIG}, and the values turn it off"
-            );
-            breaks(about, message.to_owned(), "set the value, or accept this");
+    for row in values.rows() {
+        let (from, to) = (text(earlier, &row.variable), text(&now, &row.variable));
+        if earlier.is_empty() || !row.weakens(from, to, was) || row.is_excused(earlier, &now) {
+            continue;
         }
-        return found;
+        let about = format!(
+            "{}: {} is {from:?} in ConfigMap {home}/{OPERATOR_CONFIG}, and the values make it {to:?}",
+            row.value, row.variable
+        );
+        found.push(UpgradeFinding::new(Sort::Breaks, about, &row.effect, format!("{}{UNLESS}", row.remedy)));
+    }
+    found
+}
+
+/// Returns a note if the values name another decision point instead of the chart's.
+fn replaced(values: &Values, earlier: &Environment, home: &str) -> Option<UpgradeFinding> {
+    let now = values.environment(home);
+    let is_replaced = is_on(text(earlier, ON[0])) && !is_on(text(&now, ON[0])) && !text(&now, EXTERNAL).is_empty();
+    is_replaced.then(|| {
+        UpgradeFinding::new(
+            Sort::Note,
+            "security.agentAuth.extAuthzUrl",
+            format!(
+                "replaces the decision point kaos-pdp, which goes with the release: SecurityPolicies ask {} after the \
+                 operator has started, and until then the gateway denies requests",
+                text(&now, EXTERNAL)
+            ),
+            "let this decision point decide by the same rules before the upgrade",
+        )
+    })
+}
+
+/// Returns a finding for each encrypted listener that the upgrade removes. The Gateway of this chart has only an HTTP
+/// listener. Without `createGateway`, Helm deletes a Gateway that the earlier release created.
+fn gateway(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    let (name, namespace) = (values.text("gatewayAPI.gatewayName"), values.text("gatewayAPI.gatewayNamespace"));
+    let namespace = if namespace.is_empty() { home } else { &namespace };
+    let is_it = |document: &&Document| {
+        let identity = &document.identity;
+        (identity.group.as_str(), identity.kind.as_str()) == ("gateway.networking.k8s.io", "Gateway")
+            && (identity.namespace.as_deref(), &identity.name) == (Some(namespace), &name)
     };
-    if let Some(namespace) = values.text(&format!("{PROJECTION}.policyConfigMap.namespace")).filter(|it| it != home) {
+    let Some(Document { identity, object, .. }) = documents.iter().find(is_it) else { return Vec::new() };
+    let annotation = |name: &str| object["metadata"]["annotations"][name].as_str();
+    let goes =
+        annotation("meta.helm.sh/release-name").is_some() && annotation("helm.sh/resource-policy") != Some("keep");
+    if !goes && !values.is_on("gatewayAPI.createGateway") {
+        return Vec::new();
+    }
+    let listeners = object["spec"]["listeners"].as_array().into_iter().flatten();
+    let encrypted = listeners
+        .filter(|listener| ["HTTPS", "TLS"].iter().any(|it| listener["protocol"] == *it) || !listener["tls"].is_null());
+    let finding = |listener: &Value| {
+        let of = |field: &str| listener[field].as_str().unwrap_or_default();
         let message = format!(
-            "is {namespace}, and the operator writes ConfigMap {config_map} in its own namespace {home}: the chart stops"
+            "the upgrade removes the listener {} ({}), so its clients lose their encrypted connection",
+            of("name"),
+            of("protocol")
         );
-        breaks(format!("{PROJECTION}.policyConfigMap.namespace"), message, "leave it empty");
-    }
-    if !values.works_in(home) {
-        let message = format!("lacks {home}, where the AuthorizationPolicy lies: the chart stops");
-        breaks("watchNamespaces".to_owned(), message, "add it");
-    }
-    let is_manual = values
-        .given("security.agentAuth.authorization.policyDataSource", "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE")
-        .is_some_and(|source| source == "manual");
-    let keys = values.given("security.userAuth.jwks", "SECURITY_USER_AUTH_JWKS");
-    if values.text("security.userAuth.issuer").is_some() && !is_manual && keys.is_none() {
-        let message = "is not set, so the decision point could check no token of a user: the chart stops";
-        let remedy = "set it to the keys of the issuer, which its jwks_uri serves";
-        breaks("security.userAuth.jwks".to_owned(), message.to_owned(), remedy);
-    }
-    found
+        let remedy = format!(
+            "create a Gateway of another name with this listener, and set gatewayAPI.createGateway=false and \
+             gatewayAPI.gatewayName{UNLESS}"
+        );
+        UpgradeFinding::new(Sort::Breaks, identity.to_string(), message, remedy)
+    };
+    encrypted.map(finding).collect()
 }
 
-/// Returns the findings for a cluster whose protection ends with the upgrade. These findings do not depend on the
-/// objects.
-fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFinding> {
-    let is_off = |text: Option<String>| text.as_deref() == Some("false");
+/// Returns the findings about a secured cluster that do not depend on its objects.
+fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
-    if !is_off(values.text("security.networkPolicy.enabled")) && disabled != "true" {
+    if !is_without_network_policies {
         found.push(UpgradeFinding::new(
             Sort::Breaks,
             "NetworkPolicies of objects",
@@ -246,7 +164,7 @@ fn posture(is_secured: bool, values: &Values, disabled: &str) -> Vec<UpgradeFind
             "delete or replace them before the upgrade: kubectl get networkpolicies -A",
         ));
     }
-    if is_secured {
+    if is_decided {
         found.push(UpgradeFinding::new(
             Sort::Breaks,
             "objects that are created later",

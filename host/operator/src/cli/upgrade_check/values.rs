@@ -1,58 +1,33 @@
 //! Reads the values of a Helm release. Derives the same settings from these values as this operator's chart.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context, bail};
 use kaos_policy::settings::{Layer, Origin};
 use serde_json::{Map, Value, json};
 
-use super::super::{compatibility::Compatibility, output::complain};
+use super::{
+    super::{compatibility::Compatibility, output::complain},
+    table::{Case, Environment, Row, is_on, rows},
+};
 use crate::{
     config_maps::OPERATOR_CONFIG,
     input::{self, Document},
-    presets::{COMPATIBILITY, Preset},
+    presets::{self, COMPATIBILITY, Preset, PresetError},
 };
 
+/// The values of the chart, with their comments.
+const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.yaml");
 /// The default preset of the chart.
 const USUAL: &str = "kaos-0.8";
+/// The ConfigMap with the data of the chart's decision point.
+const DATA: &str = "kaos-authz-policy";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
-const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
-
-/// The variables of `kaos-operator-config`, and the values that the chart fills them with.
-pub(super) const VARIABLES: [(&str, &str); 29] = [
-    ("DEFAULT_AGENT_IMAGE", "defaultImages.agentRuntime"),
-    ("DEFAULT_MCP_SERVER_IMAGE", "defaultImages.mcpServer"),
-    ("DEFAULT_LITELLM_IMAGE", "defaultImages.litellm"),
-    ("DEFAULT_OLLAMA_IMAGE", "defaultImages.ollama"),
-    ("DEFAULT_MEMORY_SERVICE_IMAGE", "defaultImages.memoryService"),
-    ("GATEWAY_API_ENABLED", "gatewayAPI.enabled"),
-    ("GATEWAY_DEFAULT_AGENT_TIMEOUT", "gateway.defaultTimeouts.agent"),
-    ("GATEWAY_DEFAULT_MODELAPI_TIMEOUT", "gateway.defaultTimeouts.modelAPI"),
-    ("GATEWAY_DEFAULT_MCP_TIMEOUT", "gateway.defaultTimeouts.mcp"),
-    ("GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT", "gateway.defaultTimeouts.memoryStore"),
-    ("DEFAULT_TELEMETRY_ENABLED", "telemetry.enabled"),
-    ("DEFAULT_TELEMETRY_ENDPOINT", "telemetry.endpoint"),
-    ("DEFAULT_LOG_LEVEL", "logLevel"),
-    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE", "security.agentAuth.identity.serviceAccount.audience"),
-    (
-        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS",
-        "security.agentAuth.identity.serviceAccount.expirationSeconds",
-    ),
-    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH", "security.agentAuth.identity.serviceAccount.tokenPath"),
-    ("SECURITY_PDP_ENABLED", "security.pdp.enabled"),
-    ("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL", "security.agentAuth.extAuthzUrl"),
-    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_ISSUER", "security.agentAuth.identity.serviceAccount.issuer"),
-    ("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_JWKS", "security.agentAuth.identity.serviceAccount.jwks"),
-    ("SECURITY_USER_AUTH_ISSUER", "security.userAuth.issuer"),
-    ("SECURITY_USER_AUTH_AUDIENCE", "security.userAuth.audience"),
-    ("SECURITY_USER_AUTH_JWKS_URI", "security.userAuth.jwksUri"),
-    ("SECURITY_USER_AUTH_JWKS", "security.userAuth.jwks"),
-    ("SECURITY_GATEWAY_NAMESPACE", "security.gatewayNamespace"),
-    ("SECURITY_NETWORK_POLICY_EGRESS_ENABLED", "security.networkPolicy.egress.enabled"),
-    ("SECURITY_GATEWAY_ROUTING_ENABLED", "security.gatewayRouting.enabled"),
-    ("SECURITY_STRICT_GATEWAY_API_ENABLED", "security.strictGatewayApi.enabled"),
-    ("SECURITY_GATEWAY_HOST", "security.gatewayHost"),
-];
+pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
+/// The image of KAOS's operator, after its registry.
+const OF_GO: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
+/// The value with the repository of the operator's image.
+pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
 
 /// The policies that have the setting `security`.
 const PROTECTING: [&str; 4] = ["agent", "mcpserver", "modelapi", "memorystore"];
@@ -66,36 +41,75 @@ const IMAGES: [(&str, &str); 5] = [
     ("slack", "defaultImages.mcpSlack"),
 ];
 
-#[derive(Debug, Default)]
-pub(super) struct Values(Value);
+/// The values with which the chart renders the upgrade.
+#[derive(Debug)]
+pub(super) struct Values {
+    root: Value,
+    rows: Vec<Row>,
+}
 
 impl Values {
-    /// Reads files of values. A later file wins. A null in a later file removes a value.
-    pub(super) fn read(files: &[String]) -> anyhow::Result<Self> {
-        let mut values = Value::Object(Map::new());
+    /// Reads files of values over the defaults of the chart. A later file wins. A null removes a value. With `reuse`,
+    /// the files have all values of the earlier release, and the chart adds only its new values.
+    pub(super) fn read(files: &[String], reuse: bool) -> anyhow::Result<Self> {
+        let defaults: Value = serde_saphyr::from_str(DEFAULTS).context("the values of the chart in this program")?;
+        let mut root = if reuse { json!({}) } else { defaults.clone() };
         for file in files {
             let read = input::document(Path::new(file))?;
             if !read.is_object() && !read.is_null() {
                 bail!("{file}: is not a file of values: write the output of `helm get values NAME -o yaml` into it");
             }
-            merge(&mut values, read);
+            merge(&mut root, read);
         }
-        Ok(Self(values))
+        let mut values = Self { root, rows: rows()? };
+        values.carry(&defaults);
+        Ok(values)
     }
 
-    /// Returns the value at a path with dots.
-    fn at(&self, path: &str) -> &Value {
-        path.split('.').fold(&self.0, |value, name| &value[name])
+    /// Adds the values that values of another chart lack, as the chart does. A section that is null gets its defaults.
+    fn carry(&mut self, defaults: &Value) {
+        let is_carried = self.at("compatibility").is_null();
+        let preset = if self.at("defaultImages.memoryService").is_null() { "kaos-0.1" } else { USUAL };
+        if is_carried && self.is_of_go() {
+            self.root["controllerManager"]["manager"]["image"] =
+                defaults["controllerManager"]["manager"]["image"].clone();
+        }
+        let Some(root) = self.root.as_object_mut() else { return };
+        for (name, section) in defaults.as_object().into_iter().flatten() {
+            match root.get_mut(name) {
+                None => drop(root.insert(name.clone(), section.clone())),
+                Some(given) if is_carried => fill(given, section),
+                Some(_) => {}
+            }
+        }
+        if is_carried {
+            root.insert("compatibility".to_owned(), preset.into());
+        }
     }
 
-    /// Returns a value as text. Returns `None` for an empty value and for 0, because the preset's value replaces an
-    /// empty value and 0.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
+    /// Returns all values.
+    pub(super) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// Returns the table of the operator's variables.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Returns the value at a path with dots. Null if the value is missing.
+    pub(super) fn at(&self, path: &str) -> &Value {
+        path.split('.').fold(&self.root, |value, name| &value[name])
+    }
+
+    /// Returns a value as the text of a variable. A list becomes a text with commas. 0 becomes an empty text.
+    pub(super) fn text(&self, path: &str) -> String {
         match self.at(path) {
-            Value::String(text) => (!text.is_empty()).then(|| text.clone()),
-            Value::Number(number) => (number.as_f64() != Some(0.0)).then(|| number.to_string()),
-            Value::Bool(is) => Some(is.to_string()),
-            _ => None,
+            Value::String(text) => text.clone(),
+            Value::Number(number) if number.as_f64() != Some(0.0) => number.to_string(),
+            Value::Bool(is) => is.to_string(),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+            _ => String::new(),
         }
     }
 
@@ -104,36 +118,76 @@ impl Values {
         *self.at(path) == true
     }
 
-    /// Returns the value at `path` in the chart's values, or else the value of `variable` in `extraConfig`. `None` if
-    /// both are missing.
-    pub(super) fn given(&self, path: &str, variable: &str) -> Option<String> {
-        let extra = self.at("extraConfig")[variable].as_str();
-        self.text(path).or_else(|| extra.filter(|text| !text.is_empty()).map(str::to_owned))
+    /// Returns an entry of `extraConfig` as text. `None` if there is no such entry.
+    pub(super) fn extra(&self, variable: &str) -> Option<String> {
+        let value = self.at("extraConfig").get(variable).filter(|value| !value.is_null())?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 
-    /// Returns whether a decision point protects objects.
-    pub(super) fn decide(&self) -> bool {
-        self.given("security.pdp.enabled", "SECURITY_PDP_ENABLED").as_deref() == Some("true")
-            || self.given("security.agentAuth.extAuthzUrl", "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_some()
+    /// Returns the image of KAOS's operator, if the values name it.
+    pub(super) fn is_of_go(&self) -> bool {
+        let repository = self.text(REPOSITORY);
+        OF_GO
+            .iter()
+            .any(|image| repository.strip_suffix(image).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
     }
 
-    /// Returns whether all calls go through the Gateway. If all calls do, objects are protected even without a decision
-    /// point.
-    pub(super) fn are_strict(&self) -> bool {
-        let strict = self.given("security.strictGatewayApi.enabled", "SECURITY_STRICT_GATEWAY_API_ENABLED");
-        strict.as_deref() == Some("true")
+    /// Returns the cases that hold with these values and with `extraConfig`.
+    pub(super) fn cases(&self) -> BTreeSet<Case> {
+        let given = |variable: &str| {
+            let extra = self.extra(variable).filter(|text| !text.is_empty());
+            let of = || self.rows.iter().find(|row| row.variable == variable && !row.value.is_empty());
+            extra.or_else(|| of().map(|row| self.text(&row.value))).unwrap_or_default()
+        };
+        let decided = is_on(&given("SECURITY_PDP_ENABLED")) || !given("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_empty();
+        let strict = is_on(&given("SECURITY_STRICT_GATEWAY_API_ENABLED"));
+        let routed = strict || is_on(&given("SECURITY_GATEWAY_ROUTING_ENABLED"));
+        let cases = [
+            (Case::Decided, decided),
+            (Case::Protected, decided || strict),
+            (Case::Routed, routed),
+            (Case::Secured, decided || routed),
+            (Case::Projected, (decided || routed) && !self.projection().is_empty()),
+            (Case::Users, !given("SECURITY_USER_AUTH_ISSUER").is_empty()),
+            (Case::Automated, given("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE") != "manual"),
+        ];
+        cases.into_iter().filter_map(|(case, holds)| holds.then_some(case)).collect()
     }
 
-    /// Returns whether Agents call each other through the Gateway.
-    pub(super) fn route(&self) -> bool {
-        self.are_strict() || self.is_on("security.gatewayRouting.enabled")
+    /// Returns the name of the ConfigMap that the operator writes for a decision point. Empty if it writes none.
+    pub(super) fn projection(&self) -> String {
+        let named = self.text("security.agentAuth.projection.policyConfigMap.name");
+        if named.is_empty() && self.is_on("security.pdp.enabled") { DATA.to_owned() } else { named }
     }
 
-    /// Returns the name of the ConfigMap that the operator writes for a decision point, or `None` without a decision
-    /// point.
-    pub(super) fn projection(&self) -> Option<String> {
-        let named = self.given("security.agentAuth.projection.policyConfigMap.name", "AUTHZ_POLICY_CONFIGMAP_NAME");
-        named.or_else(|| self.is_on("security.pdp.enabled").then(|| "kaos-authz-policy".to_owned()))
+    /// Returns the variables that come from values. Leaves out variables whose text is empty.
+    pub(super) fn variables(&self, home: &str) -> Environment {
+        let cases = self.cases();
+        let of = |row: &Row| {
+            let given = self.text(&row.value);
+            let given = match row.variable.as_str() {
+                "DEFAULT_LOG_LEVEL" => given.to_uppercase(),
+                "GATEWAY_NAMESPACE" if given.is_empty() => home.to_owned(),
+                "AUTHZ_POLICY_CONFIGMAP_NAME" => self.projection(),
+                "AUTHZ_PROJECTION_NAMESPACES" => given.split_whitespace().collect(),
+                _ if row.negated => (given == "false").then(|| "true".to_owned()).unwrap_or_default(),
+                _ => given,
+            };
+            let is_written = match Case::named(&row.when) {
+                Some(case) => cases.contains(&case) && given != "false",
+                None => row.when.is_empty() || self.is_on(&row.when),
+            };
+            (is_written && !given.is_empty()).then(|| (row.variable.clone(), given))
+        };
+        self.rows.iter().filter(|row| !row.value.is_empty() && row.unserved.is_empty()).filter_map(of).collect()
+    }
+
+    /// Returns the variables of the ConfigMap: those of values, and the entries of `extraConfig`, which win.
+    pub(super) fn environment(&self, home: &str) -> Environment {
+        let mut environment = self.variables(home);
+        let entries = self.at("extraConfig").as_object().into_iter().flatten();
+        environment.extend(entries.filter_map(|(name, _)| Some((name.clone(), self.extra(name)?))));
+        environment
     }
 
     /// Returns whether the operator works in a namespace.
@@ -142,41 +196,29 @@ impl Values {
         listed.is_none_or(|listed| listed.is_empty() || listed.iter().any(|it| it == namespace))
     }
 
-    /// Returns the preset that the chart would write.
-    pub(super) fn preset(&self, flag: &Compatibility) -> anyhow::Result<Preset> {
+    /// Returns the preset that the chart would write. If the values name a preset that the chart lacks, returns the
+    /// default preset: the findings about the values then name the wrong one.
+    pub(super) fn preset(&self, flag: &Compatibility) -> Result<Preset, PresetError> {
         let named = self.text("compatibility");
-        let name = flag.name().or(named.as_deref()).unwrap_or(USUAL);
+        let is_known = presets::ALL.iter().any(|(name, _)| *name == named);
+        let name = flag.name().unwrap_or(if is_known { &named } else { USUAL });
         let mut preset = Preset::named(name)?;
-        let sections = &mut preset.sections;
-        if let Some(provider) = self.text("security.agentAuth.identity.provider") {
-            sections["agent"]["serviceAccount"]["enabled"] = (provider == "serviceaccount").into();
+        let provider = self.text("security.agentAuth.identity.provider");
+        if !provider.is_empty() {
+            preset.set(&["agent", "serviceAccount", "enabled"], (provider == "serviceaccount").into())?;
         }
         if *self.at("security.agentAuth.gatewayJwtOptional") == false {
             for policy in PROTECTING {
-                sections[policy]["security"]["jwtOptional"] = false.into();
+                preset.set(&[policy, "security", "jwtOptional"], false.into())?;
             }
         }
         Ok(preset)
     }
 
     /// Returns the settings layers after the upgrade.
-    pub(super) fn layers(&self, preset: &Preset) -> Vec<Layer> {
+    pub(super) fn layers(&self, preset: &Preset, home: &str) -> Vec<Layer> {
         let mut layers = preset.layers();
-        let is_secured = self.decide() || self.route();
-        let is_given = |name: &str, text: &str| {
-            // The chart writes these variables only for a secured cluster, and leaves out each switch that is off.
-            !is_about_security(name) || (is_secured && text != "false")
-        };
-        let given = VARIABLES.iter().filter_map(|(name, path)| Some(((*name).to_owned(), self.text(path)?)));
-        let mut variables: Vec<(String, String)> = given.filter(|(name, text)| is_given(name, text)).collect();
-        if is_secured && *self.at("security.networkPolicy.enabled") == false {
-            variables.push(("SECURITY_NETWORK_POLICY_DISABLED".to_owned(), "true".to_owned()));
-        }
-        for (name, value) in self.at("extraConfig").as_object().into_iter().flatten() {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            variables.extend((!value.is_null()).then(|| (name.clone(), text)));
-        }
-        layers.push(Layer::env(Origin::OperatorConfig, variables));
+        layers.push(Layer::env(Origin::OperatorConfig, self.environment(home)));
         for (name, package) in self.at("policies").as_object().into_iter().flatten() {
             let of = package["policy"].as_str().or(package["name"].as_str());
             let is_elsewhere = package["scope"].is_object() || !package["component"].is_null();
@@ -226,33 +268,32 @@ impl Values {
     fn runtimes(&self, preset: &Preset) -> Value {
         let mut runtimes = preset.sections["mcpserver"]["runtimes"].clone();
         for (name, path) in IMAGES {
-            if let (Some(image), Some(runtime)) = (self.text(path), runtimes.get_mut(name)) {
-                runtime["image"] = image.into();
+            let image = self.text(path);
+            if let Some(Value::Object(runtime)) = runtimes.get_mut(name).filter(|_| !image.is_empty()) {
+                runtime.insert("image".to_owned(), image.into());
             }
         }
         self.with_custom(runtimes, "mcpRuntimes.custom")
     }
 
     fn harnesses(&self) -> Value {
-        let image = self.text("defaultImages.harnessPi");
-        let image = image.unwrap_or_else(|| "ghcr.io/axsaucedo/kaos-harness-pi:0.1.0".to_owned());
-        self.with_custom(json!({"pi": {"driver": "pi", "image": image}}), "harnessRuntimes.custom")
+        self.with_custom(
+            json!({"pi": {"driver": "pi", "image": self.text("defaultImages.harnessPi")}}),
+            "harnessRuntimes.custom",
+        )
     }
 
     /// Returns the runtimes with the user's entries. A user's entry replaces the whole entry of the same name.
-    fn with_custom(&self, mut runtimes: Value, path: &str) -> Value {
+    fn with_custom(&self, runtimes: Value, path: &str) -> Value {
+        let mut runtimes = match runtimes {
+            Value::Object(runtimes) => runtimes,
+            _ => Map::new(),
+        };
         for (name, runtime) in self.at(path).as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null()) {
-            runtimes[name] = runtime.clone();
+            runtimes.insert(name.clone(), runtime.clone());
         }
-        runtimes
+        Value::Object(runtimes)
     }
-}
-
-/// Returns whether a variable concerns protection. Returns false for the variables of the Agents' own tokens.
-fn is_about_security(variable: &str) -> bool {
-    const TOKENS: [&str; 3] = ["_AUDIENCE", "_EXPIRATION_SECONDS", "_TOKEN_PATH"];
-    let account = variable.strip_prefix("SECURITY_AGENT_AUTH_SERVICE_ACCOUNT");
-    variable.starts_with("SECURITY_") && !account.is_some_and(|rest| TOKENS.contains(&rest))
 }
 
 /// Merges values as Helm does. Maps are merged key by key, a null removes a value, and any other value replaces the
@@ -270,6 +311,17 @@ fn merge(into: &mut Value, from: Value) {
         }
         (_, Value::Null) => {}
         (into, from) => *into = from,
+    }
+}
+
+/// Copies the keys of `from` that `into` lacks.
+fn fill(into: &mut Value, from: &Value) {
+    let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
+    for (name, value) in from {
+        match into.get_mut(name) {
+            None => drop(into.insert(name.clone(), value.clone())),
+            Some(there) => fill(there, value),
+        }
     }
 }
 
@@ -295,9 +347,9 @@ mod tests {
 
     #[test]
     fn the_chart_makes_the_same_of_its_own_values() {
-        let values = Values(read("deploy/helm/kaos-operator/values.yaml"));
+        let values = Values::read(&[], false).unwrap();
         let preset = values.preset(&Compatibility::of(None)).unwrap();
-        let layers = values.layers(&preset);
+        let layers = values.layers(&preset, "kaos-system");
         let Some(Layer { content: kaos_policy::settings::Content::Env(variables), .. }) = layers.last() else {
             panic!("{layers:?}");
         };
@@ -310,6 +362,17 @@ mod tests {
         let mut harnesses = registry(REGISTRIES[1]);
         harnesses["runtimes"]["pi"].as_object_mut().unwrap().remove("description");
         assert_eq!(json!({"runtimes": values.harnesses()}), harnesses);
+    }
+
+    #[test]
+    fn values_of_the_earlier_release_get_what_the_chart_adds() {
+        let file = |name: &str| format!("{}/../../tests/golden/today/values/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+        for (name, preset) in [("kaos-0.8.2", "kaos-0.8"), ("kaos-0.1", "kaos-0.1")] {
+            let values = Values::read(&[file(name)], true).unwrap();
+            assert_eq!((values.text("compatibility").as_str(), values.is_of_go()), (preset, false));
+            assert_eq!(values.text("logs.format"), "json");
+            assert!(Values::read(&[file(name)], false).unwrap().is_of_go());
+        }
     }
 
     #[test]

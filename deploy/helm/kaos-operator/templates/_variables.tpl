@@ -1,0 +1,137 @@
+{{- /* The table files/variables.yaml: the operator's environment, from the values. */ -}}
+
+{{- /* The value at a path with dots, as {it: value}. The value is "" if a part of the path is missing or null. */ -}}
+{{- define "kaos-operator.at" -}}
+{{- $value := .values -}}
+{{- range splitList "." .path -}}
+{{- $value = ternary (get (ternary $value dict (kindIs "map" $value)) .) "" (kindIs "map" $value) -}}
+{{- end -}}
+{{- toJson (dict "it" $value) -}}
+{{- end }}
+
+{{- /* A value as the text of a variable. A list becomes a text with commas. 0 and null become an empty text. */ -}}
+{{- define "kaos-operator.text" -}}
+{{- $value := (include "kaos-operator.at" . | fromJson).it -}}
+{{- if kindIs "slice" $value -}}
+{{- join "," $value -}}
+{{- else if kindIs "float64" $value -}}
+{{- with int64 $value }}{{ . }}{{ end -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- $value -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Whether the text of a variable turns something on. */ -}}
+{{- define "kaos-operator.on" -}}
+{{- if has (lower (toString .)) (list "true" "1") -}}true{{- end -}}
+{{- end }}
+
+{{- /* An entry of extraConfig as text. Empty if the entry is missing or null. */ -}}
+{{- define "kaos-operator.extra" -}}
+{{- $value := get (.root.Values.extraConfig | default dict) .name -}}
+{{- if kindIs "string" $value }}{{ $value }}{{ else if not (kindIs "invalid" $value) }}{{ toJson $value }}{{ end -}}
+{{- end }}
+
+{{- /* The variables that come from values, as JSON. Without variables whose text is empty. */ -}}
+{{- define "kaos-operator.variables" -}}
+{{- $cases := include "kaos-operator.cases" . | fromJson -}}
+{{- $variables := dict -}}
+{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- if and $row.value (not $row.unserved) -}}
+{{- $text := include "kaos-operator.text" (dict "values" $.Values "path" $row.value) -}}
+{{- if $row.negated }}{{ $text = ternary "true" "" (eq $text "false") }}{{ end -}}
+{{- if eq $row.variable "DEFAULT_LOG_LEVEL" -}}
+{{- $text = upper $text -}}
+{{- else if eq $row.variable "GATEWAY_NAMESPACE" -}}
+{{- $text = $text | default $.Release.Namespace -}}
+{{- else if eq $row.variable "SECURITY_GATEWAY_HOST" -}}
+{{- $text = include "kaos-operator.gateway-host" $ -}}
+{{- else if eq $row.variable "AUTHZ_POLICY_CONFIGMAP_NAME" -}}
+{{- $text = include "kaos-operator.projection" $ -}}
+{{- else if eq $row.variable "AUTHZ_PROJECTION_NAMESPACES" -}}
+{{- $text = nospace $text -}}
+{{- end -}}
+{{- $written := true -}}
+{{- if hasKey $cases ($row.when | default "") -}}
+{{- $written = and (get $cases $row.when) (ne $text "false") -}}
+{{- else if $row.when -}}
+{{- $written = include "kaos-operator.on" (include "kaos-operator.text" (dict "values" $.Values "path" $row.when)) -}}
+{{- end -}}
+{{- if and $written $text }}{{ $_ := set $variables $row.variable $text }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $variables -}}
+{{- end }}
+
+{{- /* The variables of the ConfigMap: those of values, and the entries of extraConfig, which win. */ -}}
+{{- define "kaos-operator.environment" -}}
+{{- $variables := include "kaos-operator.variables" . | fromJson -}}
+{{- range $name, $value := .Values.extraConfig | default dict -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $_ := set $variables $name (include "kaos-operator.extra" (dict "root" $ "name" $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $variables -}}
+{{- end }}
+
+{{- /* The cases of the table, as JSON: whether each holds with these values and with extraConfig. */ -}}
+{{- define "kaos-operator.cases" -}}
+{{- $given := dict -}}
+{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- if and $row.variable $row.value -}}
+{{- $extra := include "kaos-operator.extra" (dict "root" $ "name" $row.variable) -}}
+{{- $_ := set $given $row.variable ($extra | default (include "kaos-operator.text" (dict "values" $.Values "path" $row.value))) -}}
+{{- end -}}
+{{- end -}}
+{{- $decided := or (include "kaos-operator.on" $given.SECURITY_PDP_ENABLED) $given.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL -}}
+{{- $strict := include "kaos-operator.on" $given.SECURITY_STRICT_GATEWAY_API_ENABLED -}}
+{{- $routed := or $strict (include "kaos-operator.on" $given.SECURITY_GATEWAY_ROUTING_ENABLED) -}}
+{{- $cases := dict
+  "decided" $decided
+  "protected" (or $decided $strict)
+  "routed" $routed
+  "secured" (or $decided $routed)
+  "projected" (and (or $decided $routed) (include "kaos-operator.projection" .))
+  "users" $given.SECURITY_USER_AUTH_ISSUER
+  "automated" (ne $given.SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE "manual")
+-}}
+{{- range $name, $holds := $cases }}{{ $_ := set $cases $name (not (empty $holds)) }}{{ end -}}
+{{- toJson $cases -}}
+{{- end }}
+
+{{- /* Whether the change of a variable from one text to another weakens protection. `was` tells whether objects were
+protected before. */ -}}
+{{- define "kaos-operator.weakens" -}}
+{{- $usual := .row.usual | default "" -}}
+{{- $from := toString .from -}}
+{{- $to := toString .to -}}
+{{- $is := false -}}
+{{- if eq .row.weaker "off" -}}
+{{- $is = and (include "kaos-operator.on" $from) (not (include "kaos-operator.on" $to)) -}}
+{{- else if eq .row.weaker "on" -}}
+{{- $is = and .was (not (include "kaos-operator.on" $from)) (include "kaos-operator.on" $to) -}}
+{{- else if eq .row.weaker "empty" -}}
+{{- $is = and .was (not (has $from (list "" $usual))) (has $to (list "" $usual)) -}}
+{{- else if eq .row.weaker "other" -}}
+{{- $before := $from | default $usual -}}
+{{- $is = and .was $before (ne $before ($to | default $usual)) -}}
+{{- end -}}
+{{- if $is }}true{{ end -}}
+{{- end }}
+
+{{- /* Refuses an entry of extraConfig that undoes a value of security, or that only a value can set completely. */ -}}
+{{- define "kaos-operator.uncontradicted" -}}
+{{- $variables := include "kaos-operator.variables" . | fromJson -}}
+{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- $entry := get ($.Values.extraConfig | default dict) ($row.variable | default "") -}}
+{{- if and $row.value $row.weaker (hasKey ($.Values.extraConfig | default dict) $row.variable) (not (kindIs "invalid" $entry)) -}}
+{{- $own := get $variables $row.variable -}}
+{{- $text := include "kaos-operator.extra" (dict "root" $ "name" $row.variable) -}}
+{{- $undoes := include "kaos-operator.weakens" (dict "row" $row "from" $own "to" $text "was" true) -}}
+{{- $usual := $row.usual | default "" -}}
+{{- if and (ne ($own | default $usual) ($text | default $usual)) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
+{{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value" $row.variable $text $row.value $own) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,187 @@
+//! Finds the values that the chart refuses. The chart then stops before it changes anything.
+
+use anyhow::Context as _;
+use kaos_policy::objections::objections;
+use serde_json::Value;
+
+use super::{
+    report::{Sort, UpgradeFinding},
+    table::{Case, is_on, text},
+    values::{REGISTRIES, REPOSITORY, Values},
+};
+use crate::{
+    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+    presets::{self, COMPATIBILITY},
+    schema,
+};
+
+/// The schema against which Helm validates values.
+const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.schema.json");
+
+/// Returns a finding for each value that the chart refuses.
+pub(super) fn findings(values: &Values, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
+    let mut found = of_schema(values.root())?;
+    found.extend(variables(values, home));
+    found.extend(together(values));
+    found.extend(incomplete(values, home));
+    found.extend(projection(values, home));
+    Ok(found)
+}
+
+fn stops(about: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> UpgradeFinding {
+    UpgradeFinding::new(Sort::Stops, about, message, remedy)
+}
+
+/// Returns the findings about unknown values and about values of a wrong type or form.
+fn of_schema(root: &Value) -> anyhow::Result<Vec<UpgradeFinding>> {
+    let read: Value = serde_json::from_str(SCHEMA).context("the schema of the chart in this program")?;
+    let validator = jsonschema::validator_for(&read).context("the schema of the chart in this program")?;
+    let errors: Vec<_> = validator.iter_errors(root).collect();
+    let finding = |objection: &_| {
+        let schema::Finding { path, message } = schema::finding(objection, "the chart's schema");
+        let about = if path.is_empty() { "the values".to_owned() } else { path };
+        stops(about, message, "correct or remove the value")
+    };
+    Ok(errors.iter().flat_map(objections).map(|objection| finding(&objection)).collect())
+}
+
+/// Returns the findings about variables in `extraConfig` and in the operator's pods.
+fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    let own = values.variables(home);
+    let entries = values.at("controllerManager.manager.env").as_array().into_iter().flatten();
+    let of_pods: Vec<&str> = entries.filter_map(|entry| entry["name"].as_str()).collect();
+    let mut found = Vec::new();
+    for row in values.rows() {
+        let entry = values.extra(&row.variable);
+        if !row.instead.is_empty() {
+            let message = "is not allowed, because the chart sets this variable";
+            if entry.is_some() {
+                found.push(stops(
+                    format!("extraConfig.{}", row.variable),
+                    message,
+                    format!("remove it: {}", row.instead),
+                ));
+            }
+            if of_pods.contains(&row.variable.as_str()) {
+                let about = format!("controllerManager.manager.env: {}", row.variable);
+                found.push(stops(about, message, format!("remove it: {}", row.instead)));
+            }
+        }
+        let set = text(&own, &row.variable);
+        if let Some(entry) = entry.filter(|entry| row.is_contradicted(set, entry)) {
+            let message = format!(
+                "is {entry:?}, but the value {} sets this variable to {set:?}: an entry of extraConfig must not undo \
+                 protection",
+                row.value
+            );
+            found.push(stops(format!("extraConfig.{}", row.variable), message, "remove the entry, and set the value"));
+        }
+    }
+    found
+}
+
+/// Returns the findings about values that do not fit together.
+fn together(values: &Values) -> Vec<UpgradeFinding> {
+    let mut found = Vec::new();
+    let is_empty = |path: &str| values.text(path).is_empty();
+    let named = values.text("compatibility");
+    if !presets::ALL.iter().any(|(name, _)| *name == named) {
+        let names = presets::ALL.map(|(name, _)| name).join(" or ");
+        found.push(stops(
+            "compatibility",
+            format!("is {named}, but the chart has no such preset"),
+            format!("use {names}"),
+        ));
+    }
+    if values.is_of_go() {
+        found.push(stops(
+            REPOSITORY,
+            "is the image of KAOS's operator",
+            "remove controllerManager.manager.image, with its tag, from the values; with `helm upgrade --reuse-values`, \
+             the chart replaces this image: then check with --reuse-values",
+        ));
+    }
+    if values.is_on("gatewayAPI.createGateway") && !values.is_on("gatewayAPI.enabled") {
+        found.push(stops(
+            "gatewayAPI.createGateway",
+            "has no effect without gatewayAPI.enabled",
+            "set both, or neither",
+        ));
+    }
+    for (switch, is_on, name) in [
+        ("gatewayAPI.createGateway", true, "gatewayAPI.gatewayClassName"),
+        ("watchSecrets.enabled", true, "watchSecrets.digestKeySecret"),
+        ("serviceAccount.create", false, "serviceAccount.name"),
+    ] {
+        if *values.at(switch) == is_on && is_empty(name) {
+            found.push(stops(name, format!("is empty, but {switch} is {is_on}"), "set it"));
+        }
+    }
+    if values.at("controllerManager.replicas").as_u64().is_some_and(|replicas| replicas > 1) && !elects(values) {
+        found.push(stops(
+            "controllerManager.replicas",
+            "is above 1 without --leader-elect, so two operators would undo each other's work",
+            "add --leader-elect to controllerManager.manager.args",
+        ));
+    }
+    let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1]];
+    let policies = values.at("policies").as_object().into_iter().flatten();
+    for (name, _) in policies.filter(|(name, policy)| taken.contains(&name.as_str()) && !policy.is_null()) {
+        let message = "another ConfigMap of the operator has this name";
+        found.push(stops(format!("policies.{name}"), message, "choose another name for the policy"));
+    }
+    found
+}
+
+/// Returns whether the operator uses the Lease. The last flag wins.
+fn elects(values: &Values) -> bool {
+    let flags = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"]
+        .into_iter()
+        .flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
+    let of = |flag: &str| flag.strip_prefix("--leader-elect").map(|rest| ["", "=true"].contains(&rest));
+    let named = flags.filter(|flag| *flag == "--leader-elect" || flag.starts_with("--leader-elect="));
+    named.filter_map(of).last().unwrap_or(false)
+}
+
+/// Returns a finding for each value that is missing although other values need it.
+fn incomplete(values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    let (cases, environment) = (values.cases(), values.environment(home));
+    let mut found = Vec::new();
+    for row in values.rows().iter().filter(|row| !row.needed.is_empty()) {
+        let set = text(&environment, &row.variable);
+        let is_switch = values.at(&row.value).is_boolean();
+        if !row.needed.iter().all(|case| cases.contains(case)) || if is_switch { is_on(set) } else { !set.is_empty() } {
+            continue;
+        }
+        if row.variable == "SECURITY_GATEWAY_HOST" {
+            let message = "is empty: the chart takes the first address of the Gateway, which this check does not know";
+            let remedy = "set it to the host in the addresses of the pods that run now, so that no pod is replaced";
+            found.push(UpgradeFinding::new(Sort::Open, &row.value, message, remedy));
+            continue;
+        }
+        let message = format!("is {}, but {}", if is_switch { "false" } else { "empty" }, row.because);
+        found.push(stops(&row.value, message, &row.set));
+    }
+    found
+}
+
+/// Returns the findings about the place of the ConfigMap that the operator writes for a decision point.
+fn projection(values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    const NAMESPACE: &str = "security.agentAuth.projection.policyConfigMap.namespace";
+    let mut found = Vec::new();
+    if !values.cases().contains(&Case::Projected) {
+        return found;
+    }
+    let namespace = values.text(NAMESPACE);
+    if !namespace.is_empty() && namespace != home {
+        let message = format!(
+            "is {namespace}, but the operator writes ConfigMap {} in its own namespace {home}",
+            values.projection()
+        );
+        found.push(stops(NAMESPACE, message, "leave it empty"));
+    }
+    if !values.works_in(home) {
+        found.push(stops("watchNamespaces", format!("lacks {home}, where the AuthorizationPolicy lies"), "add it"));
+    }
+    found
+}

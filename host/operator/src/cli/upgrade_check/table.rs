@@ -1,0 +1,162 @@
+//! The table of the operator's variables, which the chart reads too: the values that they come from, and the protection
+//! that they concern.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+
+const TABLE: &str = include_str!("../../../../../deploy/helm/kaos-operator/files/variables.yaml");
+
+/// The operator's variables.
+pub(super) type Environment = BTreeMap<String, String>;
+
+/// A row of the table. The head of the file explains the fields.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub(super) struct Row {
+    pub(super) variable: String,
+    pub(super) value: String,
+    pub(super) when: String,
+    pub(super) negated: bool,
+    usual: String,
+    pub(super) weaker: Option<Weaker>,
+    unless: Vec<String>,
+    replaces: String,
+    pub(super) unserved: Vec<String>,
+    pub(super) effect: String,
+    #[serde(rename = "do")]
+    pub(super) remedy: String,
+    pub(super) needed: Vec<Case>,
+    pub(super) because: String,
+    pub(super) set: String,
+    pub(super) instead: String,
+}
+
+/// The text to which a change weakens protection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Weaker {
+    Off,
+    On,
+    Empty,
+    Other,
+}
+
+/// A case in which the chart writes a variable or needs a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Case {
+    Decided,
+    Protected,
+    Routed,
+    Secured,
+    Projected,
+    Users,
+    Automated,
+}
+
+impl Case {
+    /// Returns the case in the field `when` of a row.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "secured" => Some(Self::Secured),
+            "projected" => Some(Self::Projected),
+            "routed" => Some(Self::Routed),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the table.
+pub(super) fn rows() -> anyhow::Result<Vec<Row>> {
+    serde_saphyr::from_str(TABLE).context("the table of variables in this program")
+}
+
+/// Returns the text of a variable. Empty if the variable is missing.
+pub(super) fn text<'a>(environment: &'a Environment, variable: &str) -> &'a str {
+    environment.get(variable).map_or("", String::as_str)
+}
+
+/// Returns whether the text of a variable turns something on.
+pub(super) fn is_on(text: &str) -> bool {
+    ["true", "1"].contains(&text.to_lowercase().as_str())
+}
+
+impl Row {
+    /// Returns whether the change from one text to another weakens protection. `was` tells whether objects were protected
+    /// before.
+    pub(super) fn weakens(&self, from: &str, to: &str, was: bool) -> bool {
+        match self.weaker {
+            None => false,
+            Some(Weaker::Off) => is_on(from) && !is_on(to),
+            Some(Weaker::On) => was && !is_on(from) && is_on(to),
+            Some(Weaker::Empty) => {
+                let is_empty = |text: &str| text.is_empty() || text == self.usual;
+                was && !is_empty(from) && is_empty(to)
+            }
+            Some(Weaker::Other) => was && !self.or_usual(from).is_empty() && !self.is_same(from, to),
+        }
+    }
+
+    /// Returns whether the new variables replace the protection that this row is about.
+    pub(super) fn is_excused(&self, earlier: &Environment, now: &Environment) -> bool {
+        let is_replaced = match text(now, &self.replaces) {
+            "" => false,
+            new => new != text(earlier, &self.replaces),
+        };
+        is_replaced || self.unless.iter().any(|other| !["", "false"].contains(&text(now, other)))
+    }
+
+    /// Returns whether an entry of `extraConfig` undoes the text that the values come to, or sets a variable that only a
+    /// value can set completely.
+    pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
+        let is_projected = Case::named(&self.when) == Some(Case::Projected);
+        let is_about = self.weaker.is_some() && !self.value.is_empty();
+        is_about && !self.is_same(own, entry) && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
+    }
+
+    fn or_usual<'a>(&'a self, text: &'a str) -> &'a str {
+        if text.is_empty() { &self.usual } else { text }
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        self.or_usual(one) == self.or_usual(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(weaker: Weaker, usual: &str) -> Row {
+        Row { weaker: Some(weaker), usual: usual.to_owned(), ..Row::default() }
+    }
+
+    #[test]
+    fn each_direction_weakens_protection_one_way_or_both() {
+        let weakens = |weaker, from, to| row(weaker, "usual").weakens(from, to, true);
+        assert!(weakens(Weaker::Off, "true", "") && !weakens(Weaker::Off, "", "true"));
+        assert!(weakens(Weaker::On, "", "true") && !weakens(Weaker::On, "true", ""));
+        assert!(!row(Weaker::On, "").weakens("", "true", false), "nothing was protected");
+        assert!(weakens(Weaker::Empty, "a", "") && weakens(Weaker::Empty, "a", "usual"));
+        assert!(!weakens(Weaker::Empty, "a", "b") && !weakens(Weaker::Empty, "", "b"));
+        assert!(weakens(Weaker::Other, "a", "b") && weakens(Weaker::Other, "", "b"));
+        assert!(!weakens(Weaker::Other, "", "usual") && !weakens(Weaker::Other, "usual", ""));
+        assert!(!row(Weaker::Other, "").weakens("", "b", true), "nothing is known about the earlier text");
+    }
+
+    #[test]
+    fn every_row_about_protection_says_what_it_opens_and_what_to_do() {
+        let rows = rows().unwrap();
+        for row in &rows {
+            let is_about = row.weaker.is_some() || !row.unserved.is_empty();
+            assert_eq!(is_about, !row.effect.is_empty() && !row.remedy.is_empty(), "{row:?}");
+            assert_eq!(row.needed.is_empty(), row.because.is_empty() || row.set.is_empty(), "{row:?}");
+            assert!(row.value.is_empty() != row.instead.is_empty(), "{row:?}");
+            for other in row.unless.iter().chain([&row.replaces]).filter(|other| !other.is_empty()) {
+                assert!(rows.iter().any(|row| row.variable == *other), "{other}");
+            }
+        }
+    }
+}
