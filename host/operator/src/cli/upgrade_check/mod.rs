@@ -80,11 +80,12 @@ impl UpgradeCheck {
             self;
         let values = Values::read(&values)?;
         let preset = values.preset(&compatibility)?;
+        let size = grantable.size();
         let grantable = grantable.grantable();
         let started =
             Started { cluster: facts.cluster(), grantable: grantable.privileges.clone(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
-        let loader = Loader::cached(started.cluster.clone())?;
+        let loader = Loader::cached(started.cluster.clone())?.accepting(size);
         let own = loader.load(&[])?;
         let mut layers = settings::layers(&own, None, &[])?;
         layers.extend(values.layers(&preset));
