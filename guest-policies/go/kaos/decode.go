@@ -10,19 +10,19 @@ import (
 
 // decode fills a value of the policy, with the tags of encoding/json. Unlike encoding/json, it distinguishes upper and
 // lower case, and a refusal has the exact path of the wrong value. A null is treated as absent, as on an API server.
-func decode(value, into any, path string) error {
+func decode(value, into any, path Path) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("cannot decode into %T: pass the address of a variable", into))
 	}
 	if message, at := fill(value, target.Elem(), path); message != "" {
-		return Invalid{{Path: at, Message: message}}
+		return Invalid{{Path: string(at), Message: message}}
 	}
 	return nil
 }
 
 // fill returns the message about the first wrong value, and its path. Without a mistake, the message is empty.
-func fill(value any, to reflect.Value, path string) (message, at string) {
+func fill(value any, to reflect.Value, path Path) (message string, at Path) {
 	if value == nil {
 		return "", ""
 	}
@@ -76,7 +76,7 @@ func fill(value any, to reflect.Value, path string) (message, at string) {
 		}
 		list := reflect.MakeSlice(to.Type(), len(items), len(items))
 		for i, item := range items {
-			if message, at := fill(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i)); message != "" {
+			if message, at := fill(item, list.Index(i), path.Index(i)); message != "" {
 				return message, at
 			}
 		}
@@ -86,7 +86,7 @@ func fill(value any, to reflect.Value, path string) (message, at string) {
 	return fillNumber(value, to), path
 }
 
-func fillFields(members Map, to reflect.Value, path string) (message, at string) {
+func fillFields(members Map, to reflect.Value, path Path) (message string, at Path) {
 	for i := range to.NumField() {
 		field := to.Type().Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -96,9 +96,9 @@ func fillFields(members Map, to reflect.Value, path string) (message, at string)
 		case name == "" && field.Anonymous:
 			message, at = fill(members, to.Field(i), path)
 		case name == "":
-			message, at = fill(members[field.Name], to.Field(i), joined(path, field.Name))
+			message, at = fill(members[field.Name], to.Field(i), path.Key(field.Name))
 		default:
-			message, at = fill(members[name], to.Field(i), joined(path, name))
+			message, at = fill(members[name], to.Field(i), path.Key(name))
 		}
 		if message != "" {
 			return message, at
@@ -107,14 +107,14 @@ func fillFields(members Map, to reflect.Value, path string) (message, at string)
 	return "", ""
 }
 
-func fillMap(members Map, to reflect.Value, path string) (message, at string) {
+func fillMap(members Map, to reflect.Value, path Path) (message string, at Path) {
 	if to.Type().Key().Kind() != reflect.String {
 		panic(fmt.Sprintf("cannot decode into %v: the members of an object have texts as names", to.Type()))
 	}
 	filled := reflect.MakeMapWithSize(to.Type(), len(members))
 	for _, name := range sortedNames(members) {
 		member := reflect.New(to.Type().Elem()).Elem()
-		if message, at := fill(members[name], member, joined(path, name)); message != "" {
+		if message, at := fill(members[name], member, path.Key(name)); message != "" {
 			return message, at
 		}
 		filled.SetMapIndex(reflect.ValueOf(name).Convert(to.Type().Key()), member)
@@ -157,21 +157,13 @@ func wholeNumber(least, most int64, bits int) string {
 	return fmt.Sprintf("a whole number from %d to %d", least, most)
 }
 
-// joined returns the path of a member. A name with other characters than those of a field is in brackets and quotes.
-func joined(path, name string) string {
-	if strings.ContainsAny(name, `./ []"`) {
-		return Key(path, name)
-	}
-	return path + "." + name
-}
-
 // mismatch returns the message about a value of another type, in the words of the policies in Rust.
 func mismatch(wanted string, found any) string {
 	switch found := found.(type) {
 	case bool:
 		return fmt.Sprintf("must be %s, not boolean `%v`", wanted, found)
 	case string:
-		return fmt.Sprintf("must be %s, not string %s", wanted, shown(found))
+		return fmt.Sprintf("must be %s, not string \"%s\"", wanted, Shown(found, 200))
 	case json.Number:
 		if _, err := found.Int64(); err == nil || !strings.ContainsAny(found.String(), ".eE") {
 			return fmt.Sprintf("must be %s, not integer `%s`", wanted, found)
@@ -181,11 +173,4 @@ func mismatch(wanted string, found any) string {
 		return fmt.Sprintf("must be %s, not a list", wanted)
 	}
 	return fmt.Sprintf("must be %s, not an object", wanted)
-}
-
-// shown returns the beginning of a user's text for a message, on one line.
-func shown(text string) string {
-	const most = 200
-	runes := []rune(text)
-	return string(Text(string(runes[:min(len(runes), most)])))
 }

@@ -50,21 +50,26 @@ func variables(container string, list []any, path string) ([]EnvVar, error) {
 	var vars []EnvVar
 	for i, item := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		members, _ := item.(Map)
-		name, _ := members["name"].(string)
-		if name == "" {
-			wrong.Add(at+".name", "is required; it is the variable's name")
-			continue
-		}
-		if strings.ContainsAny(name, "=\x00") {
-			wrong.Add(at+".name", "must not contain '='")
-			continue
-		}
-		if source := sourceOf(members, at, &wrong); source != nil {
+		if name, source := variable(item, at, &wrong); source != nil {
 			vars = append(vars, EnvVar{Container: container, Name: name, Source: source, Origin: at})
 		}
 	}
 	return vars, wrong.Refusal()
+}
+
+// variable reads the name and the source of an item of an `env` list. The source of a wrong item is nil.
+func variable(item any, at string, wrong *Violations) (name string, source EnvSource) {
+	members, _ := item.(Map)
+	name, _ = members["name"].(string)
+	if name == "" {
+		wrong.Add(at+".name", "is required; it is the variable's name")
+		return name, nil
+	}
+	if strings.ContainsAny(name, "=\x00") {
+		wrong.Add(at+".name", "must not contain '='")
+		return name, nil
+	}
+	return name, sourceOf(members, at, wrong)
 }
 
 func sourceOf(members Map, at string, wrong *Violations) EnvSource {

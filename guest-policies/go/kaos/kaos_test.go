@@ -227,3 +227,44 @@ func (q *quantity) UnmarshalJSON(text []byte) error {
 	*q = quantity("read " + own)
 	return nil
 }
+
+func TestTextsOfUsersAreShownOnOneLineAndQuotedForAShell(t *testing.T) {
+	if got := Shown("a\nb\t\x1b[31m\u202e\"\\", 99); got != `a\nb\t\u{1b}[31m\u{202e}\"\\` {
+		t.Errorf("got %s", got)
+	}
+	if got := Shown("äbc", 2); got != "äb" {
+		t.Errorf("got %s", got)
+	}
+	for text, want := range map[string]string{"a-b==1.0": "'a-b==1.0'", "a_b": "a_b", "": "''", "it's": `'it'\''s'`} {
+		if got := ShellWord(text); got != want {
+			t.Errorf("%q: got %s", text, got)
+		}
+	}
+}
+
+func TestTheFinalMappingKeepsOriginsAndNamesThePatchForTheOtherVariables(t *testing.T) {
+	known := []EnvVar{{"c", "A", Literal("1"), "settings.a"}, {"c", "B", Literal("2"), "settings.b"}}
+	spec, _ := Parse(`{"initContainers":[{"name":"i","env":[{"name":"A","value":"1"}]}],
+		"containers":[{"name":"c","env":[{"name":"B","value":"3"},{"name":"A","value":"1"}]},{"name":"d"}]}`).(Map)
+	vars, err := EnvOfPodSpec(spec, known, "spec.podSpec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, variable := range vars {
+		got = append(got, variable.Container+variable.Name+" "+variable.Origin)
+	}
+	if text := strings.Join(got, ", "); text != "iA spec.podSpec, cB spec.podSpec, cA settings.a" {
+		t.Errorf("got %s", text)
+	}
+	wrong := Parse(`{"containers":[{"name":"a","env":[{"$patch":"replace"},{"name":"B","value":1}]},{"name":"b","env":"x"}]}`)
+	err = CheckPatch(wrong, "spec.podSpec")
+	want := "spec.podSpec.containers[0].env[1].value: must be text; put it into quotes; spec.podSpec.containers[1].env: " + noList
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	kept, repeated := EachOnce([]any{Map{"name": "A"}, 5, Map{"name": "A", "value": "1"}})
+	if !repeated || Text(kept) != `[{"name":"A","value":"1"},5]` {
+		t.Errorf("got %v", kept)
+	}
+}

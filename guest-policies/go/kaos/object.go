@@ -100,5 +100,5 @@ func (o Object) Read(name string, into any) error {
 	if member == nil {
 		return nil
 	}
-	return decode(member, into, name)
+	return decode(member, into, Path(name))
 }

@@ -18,10 +18,11 @@ macro_rules! library {
 }
 
 /// The files of the library, except its tests.
-const LIBRARY: [(&str, &str); 21] = library![
+const LIBRARY: [(&str, &str); 27] = library![
     "decode.go",
     "env.go",
     "envlist.go",
+    "envpod.go",
     "internal/wire/layout.go",
     "internal/wire/values.go",
     "json.go",
@@ -30,12 +31,17 @@ const LIBRARY: [(&str, &str); 21] = library![
     "names.go",
     "need.go",
     "object.go",
+    "patch/list.go",
+    "patch/merge.go",
+    "patch/patch.go",
+    "patch/table.go",
     "plan.go",
     "policy.go",
     "policy/export_wasip1.go",
     "policy/memory_wasip1.go",
     "policy/pass.go",
     "policy/words.go",
+    "quote.go",
     "refusal.go",
     "seen.go",
     "subject.go",
@@ -76,9 +82,13 @@ mod tests {
     fn a_new_go_project_contains_no_name_of_the_template() {
         let files = from_template(&Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" });
         let all: String = files.values().flat_map(|text| [text.as_str(), "\n"]).collect();
-        for left in ["website", "Website", "WEBSITE", "example.com", "github.com/kaos-tools/policy-operator/guest"] {
+        let library = "github.com/kaos-tools/policy-operator/guest-policies/go";
+        for left in ["website", "Website", "WEBSITE", library] {
             assert!(!all.contains(left), "{left}: {all}");
         }
+        // The documentation of the library has examples.
+        let own = files.iter().filter(|(path, _)| !path.starts_with("kaos/")).map(|(_, text)| text.as_str());
+        assert!(!own.collect::<String>().contains("example.com"));
         for there in [
             "module red-kite-policy\n",
             "\"red-kite-policy/kaos/policy\"",
