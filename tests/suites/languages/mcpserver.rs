@@ -1,5 +1,5 @@
-//! Checks that the default policy of MCPServers in Go answers like the one in Rust, byte for byte, on every recorded case
-//! with an MCPServer.
+//! Checks that the default policy of the kind `MCPServer` in Go answers like the one in Rust, byte for byte, on every case
+//! with such an object.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -36,21 +36,21 @@ impl Build {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, output, stub_wasi } = self;
         let module = reading::bytes(&file, MODULE)?;
-        let component = component(module, stub_wasi).with_context(|| file.display().to_string())?;
+        let component = component(&module, stub_wasi).with_context(|| file.display().to_string())?;
         std::fs::write(&output, &component).with_context(|| output.display().to_string())?;
         complain("built", format_args!("{}, {} bytes", output.display(), component.len()));
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn component(module: Vec<u8>, stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
-    if wasm::is_component(&module) {
+fn component(module: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
+    if wasm::is_component(module) {
         bail!("is already a component");
     }
-    if !wasm::is_core(&module) {
+    if !wasm::is_core(module) {
         bail!("not a core module: build it with --target wasm32-unknown-unknown, or with GOOS=wasip1 GOARCH=wasm");
     }
-    let imports = wasm::foreign_imports(&module);
+    let imports = wasm::foreign_imports(module);
     if let Some([module, name]) = imports.iter().find(|[module, _]| module != wasi::MODULE) {
         let import = format!("{module}.{name}");
         bail!(
@@ -63,7 +63,7 @@ fn component(module: Vec<u8>, stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     if let Some(refusal) = wasi::refusal(&names, stub_wasi) {
         bail!("{refusal}");
     }
-    let mut module = slim(&module);
+    let mut module = slim(module);
     // A compiler with bindings for components writes the types of the exports into sections whose names begin with
     // `component-type`. The compiler of Go writes no such section.
     if !wasm::has_custom_section(&module, "component-type") {
