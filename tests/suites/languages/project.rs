@@ -46,6 +46,8 @@ impl Project {
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.0).env("KAOS_OPERATOR", Programs::operator().unwrap());
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/componentize-py/bin/componentize-py");
+        command.env("COMPONENTIZE_PY", std::path::absolute(tools).unwrap());
         command.env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off").output().unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! `policy build`: converts a core module to a component that imports nothing.
 
 mod wasi;
-mod wit;
+pub(super) mod wit;
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -7,7 +7,8 @@ use wit_parser::Resolve;
 use crate::cli::policy::wasm;
 
 /// The contract.
-const CONTRACT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/policy.wit"));
+pub(in crate::cli::policy) const CONTRACT: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/policy.wit"));
 
 /// The worlds, and the interface that only this world exports.
 const WORLDS: [(&str, &str); 2] = [("policy", "kaos:policy/translation@"), ("overlay", "kaos:policy/amendment@")];

@@ -2,6 +2,7 @@
 
 mod files;
 mod go;
+mod python;
 mod script;
 mod sdk;
 mod shipped;
@@ -67,6 +68,8 @@ enum Language {
     Javascript,
     /// A component, built with the compiler of Go
     Go,
+    /// A component that contains Python, built with componentize-py; the operator needs --large-policies
+    Python,
 }
 
 impl Language {
@@ -74,7 +77,7 @@ impl Language {
     fn tests(self) -> &'static str {
         match self {
             Self::Rust => "cargo test",
-            Self::Javascript => "sh test.sh",
+            Self::Javascript | Self::Python => "sh test.sh",
             Self::Go => "go test ./...",
         }
     }
@@ -91,8 +94,8 @@ impl New {
         let sdk = match (language, sdk) {
             (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
             (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
-            (Language::Javascript | Language::Go, None) => None,
-            (Language::Javascript | Language::Go, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
+            (_, None) => None,
+            (_, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
             (Some(from), _, _, Some(sdk)) => files::from_shipped(&ShippedSources::named(&from)?, &name, sdk)?,
@@ -118,10 +121,11 @@ impl New {
                     );
                 }
                 let names = Names { name: &name, kind, api_version };
-                match sdk {
-                    Some(sdk) => files::from_template(&names, sdk)?,
-                    None if language == Language::Go => go::from_template(&names),
-                    None => script::from_template(&names),
+                match (language, sdk) {
+                    (_, Some(sdk)) => files::from_template(&names, sdk)?,
+                    (Language::Go, None) => go::from_template(&names),
+                    (Language::Python, None) => python::from_template(&names),
+                    (_, None) => script::from_template(&names),
                 }
             }
         };
