@@ -19,4 +19,5 @@ pub mod stage;
 pub mod typed;
 pub mod usage;
 pub mod verdicts;
+pub mod websites;
 pub mod widgets;

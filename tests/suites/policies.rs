@@ -5,6 +5,7 @@
 mod contract;
 mod corpus;
 mod gitops;
+mod go_types;
 mod hostile;
 mod parity;
 mod script;

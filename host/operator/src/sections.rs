@@ -33,6 +33,20 @@ impl Section<'_> {
         imports
     }
 
+    /// Returns the name of each export, if this is the export section.
+    #[allow(dead_code, reason = "build.rs does not ask")]
+    pub(crate) fn exports(&self) -> Vec<&[u8]> {
+        const EXPORTS: u8 = 7;
+        let Some((count, mut rest)) = number(self.content).filter(|_| self.id == EXPORTS) else { return Vec::new() };
+        let mut exports = Vec::new();
+        for _ in 0..count {
+            let Some((name, after)) = export(rest) else { break };
+            exports.push(name);
+            rest = after;
+        }
+        exports
+    }
+
     /// Returns whether only people and debuggers use the section, so that it is safe to remove.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
@@ -76,6 +90,14 @@ fn import(bytes: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     let (length, rest) = number(rest)?;
     let (name, rest) = rest.split_at_checked(length)?;
     Some(([module, name], rest))
+}
+
+/// Parses an export. Returns its name and the remaining bytes, or `None` if the bytes are invalid.
+fn export(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = number(bytes)?;
+    let (name, rest) = rest.split_at_checked(length)?;
+    let (_, rest) = rest.split_first()?;
+    number(rest).map(|(_, rest)| (name, rest))
 }
 
 /// Skips the description of an imported function. Returns the remaining bytes, or `None` if the import is not a

@@ -62,11 +62,28 @@ fn a_new_script_project_passes_its_tests_and_its_check_with_this_program_alone()
 }
 
 #[test]
+fn a_new_go_project_contains_its_library_and_says_how_to_test_it() {
+    let folder = Folder::new("new-go");
+    let dir = format!("{}/kite", folder.path());
+    let ran = new(&["--dir", &dir, "--language", "go"]);
+    assert!(ran.code == 0 && ran.stderr.contains("run `go test ./...` there"), "{}", ran.stderr);
+    let read = |name: &str| fs::read_to_string(format!("{dir}/{name}")).unwrap();
+    assert!(read("policy.go").contains("\"kite-policy/kaos/policy\""), "{}", read("policy.go"));
+    assert!(read("kaos/policy/pass.go").contains("\"kite-policy/kaos\""), "{}", read("kaos/policy/pass.go"));
+    for file in ["policy.yaml", ".github/workflows/policy.yml", "crd.yaml"] {
+        serde_saphyr::from_str::<serde_json::Value>(&read(file)).unwrap();
+    }
+    assert!(read("README.md").contains("policy push kite.wasm"));
+}
+
+#[test]
 fn a_script_needs_no_sdk_and_a_default_policy_is_no_script() {
     let ran = new(&["--language", "javascript", "--sdk", SDK]);
     assert!(ran.code == 2 && ran.stderr.contains("--sdk is for a policy in Rust"), "{}", ran.stderr);
     let ran = run(["policy", "new", "own", "--from", "agent", "--language", "javascript"], "");
     assert!(ran.code == 2 && ran.stderr.contains("the default policies are written in Rust"), "{}", ran.stderr);
+    let ran = new(&["--language", "go", "--overlay"]);
+    assert!(ran.code == 2 && ran.stderr.contains("an overlay must be written in Rust"), "{}", ran.stderr);
     let ran = new(&["--language", "rust"]);
     assert!(ran.code == 2 && ran.stderr.contains("--sdk is missing"), "{}", ran.stderr);
 }

@@ -244,7 +244,7 @@ fn policy_from_a_file_replaces_the_default_policy() {
 }
 
 #[test]
-fn build_refuses_a_module_with_imports_and_names_the_target() {
+fn build_refuses_a_module_with_imports_and_names_the_import_and_the_remedy() {
     let folder = Folder::new("imports");
     let output = format!("{}/out.wasm", folder.path());
     let module = |of: &str, name: &str| {
@@ -253,14 +253,43 @@ fn build_refuses_a_module_with_imports_and_names_the_target() {
         let imports = section(2, [vec![1], text(of), text(name), vec![0, 0]].concat());
         [b"\0asm\x01\0\0\0".to_vec(), section(0, text("component-type:p")), imports].concat()
     };
-    for (of, name, told) in [
-        ("wasi_snapshot_preview1", "fd_write", "was built for WASI and imports wasi_snapshot_preview1.fd_write"),
-        ("env", "now", "imports env.now, but a policy must import nothing: remove the code that declares the import"),
+    for (of, name, told, remedy) in [
+        (
+            "wasi_snapshot_preview1",
+            "path_open",
+            "imports wasi_snapshot_preview1.path_open, but a policy has no files",
+            "pass --stub-wasi",
+        ),
+        (
+            "wasi_snapshot_preview1",
+            "thread_spawn",
+            "imports wasi_snapshot_preview1.thread_spawn, which is not a call",
+            "remove the code that declares the import",
+        ),
+        (
+            "env",
+            "now",
+            "imports env.now, but a policy must import nothing: remove the code that declares the import",
+            "--target wasm32-unknown-unknown",
+        ),
     ] {
         let file = folder.write("module.wasm", module(of, name));
         let ran = run(["policy", "build", &file, "-o", &output], "");
         assert_ne!(ran.code, 0);
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
-        assert!(ran.stderr.contains("--target wasm32-unknown-unknown"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn a_component_of_the_large_class_needs_the_flag_of_the_operator() {
+    let folder = Folder::new("large");
+    let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+    component.resize(9 << 20, 0);
+    let file = folder.write("large.wasm", component);
+    let ran = run(["policy", "check", &file], "");
+    assert!(ran.code != 0 && ran.stdout.contains("at most 8388608"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("--large-policies"), "{}", ran.stdout);
+    let ran = run(["policy", "check", "--large-policies", &file], "");
+    assert!(ran.code != 0 && ran.stdout.contains("not a valid component"), "{}{}", ran.stdout, ran.stderr);
 }

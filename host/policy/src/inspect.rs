@@ -12,7 +12,7 @@ use wasmparser::{
 };
 
 pub use self::{
-    bounds::Bounds,
+    bounds::{Bounds, SizeClass},
     error::{InspectError, Part},
 };
 use self::{

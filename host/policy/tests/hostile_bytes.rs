@@ -7,7 +7,7 @@ use crate::support::{WIT, dummy, engine, hostile, load};
 use flate2::{Compression, write::GzEncoder};
 use kaos_policy::{
     engine::Engine,
-    gate::{Bounds, Candidate, InspectError, LoadError, Part, inspect},
+    gate::{Bounds, Candidate, InspectError, LoadError, Part, SizeClass, inspect},
     manifest::PolicyFile,
 };
 
@@ -163,6 +163,28 @@ fn a_function_that_would_take_long_to_compile_is_refused_unread() {
     let bomb = wat::parse_str(format!("(component (core {}", &body[1..]).to_owned() + ")").unwrap();
     assert!(bomb.len() > 900_000);
     assert!(matches!(refusal(&bomb), InspectError::FunctionTooLarge { bytes, .. } if bytes > 900_000));
+}
+
+#[test]
+fn functions_of_an_interpreter_need_the_large_class_which_has_limits_too() {
+    let component = |additions: usize| {
+        let body = " i32.const 3 i32.add".repeat(additions);
+        let text = format!("(component (core module (func (export \"f\") (result i32) i32.const 1{body})))");
+        wat::parse_str(text).unwrap()
+    };
+    let refused = |additions, size: SizeClass| inspect(&component(additions), &size.bounds()).unwrap_err();
+    let (medium, large) = (100_000, 200_000);
+    for (additions, size, limit) in [
+        (medium, SizeClass::Standard, 128 << 10),
+        (large, SizeClass::Standard, 128 << 10),
+        (large, SizeClass::Large, 512 << 10),
+    ] {
+        let told = refused(additions, size);
+        assert!(matches!(told, InspectError::FunctionTooLarge { limit: of, .. } if of == limit), "{told:?}");
+    }
+    // The bounds accept the function, and a later check finds that the component is no policy.
+    assert_eq!(refused(medium, SizeClass::Large), InspectError::NotAPolicy);
+    assert!(SizeClass::Large.bounds().bytes == 24 << 20 && SizeClass::Large.code() == 64 << 20);
 }
 
 #[test]

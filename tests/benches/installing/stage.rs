@@ -13,6 +13,7 @@ use kaos_operator::policies::{Loader, sample_cluster, select};
 use kaos_policy::clock::SystemClock;
 use kaos_policy::compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, Order};
 use kaos_policy::engine::Engine;
+use kaos_policy::gate::SizeClass;
 use kaos_tests::harness::definitions::definitions;
 use kaos_tests::harness::kinds::{At, Kind};
 use kaos_tests::harness::samples::namespace;
@@ -79,7 +80,7 @@ impl Stage {
         let limits = CompileLimits::default();
         let compiler = ChildCompiler::new(program, vec!["compile-child".into()], limits, clock);
         let timed = Timed { compiler, compiled: stage.compiled.clone() };
-        let gatekeeper = Gatekeeper::new(Engine::new()?, Box::new(timed), sample_cluster());
+        let gatekeeper = Gatekeeper::new(Engine::new()?, Box::new(timed), sample_cluster(), SizeClass::default());
         let installing = Installing { own, settings: Vec::new(), gatekeeper, in_namespaces: true };
         let metrics = Arc::new(Metrics::new());
         let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, Options::default());

@@ -10,6 +10,7 @@ use kaos_operator::operator::{Clock, Compute, Options};
 use kaos_operator::watch::Scope;
 use kaos_policy::contract::ResourceType;
 use kaos_policy::engine::Engine;
+use kaos_policy::gate::SizeClass;
 use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::settings::{Layer, Origin};
 use kube::Config;
@@ -107,7 +108,7 @@ impl Setting {
         let compiler = Box::new(Mortal { compiler: Once::new(engine.clone()), hindered, held });
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
+        let gatekeeper = Gatekeeper::new(engine, compiler, cluster, SizeClass::default());
         Ok(Installing { own, settings: self.layers(), gatekeeper, in_namespaces })
     }
 

@@ -2,7 +2,7 @@
 //! in JavaScript answer like their versions in Rust.
 
 mod queue;
-mod records;
+pub(crate) mod records;
 mod same;
 mod table;
 mod typings;

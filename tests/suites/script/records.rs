@@ -6,13 +6,13 @@ use std::path::Path;
 use wit_parser::{Resolve, Type, TypeDef, TypeDefKind, TypeId};
 
 /// The types of the contract, in the order of the file.
-pub(super) struct Contract {
-    pub(super) resolve: Resolve,
-    pub(super) types: Vec<TypeId>,
+pub(crate) struct Contract {
+    pub(crate) resolve: Resolve,
+    pub(crate) types: Vec<TypeId>,
 }
 
 impl Contract {
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/policy.wit");
         let mut resolve = Resolve::default();
         let package = resolve.push_str(&path, &std::fs::read_to_string(&path).unwrap()).unwrap();
@@ -21,16 +21,16 @@ impl Contract {
         Self { resolve, types }
     }
 
-    pub(super) fn definition(&self, id: TypeId) -> &TypeDef {
+    pub(crate) fn definition(&self, id: TypeId) -> &TypeDef {
         &self.resolve.types[id]
     }
 
-    pub(super) fn name(&self, id: TypeId) -> String {
+    pub(crate) fn name(&self, id: TypeId) -> String {
         pascal(self.definition(id).name.as_deref().unwrap_or_default())
     }
 
     /// Returns whether a type is JSON text, alone or in a list or an option.
-    pub(super) fn is_json(&self, of: &Type) -> bool {
+    pub(crate) fn is_json(&self, of: &Type) -> bool {
         let Type::Id(id) = of else { return false };
         let definition = self.definition(*id);
         match &definition.kind {
@@ -41,7 +41,7 @@ impl Contract {
     }
 
     /// Returns the names of these types, and the names of all types inside of these types.
-    pub(super) fn within(&self, names: &[&str]) -> BTreeSet<String> {
+    pub(crate) fn within(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for id in &self.types {
             if names.contains(&self.name(*id).as_str()) {
@@ -71,12 +71,12 @@ impl Contract {
 }
 
 /// Converts a name of the contract: `api-version` becomes `ApiVersion`.
-pub(super) fn pascal(name: &str) -> String {
+pub(crate) fn pascal(name: &str) -> String {
     name.split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
 /// Converts a name of the contract: `api-version` becomes `apiVersion`.
-pub(super) fn camel(name: &str) -> String {
+pub(crate) fn camel(name: &str) -> String {
     let pascal = pascal(name);
     pascal[..1].to_lowercase() + &pascal[1..]
 }

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Display};
 
 use clap::Args;
-use kaos_policy::manifest::Privilege;
+use kaos_policy::{gate::SizeClass, manifest::Privilege};
 
 use crate::{catalogue::Grantable, group_kind::GroupKind};
 
@@ -32,6 +32,10 @@ pub(super) struct GrantableFlags {
     /// Secret, and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
+    /// Accept installed policies that contain an interpreter, as in Python: components of up to 24 MiB instead of 8 MiB,
+    /// with functions of up to 512 KiB instead of 128 KiB and up to 64 MiB of compiled code instead of 32 MiB
+    #[arg(long, env = "LARGE_POLICIES")]
+    large_policies: bool,
 }
 
 impl GrantablePrivileges {
@@ -42,6 +46,11 @@ impl GrantablePrivileges {
 }
 
 impl GrantableFlags {
+    /// Returns the largest size class of components that the operator accepts.
+    pub(super) fn size(&self) -> SizeClass {
+        if self.large_policies { SizeClass::Large } else { SizeClass::Standard }
+    }
+
     /// Returns the limits that the flags set.
     pub(super) fn grantable(&self) -> Grantable {
         Grantable {

@@ -19,7 +19,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     digest::Digest,
     engine::SCRIPT,
-    gate::{Bounds, CodeForm, unpacked},
+    gate::{Bounds, CodeForm, SizeClass, unpacked},
     manifest::PolicyFile,
 };
 use serde_json::json;
@@ -84,7 +84,7 @@ impl PolicyCode {
         match form {
             CodeForm::Script => Digest::of(bytes),
             CodeForm::Component => {
-                unpacked(bytes, &Bounds::default()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes))
+                unpacked(bytes, &readable()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes))
             }
         }
     }
@@ -118,6 +118,12 @@ impl Package {
     pub fn component_digest(&self) -> Option<Digest> {
         self.component.as_ref().map(PolicyCode::digest)
     }
+}
+
+/// Returns the bounds of a component that the operator reads: those of the largest class. The digest of a package must
+/// not depend on the class that the gate accepts.
+fn readable() -> Bounds {
+    SizeClass::Large.bounds()
 }
 
 /// Returns the namespace and the name of a ConfigMap, for error messages.

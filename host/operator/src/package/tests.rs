@@ -82,7 +82,7 @@ fn a_packed_package_unpacks_to_the_same_package() {
         assert_eq!(package.file, PolicyFile { sha256: Some(Digest::of(&component)), ..file() });
         let PolicyCode { form, bytes } = package.component.unwrap();
         assert_eq!(form, CodeForm::Component);
-        assert_eq!(unpacked(&bytes, &Bounds::default()).unwrap(), component);
+        assert_eq!(unpacked(&bytes, &readable()).unwrap(), component);
         assert!(is_index(&packed.index.metadata) && !is_chunk(&packed.index.metadata));
         for chunk in &packed.chunks {
             assert!(is_chunk(&chunk.metadata) && !is_index(&chunk.metadata));
@@ -133,6 +133,13 @@ fn another_file_component_or_pin_changes_the_digest() {
     digests.sort_unstable();
     digests.dedup();
     assert_eq!(digests.len(), 7);
+}
+
+#[test]
+fn the_digest_of_a_large_component_does_not_depend_on_the_size_class_of_the_gate() {
+    let component = vec![0; 12 << 20];
+    let package = read(&packed(&file(), Some(&component))).unwrap();
+    assert_eq!(package.component_digest(), Some(Digest::of(&component)));
 }
 
 #[test]
@@ -251,7 +258,7 @@ fn chunks_need_a_pin_and_a_proper_list() {
 fn chunks_that_never_end_are_cut_off() {
     let mut packed = large();
     let part = packed.chunks[0].clone();
-    let names: Vec<String> = (0..20).map(|number| format!("part-{number}")).collect();
+    let names: Vec<String> = (0..40).map(|number| format!("part-{number}")).collect();
     packed.index.data.as_mut().unwrap().insert(CHUNKS.to_owned(), names.join("\n"));
     let error = unpack(&packed.index, |_| Some(&part)).unwrap_err();
     assert!(matches!(*error.problem, Problem::TooLarge { key: CHUNKS, .. }), "{error}");
@@ -274,11 +281,11 @@ fn chunks_are_read_in_order_up_to_the_limit() {
         let read = unpack_reading(&packed.index, chunk).now_or_never().unwrap().unwrap();
         (*read.unwrap_err().problem, asked.get())
     };
-    let (problem, count) = asked(&mut packed, 20, true);
+    let (problem, count) = asked(&mut packed, 40, true);
     assert!(matches!(problem, Problem::TooLarge { key: CHUNKS, .. }), "{problem}");
-    assert_eq!(count, 10, "as many as pass the bound");
-    let (problem, count) = asked(&mut packed, 20, false);
-    assert_eq!((problem, count), (Problem::MissingChunk { name: "part-0".into(), number: 1, count: 20 }, 1));
+    assert_eq!(count, 28, "as many as pass the bound");
+    let (problem, count) = asked(&mut packed, 40, false);
+    assert_eq!((problem, count), (Problem::MissingChunk { name: "part-0".into(), number: 1, count: 40 }, 1));
     assert!(matches!(asked(&mut packed, MOST_CHUNKS, false), (Problem::MissingChunk { .. }, 1)));
     assert_eq!(asked(&mut packed, MOST_CHUNKS + 1, true), (Problem::TooManyChunks { limit: MOST_CHUNKS }, 0));
 }
@@ -295,7 +302,7 @@ fn an_invalid_package_is_refused_when_it_is_packed() {
     let wordy = PolicyFile { settings: json!({"a": "b".repeat(ROOM)}), ..file() };
     assert!(matches!(refused("kite", &wordy, Some(b"x")), Problem::TooLarge { key: FILE, .. }));
     assert_eq!(refused("kite", &file(), None), Problem::WithoutComponent("grants"));
-    assert!(matches!(refused("kite", &file(), Some(&vec![0; 9 << 20])), Problem::Component(_)));
+    assert!(matches!(refused("kite", &file(), Some(&vec![0; 25 << 20])), Problem::Component(_)));
 }
 
 #[test]

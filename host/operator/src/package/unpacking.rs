@@ -3,16 +3,12 @@
 use std::borrow::Borrow;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_policy::{
-    digest::Digest,
-    gate::{Bounds, unpacked},
-    manifest::PolicyFile,
-};
+use kaos_policy::{digest::Digest, gate::unpacked, manifest::PolicyFile};
 
 use super::{
     CHUNKS, Package, PackageError, PolicyCode, Problem,
     read::{chunk_names, file, keys, part, settings_alone, whole},
-    shown,
+    readable, shown,
 };
 
 /// Returns the package of an index. `chunk` returns the ConfigMap of a given name in the same namespace.
@@ -94,7 +90,7 @@ impl<'a> Unpacking<'a> {
         let part = part(self.index, chunk).map_err(|problem| PackageError::new(shown(chunk), problem))?;
         chunks.bytes.extend_from_slice(part);
         chunks.added += 1;
-        let (bytes, limit) = (chunks.bytes.len(), Bounds::default().bytes);
+        let (bytes, limit) = (chunks.bytes.len(), readable().bytes);
         if bytes > limit {
             let remedy = "strip debug information and build with opt-level s";
             let problem = Problem::TooLarge { key: CHUNKS, bytes, limit, remedy };
@@ -141,8 +137,8 @@ impl ReadChunks {
         }
         // The policy file can also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
         // so damaged bytes have another digest.
-        let found = unpacked(&bytes, &Bounds::default())
-            .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
+        let found =
+            unpacked(&bytes, &readable()).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }
     }
 }

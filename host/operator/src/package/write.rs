@@ -10,14 +10,15 @@ use flate2::{Compression, write::GzEncoder};
 use k8s_openapi::{ByteString, api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kaos_policy::{
     digest::Digest,
-    gate::{Bounds, CodeForm, LoadError, unpacked},
+    gate::{CodeForm, LoadError, unpacked},
     manifest::PolicyFile,
     names::is_subdomain,
 };
 use serde_json::Value;
 
 use super::{
-    CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, PolicyCode, Problem, SCRIPT, read,
+    CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, PolicyCode, Problem, SCRIPT,
+    read, readable,
 };
 use crate::yaml;
 
@@ -59,7 +60,7 @@ fn package(name: &str, namespace: &str, file: &PolicyFile, code: Option<&PolicyC
         read::settings_alone(file)?;
         return Ok(Packed { index: place.index([(FILE, written(file)?)], None), chunks: Vec::new() });
     };
-    let bounds = Bounds::default();
+    let bounds = readable();
     if *form == CodeForm::Script {
         let (found, limit) = (Digest::of(component), bounds.script_bytes);
         if let Some(wanted) = file.sha256.filter(|pin| *pin != found) {

@@ -18,7 +18,7 @@ use kaos_policy::{
     compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, InProcessCompiler, Order},
     contract::Cluster,
     engine::{BuiltIn, Engine, EngineError},
-    gate::{AtOnce, Bounds, Check, Gate, Known},
+    gate::{AtOnce, Check, Gate, Known, SizeClass},
     limits::Limits,
     policy::Policy,
 };
@@ -55,6 +55,8 @@ pub struct Loader {
     clock: SystemClock,
     built_in: Vec<BuiltIn>,
     in_children: bool,
+    /// The largest size class that the loader accepts.
+    size: SizeClass,
     /// The namespaces in which the embedded policies are allowed to read objects for an object in the operator's
     /// namespace.
     namespaces: BTreeSet<String>,
@@ -68,14 +70,26 @@ impl Loader {
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
         let built_in = DEFAULTS.iter().filter_map(EmbeddedPolicy::built_in).collect();
         let (engine, clock) = (Engine::new()?, SystemClock::start());
-        let (namespaces, newer) = (BTreeSet::new(), AtomicBool::new(false));
-        Ok(Self { engine, cluster, clock, built_in, in_children: false, namespaces, cache: None, newer })
+        let (namespaces, newer, size) = (BTreeSet::new(), AtomicBool::new(false), SizeClass::Standard);
+        Ok(Self { engine, cluster, clock, built_in, in_children: false, size, namespaces, cache: None, newer })
     }
 
     /// Lets the embedded policies read these namespaces for objects in the operator's namespace.
     #[must_use]
     pub fn reading(self, namespaces: impl IntoIterator<Item = String>) -> Self {
         Self { namespaces: namespaces.into_iter().collect(), ..self }
+    }
+
+    /// Accepts components up to this size class.
+    #[must_use]
+    pub fn accepting(self, size: SizeClass) -> Self {
+        Self { size, ..self }
+    }
+
+    /// Accepts components of all size classes, for verbs that do not predict whether an operator accepts a component.
+    #[must_use]
+    pub fn accepting_all(self) -> Self {
+        self.accepting(SizeClass::Large)
     }
 
     /// Makes the loader compile embedded components in child processes too, if the binary does not contain their code.
@@ -150,7 +164,7 @@ impl Loader {
             built_in: if candidate.origin == ComponentOrigin::Embedded { &self.built_in } else { &[] },
             script_engine: embedded::script_engine(),
             cache: self.cache.as_ref(),
-            bounds: Bounds::default(),
+            bounds: self.size.bounds(),
             limits: Limits::default(),
             kinds: &kinds::SERVED,
             cluster: self.cluster.clone(),
@@ -164,7 +178,7 @@ impl Loader {
     /// Returns a gatekeeper for the policies that users install while the process runs.
     pub fn gatekeeper(&self) -> Gatekeeper {
         let compiler = self.compiler(&ComponentOrigin::File(PathBuf::new()), this_program());
-        Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone())
+        Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone(), self.size)
     }
 
     fn compiler(&self, origin: &ComponentOrigin, program: io::Result<PathBuf>) -> Box<dyn Compile> {
@@ -173,7 +187,8 @@ impl Loader {
             ComponentOrigin::Embedded | ComponentOrigin::File(_) => match program {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
-                    Box::new(ChildCompiler::new(program, arguments, CompileLimits::of_this_container(), self.clock))
+                    let limits = CompileLimits::of_this_container().up_to(self.size);
+                    Box::new(ChildCompiler::new(program, arguments, limits, self.clock))
                 }
                 Err(error) => Box::new(NoProgram(error.to_string())),
             },

@@ -5,6 +5,7 @@ use std::{ffi::OsString, io, time::Duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::container;
+use crate::inspect::SizeClass;
 
 /// The address space that the program's file takes in a child. Hardly any of this address space is in memory.
 const PROGRAM: u64 = 40 << 20;
@@ -30,8 +31,8 @@ pub struct CompileLimits {
 
 impl Default for CompileLimits {
     fn default() -> Self {
-        // Compiled code is about three times as large as its component.
-        Self { memory: 1 << 30, cpu_seconds: 30, inspect_seconds: 5, wall: Duration::from_mins(2), code: 32 << 20 }
+        let code = SizeClass::Standard.code();
+        Self { memory: 1 << 30, cpu_seconds: 30, inspect_seconds: 5, wall: Duration::from_mins(2), code }
     }
 }
 
@@ -40,6 +41,12 @@ impl CompileLimits {
     /// has, the kernel would kill the whole container, and the operator with it.
     pub fn of_this_container() -> Self {
         Self::default().within(container::memory())
+    }
+
+    /// Returns the limits for components up to this size class.
+    #[must_use]
+    pub fn up_to(self, size: SizeClass) -> Self {
+        Self { code: size.code(), ..self }
     }
 
     /// Limits the child's address space to [`PROGRAM`] plus half of the container's memory. The other half of the

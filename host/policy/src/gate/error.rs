@@ -18,7 +18,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
     /// The number of bytes is above the limit.
-    #[error("the component has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s")]
+    #[error(
+        "the component has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s, or start the operator \
+        with --large-policies if the policy contains an interpreter"
+    )]
     TooLarge {
         /// The number of bytes.
         bytes: usize,
@@ -26,7 +29,9 @@ pub enum LoadError {
         limit: usize,
     },
     /// The unpacked bytes are above the limit.
-    #[error("the component unpacks to more than {limit} bytes")]
+    #[error(
+        "the component unpacks to more than {limit} bytes: make it smaller, or start the operator with --large-policies"
+    )]
     UnpacksTooLarge {
         /// The maximum number of bytes.
         limit: usize,

@@ -23,7 +23,7 @@ pub use server::{Known, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
 
-pub use crate::inspect::{Bounds, InspectError, Inspection, Part, inspect};
+pub use crate::inspect::{Bounds, InspectError, Inspection, Part, SizeClass, inspect};
 
 use crate::{
     adapter::Version,

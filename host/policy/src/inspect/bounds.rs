@@ -4,6 +4,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
+/// The size classes of components. The owner of the operator chooses the largest class that the gate accepts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SizeClass {
+    /// Components from compilers.
+    #[default]
+    Standard,
+    /// Components that bring an interpreter and its library.
+    Large,
+}
+
+impl SizeClass {
+    /// Returns the bounds of the components of this class.
+    pub fn bounds(self) -> Bounds {
+        match self {
+            Self::Standard => Bounds::default(),
+            Self::Large => Bounds { bytes: 24 << 20, function_bytes: 512 << 10, ..Bounds::default() },
+        }
+    }
+
+    /// Returns the maximum number of bytes of compiled code. Compiled code is two to four times as large as its
+    /// component.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::Standard => 32 << 20,
+            Self::Large => 64 << 20,
+        }
+    }
+}
+
 /// The maximum sizes of the parts of a component, and the maximum numbers of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {

@@ -85,7 +85,9 @@ pub enum InspectError {
         limit: u64,
     },
     /// A function is too large to compile in reasonable time.
-    #[error("function {index} has {bytes} bytes, at most {limit}: split the function, or build with opt-level s")]
+    #[error(
+        "function {index} has {bytes} bytes, at most {limit}: split the function, build with opt-level s, or start the operator with --large-policies"
+    )]
     FunctionTooLarge {
         /// The function's index in its module.
         index: u32,

@@ -157,7 +157,7 @@ mod tests {
         compile::{Compilation, Compile, Order},
         contract::Cluster,
         engine::Engine,
-        gate::Known,
+        gate::{Known, SizeClass},
         manifest::PolicyFile,
     };
 
@@ -194,7 +194,7 @@ mod tests {
     fn checks() -> (Checks, Compiler) {
         let compiler = Compiler::default();
         let engine = Engine::new().unwrap();
-        let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default());
+        let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default(), SizeClass::default());
         let server = TargetServer::Known(Known::default());
         (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), server, "home"), compiler)
     }

@@ -8,7 +8,7 @@ use kaos_policy::{
     compile::Compile,
     contract::Cluster,
     engine::Engine,
-    gate::{Bounds, Candidate, Gate, LoadError, Server, Turn, Turns, try_settings},
+    gate::{Candidate, Gate, LoadError, Server, SizeClass, Turn, Turns, try_settings},
     limits::Limits,
     policy::Policy,
     settings::{Layer, Origin},
@@ -32,6 +32,7 @@ struct Inner {
     compiler: Box<dyn Compile>,
     cluster: Cluster,
     clock: SystemClock,
+    size: SizeClass,
 }
 
 /// The resources that a check shares with other work.
@@ -62,9 +63,9 @@ impl Turns for Waiting {
 
 impl Gatekeeper {
     /// Creates a gatekeeper. The checked policies run on `engine` and see the facts in `cluster`. `compiler` must be
-    /// safe for untrusted bytes.
-    pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster) -> Self {
-        Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
+    /// safe for untrusted bytes. `size` is the largest size class that the gatekeeper accepts.
+    pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster, size: SizeClass) -> Self {
+        Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start(), size }))
     }
 
     /// Checks a package with code, and returns its policy.
@@ -79,14 +80,14 @@ impl Gatekeeper {
         let server = share.server.clone();
         let (inner, turns) = (Arc::clone(&self.0), Waiting(share, Handle::current()));
         let check = move |server: &dyn Server| {
-            let Inner { engine, compiler, cluster, clock } = &*inner;
+            let Inner { engine, compiler, cluster, clock, size } = &*inner;
             let gate = Gate {
                 engine,
                 compiler: &**compiler,
                 built_in: &[],
                 script_engine: embedded::script_engine(),
                 cache: None,
-                bounds: Bounds::default(),
+                bounds: size.bounds(),
                 limits: Limits::default(),
                 kinds: &kinds::SERVED,
                 cluster: cluster.clone(),

@@ -34,7 +34,8 @@ impl Check {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output, grantable } = self;
         let candidate = Candidate::read(&file)?;
-        let Checked { steps, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
+        let Checked { steps, result, .. } =
+            Loader::new(sample_cluster())?.accepting(grantable.size()).check(&candidate);
         let mut steps: Vec<Value> = steps.iter().map(shown).collect();
         let mut result = result.map_err(|error| error.to_string());
         let grantable = grantable.grantable();

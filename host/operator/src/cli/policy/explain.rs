@@ -63,7 +63,7 @@ impl Explain {
         let Self { object: ObjectWord { kind, name }, connection, namespace, output, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
         let operator_namespace = started.cluster.operator_namespace.clone();
-        let loader = Loader::cached(started.cluster.clone())?;
+        let loader = Loader::cached(started.cluster.clone())?.accepting_all();
         let told = super::on_cluster(connection, async |client| {
             let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
             let Installed { snapshot, conflicts } =

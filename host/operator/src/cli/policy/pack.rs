@@ -73,7 +73,7 @@ impl Pack {
             service_account,
             output,
         } = self;
-        let loader = Loader::cached(sample_cluster())?;
+        let loader = Loader::cached(sample_cluster())?.accepting_all();
         let elsewhere = namespace.clone().filter(|namespace| *namespace != operator_namespace);
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let Ready { policy, packed, .. } = shipment.ready(&loader, place)?;

@@ -64,7 +64,7 @@ impl Push {
             timeout,
         } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
-        let loader = Loader::cached(sample_cluster())?;
+        let loader = Loader::cached(sample_cluster())?.accepting_all();
         let Ready { packed, is_placed, .. } =
             for_server(&loader, &connection, || shipment.clone().ready(&loader, place.clone()))?;
         super::on_cluster(connection, async |client| {

@@ -86,7 +86,7 @@ impl Remove {
         let Self { name: named, connection, only, with_history, dry_run, timeout, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
-        let loader = Loader::cached(started.cluster.clone())?;
+        let loader = Loader::cached(started.cluster.clone())?.accepting_all();
         let own = loader.load(&[])?;
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);

@@ -21,7 +21,7 @@ use crate::{
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, prints a note and
 /// returns the default policies.
 pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
-    let loader = Loader::cached(cluster.clone())?;
+    let loader = Loader::cached(cluster.clone())?.accepting_all();
     let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);
     let policies = match standing(client, &loader, &own, home).await {
         Ok(policies) => policies,

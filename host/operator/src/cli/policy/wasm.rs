@@ -26,13 +26,19 @@ pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
-/// Returns the module and the name of the first function that a core module imports from outside the component. `None`
-/// if the module has no such import.
-pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
+/// Returns the module and the name of each function that a core module imports from outside the component.
+pub(super) fn foreign_imports(module: &[u8]) -> Vec<[String; 2]> {
     let sections: Vec<_> = sections(module).collect();
     let imports = sections.iter().flat_map(|section| section.imports());
-    let mut foreign = imports.filter(|[module, _]| !module.starts_with(OWN_RESOURCES));
-    foreign.next().map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned()))
+    let foreign = imports.filter(|[module, _]| !module.starts_with(OWN_RESOURCES));
+    foreign.map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned())).collect()
+}
+
+/// Returns the names of the exports of a core module.
+pub(super) fn exports(module: &[u8]) -> Vec<String> {
+    let sections: Vec<_> = sections(module).collect();
+    let names = sections.iter().flat_map(|section| section.exports());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 #[cfg(test)]
@@ -58,12 +64,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_import_is_found() {
+    fn imports_from_outside_are_found() {
         let module = b"\0asm\x01\0\0\0\x02\x0a\x01\x03abc\x02de\0\0";
-        assert_eq!(first_import(module), Some(["abc".to_owned(), "de".to_owned()]));
+        assert_eq!(foreign_imports(module), [["abc".to_owned(), "de".to_owned()]]);
         for end in 0..module.len() {
-            assert_eq!(first_import(&module[..end]), None, "{end}");
+            assert!(foreign_imports(&module[..end]).is_empty(), "{end}");
         }
-        assert_eq!(first_import(b"\0asm\x01\0\0\0\x02\x01\x00"), None);
+        assert!(foreign_imports(b"\0asm\x01\0\0\0\x02\x01\x00").is_empty());
+    }
+
+    #[test]
+    fn exports_are_found_up_to_the_first_that_is_incomplete() {
+        let module = b"\0asm\x01\0\0\0\x07\x0b\x02\x03abc\x00\x05\x01m\x02\0";
+        assert_eq!(exports(module), ["abc", "m"]);
+        for end in 0..module.len() {
+            assert!(exports(&module[..end]).is_empty(), "{end}");
+        }
+        assert_eq!(exports(b"\0asm\x01\0\0\0\x07\x07\x02\x03abc\x00\x05"), ["abc"]);
     }
 }

@@ -132,7 +132,7 @@ impl Render {
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
-        let loader = Loader::cached(cluster.clone())?.reading(read_namespaces);
+        let loader = Loader::cached(cluster.clone())?.accepting(grantable.size()).reading(read_namespaces);
         let policies = loader.load(&policies)?;
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);

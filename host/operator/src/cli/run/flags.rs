@@ -112,7 +112,7 @@ pub(in crate::cli) struct Run {
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
     #[command(flatten)]
-    grantable: GrantableFlags,
+    pub(super) grantable: GrantableFlags,
     #[command(flatten)]
     without: Without,
     /// Read lists as streams if the API server supports this; streams save memory on the API server

@@ -21,7 +21,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     contract::Cluster,
-    gate,
+    gate::{self, SizeClass},
     settings::{Layer, Origin},
 };
 use kube::{Api, Client, Config};
@@ -113,6 +113,7 @@ impl Run {
             leader_elect,
             request_deadline,
             namespace_policies,
+            grantable,
             ..
         } = self;
         let cluster = Cluster {
@@ -121,9 +122,10 @@ impl Run {
             served: Vec::new(),
         };
         read_namespaces.extend(decision_point.read());
+        let size = grantable.size();
         let loading = tokio::task::spawn_blocking(move || {
             let (loader, loaded, layers) =
-                brought_along(cluster, &read_namespaces, &policies, settings.as_deref(), &set)?;
+                brought_along(cluster, size, &read_namespaces, &policies, settings.as_deref(), &set)?;
             anyhow::Ok((loader, loaded, compatibility.over(layers)?))
         });
         // Compilation takes some time, so a signal must interrupt the compilation.
@@ -215,12 +217,13 @@ async fn reconcile(
 /// Loads the policies and the settings that the user started this process with.
 fn brought_along(
     cluster: Cluster,
+    size: SizeClass,
     namespaces: &[String],
     policies: &[std::path::PathBuf],
     file: Option<&str>,
     set: &[String],
 ) -> anyhow::Result<(Loader, Vec<Loaded>, Vec<Layer>)> {
-    let loader = Loader::lasting(cluster)?.reading(namespaces.iter().cloned());
+    let loader = Loader::lasting(cluster)?.accepting(size).reading(namespaces.iter().cloned());
     let loaded = loader.load(policies)?;
     let settings = settings::layers(&loaded, file, set)?;
     Ok((loader, loaded, settings))

@@ -126,10 +126,11 @@ impl UpgradeCheck {
         cluster: Cluster,
     ) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
         let Self { filenames, recursive, namespace, connection, grantable, .. } = self;
+        let size = grantable.size();
         let grantable = grantable.grantable();
         let started = Started { cluster, grantable: grantable.privileges.clone(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
-        let loader = Loader::cached(started.cluster.clone())?;
+        let loader = Loader::cached(started.cluster.clone())?.accepting(size);
         let own = loader.load(&[])?;
         let mut layers = settings::layers(&own, None, &[])?;
         layers.extend(values.layers(preset, &home));

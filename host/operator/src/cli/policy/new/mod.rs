@@ -1,6 +1,8 @@
 //! `policy new`: writes a project for a new policy or overlay. The project builds and passes its tests without changes.
 
 mod files;
+mod go;
+mod python;
 mod script;
 mod sdk;
 mod shipped;
@@ -48,7 +50,7 @@ pub(super) struct New {
     /// Directory for the project; default: the policy's name
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Language of the policy. A policy in JavaScript is a script, and needs no compiler
+    /// Language of the policy. A policy in JavaScript is a script, and needs no compiler. A policy in Go needs only Go
     #[arg(long, value_enum, default_value_t)]
     language: Language,
     /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version
@@ -64,6 +66,21 @@ enum Language {
     Rust,
     /// A script, which the operator runs as it is
     Javascript,
+    /// A component, built with the compiler of Go
+    Go,
+    /// A component that contains Python, built with componentize-py; the operator needs --large-policies
+    Python,
+}
+
+impl Language {
+    /// The command that runs the tests of a new project.
+    fn tests(self) -> &'static str {
+        match self {
+            Self::Rust => "cargo test",
+            Self::Javascript | Self::Python => "sh test.sh",
+            Self::Go => "go test ./...",
+        }
+    }
 }
 
 impl New {
@@ -77,8 +94,8 @@ impl New {
         let sdk = match (language, sdk) {
             (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
             (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
-            (Language::Javascript, None) => None,
-            (Language::Javascript, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
+            (_, None) => None,
+            (_, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
             (Some(from), _, _, Some(sdk)) => files::from_shipped(&ShippedSources::named(&from)?, &name, sdk)?,
@@ -89,7 +106,7 @@ impl New {
             }
             (None, kind, api_version, Some(sdk)) if overlay => files::overlay(&name, api_version.zip(kind), sdk)?,
             (None, _, _, None) if overlay => {
-                bail!("a script cannot be an overlay: leave out --language, or leave out --overlay")
+                bail!("an overlay must be written in Rust: leave out --language, or leave out --overlay")
             }
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
@@ -104,9 +121,11 @@ impl New {
                     );
                 }
                 let names = Names { name: &name, kind, api_version };
-                match sdk {
-                    Some(sdk) => files::from_template(&names, sdk)?,
-                    None => script::from_template(&names),
+                match (language, sdk) {
+                    (_, Some(sdk)) => files::from_template(&names, sdk)?,
+                    (Language::Go, None) => go::from_template(&names),
+                    (Language::Python, None) => python::from_template(&names),
+                    (_, None) => script::from_template(&names),
                 }
             }
         };
@@ -114,7 +133,7 @@ impl New {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
-        let tests = if language == Language::Rust { "cargo test" } else { "sh test.sh" };
+        let tests = language.tests();
         complain("made", format_args!("{}: run `{tests}` there; README.md describes the next steps", place.display()));
         Ok(ExitCode::SUCCESS)
     }

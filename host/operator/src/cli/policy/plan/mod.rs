@@ -110,11 +110,12 @@ impl Plan {
             facts,
             grantable,
         } = self;
+        let size = grantable.size();
         let grantable = grantable.grantable();
         let started =
             Started { cluster: facts.cluster(), grantable: grantable.privileges.clone(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
-        let loader = Loader::cached(started.cluster.clone())?;
+        let loader = Loader::cached(started.cluster.clone())?.accepting(size);
         let own = loader.load(&policies)?;
         let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
         let ready = || shipment.clone().ready_untried(&loader, place.clone());

@@ -1,0 +1,43 @@
+// Package kaos is the library for authors of KAOS policies in Go.
+//
+// A policy is a type with the methods of [Policy], and those of [Needer], [EnvMapper] and [Assessor] that it wants. Pass
+// it to Export of the package kaos/policy. A policy is a pure function: its answers must depend only on the arguments.
+//
+//	to                                        use
+//	read the object and the settings          Subject.Get, Subject.Read, Subject.ReadSettings
+//	ask for other objects, and read them      NeedOf, NeedAll; Subject.One, Subject.List
+//	build the mapping of variables            EnvOver, ContainerEnv
+//	build a plan                              NewPlan, NewManifest
+//	refuse an object                          Invalid, Waiting, Unsupported, Violations
+//	count pods                                Observation.Rollout
+//	check names                               DNS1035Label, DNS1123Label
+//	test                                      the package kaos/kaostest
+package kaos
+
+// Policy answers the questions that every policy answers.
+type Policy interface {
+	// Describe returns the name and the version of the policy, its claims, and the schema of its settings.
+	Describe() Descriptor
+	// Translate returns the plan. `env` is the final mapping. To refuse the object, return a refusal as the error:
+	// Invalid, Waiting or Unsupported. Any other error is a mistake of the policy, like a panic.
+	Translate(subject *Subject, env []EnvVar) (*Plan, error)
+}
+
+// Needer is a policy that must see other objects.
+type Needer interface {
+	// Needs returns the needs. The host asks again with the answers, until there is no new need.
+	Needs(subject *Subject) []Need
+}
+
+// EnvMapper is a policy that sets environment variables.
+type EnvMapper interface {
+	// MapEnv returns the mapping. `base` is the mapping of the layer below, and empty for the lowest layer.
+	MapEnv(subject *Subject, base []EnvVar) ([]EnvVar, error)
+}
+
+// Assessor is a policy that reports its own status. Without it, an object is ready as soon as all children exist and
+// each workload has an available pod.
+type Assessor interface {
+	// Assess returns the status for the user.
+	Assess(subject *Subject, seen *Observation) Report
+}

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+)
+
+// words is the record that the host searches for after a panic (wit/policy.wit). Its address must be a multiple of 16.
+var words [16 + 4 + room + 15]byte
+
+// room is the size of the text in bytes. Longer texts are cut.
+const room = 1000
+
+// leave writes the text of a panic and its place in the source into the record.
+func leave(recovered any) {
+	text := fmt.Sprintf("panicked at %s: %v", place(), recovered)
+	text = text[:min(len(text), room)]
+	at := -uintptr(unsafe.Pointer(&words)) & 15
+	// The program contains the mark only in parts. Otherwise, the host could find the constant instead of the record.
+	copy(words[at:], "kaos:last-")
+	copy(words[at+10:], "words:")
+	binary.LittleEndian.PutUint32(words[at+16:], uint32(len(text)))
+	copy(words[at+20:], text)
+}
+
+// place returns the file and the line that panicked. Only the deferred function that recovered may call leave.
+func place() string {
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
+	panicked := false
+	for {
+		frame, more := frames.Next()
+		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
+		if panicked && !inRuntime {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		}
+		panicked = panicked || frame.Function == "runtime.gopanic"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}

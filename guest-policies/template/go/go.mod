@@ -1,0 +1,3 @@
+module website-policy
+
+go 1.24

@@ -1,0 +1,77 @@
+//! `policy build`: converts a core module to a component that imports nothing.
+
+mod wasi;
+pub(super) mod wit;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use wit_component::ComponentEncoder;
+
+use super::{output::complain, wasm};
+use crate::{
+    reading::{self, MODULE},
+    sections::slim,
+};
+use kaos_policy::printable::printable;
+
+/// Arguments of `policy build`.
+#[derive(Debug, Args)]
+pub(super) struct Build {
+    /// The core module that a compiler creates: cargo for wasm32-unknown-unknown, or Go for wasip1 with
+    /// -buildmode=c-shared
+    file: PathBuf,
+    /// File to write the component to
+    #[arg(short, long, value_name = "X.wasm")]
+    output: PathBuf,
+    /// Accept a module for WASI that can open files or sockets, and let these calls fail. Without this flag, the command
+    /// refuses such a module
+    #[arg(long)]
+    stub_wasi: bool,
+}
+
+impl Build {
+    /// Writes the component. Only `policy check` checks the component.
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let Self { file, output, stub_wasi } = self;
+        let module = reading::bytes(&file, MODULE)?;
+        let component = component(&module, stub_wasi).with_context(|| file.display().to_string())?;
+        std::fs::write(&output, &component).with_context(|| output.display().to_string())?;
+        complain("built", format_args!("{}, {} bytes", output.display(), component.len()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn component(module: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
+    if wasm::is_component(module) {
+        bail!("is already a component");
+    }
+    if !wasm::is_core(module) {
+        bail!("not a core module: build it with --target wasm32-unknown-unknown, or with GOOS=wasip1 GOARCH=wasm");
+    }
+    let imports = wasm::foreign_imports(module);
+    if let Some([module, name]) = imports.iter().find(|[module, _]| module != wasi::MODULE) {
+        let import = format!("{module}.{name}");
+        bail!(
+            "imports {}, but a policy must import nothing: remove the code that declares the import, and build it with \
+             --target wasm32-unknown-unknown",
+            printable(&import)
+        );
+    }
+    let names: Vec<&str> = imports.iter().map(|[_, name]| name.as_str()).collect();
+    if let Some(refusal) = wasi::refusal(&names, stub_wasi) {
+        bail!("{refusal}");
+    }
+    let mut module = slim(module);
+    // A compiler with bindings for components writes the types of the exports into sections whose names begin with
+    // `component-type`. The compiler of Go writes no such section.
+    if !wasm::has_custom_section(&module, "component-type") {
+        wit::embed(&mut module)?;
+    }
+    let mut encoder = ComponentEncoder::default().validate(true).module(&module)?;
+    if !names.is_empty() {
+        encoder = encoder.adapter(wasi::MODULE, wasi::ADAPTER)?;
+    }
+    Ok(slim(&encoder.encode()?))
+}

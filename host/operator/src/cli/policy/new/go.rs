@@ -1,0 +1,124 @@
+//! Creates the files of a new project in Go. The template is in `guest-policies/template/go`, and the library in
+//! `guest-policies/go/kaos`. The project contains the library, so that it needs no other module.
+
+use super::files::{Files, Names, definition, named};
+
+/// Embeds a file of the template.
+macro_rules! template {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
+    };
+}
+
+/// Embeds files of the library.
+macro_rules! library {
+    ($($path:literal),* $(,)?) => {
+        [$((concat!("kaos/", $path), include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/go/kaos/", $path)))),*]
+    };
+}
+
+/// The files of the library, except its tests.
+const LIBRARY: [(&str, &str); 27] = library![
+    "decode.go",
+    "env.go",
+    "envlist.go",
+    "envpod.go",
+    "internal/wire/layout.go",
+    "internal/wire/values.go",
+    "json.go",
+    "kaostest/defaults.go",
+    "kaostest/kaostest.go",
+    "names.go",
+    "need.go",
+    "object.go",
+    "patch/list.go",
+    "patch/merge.go",
+    "patch/patch.go",
+    "patch/table.go",
+    "plan.go",
+    "policy.go",
+    "policy/export_wasip1.go",
+    "policy/memory_wasip1.go",
+    "policy/pass.go",
+    "policy/words.go",
+    "quote.go",
+    "refusal.go",
+    "seen.go",
+    "subject.go",
+    "types.go",
+];
+
+/// The name of the library in this repository.
+const IN_REPOSITORY: &str = "github.com/kaos-tools/policy-operator/guest-policies/go/kaos";
+
+/// Returns the files of a project that starts from the template.
+pub(super) fn from_template(names: &Names<'_>) -> Files {
+    let library = format!("{}-policy/kaos", names.name);
+    let mut files: Files =
+        LIBRARY.map(|(path, text)| (path.to_owned(), text.replace(IN_REPOSITORY, &library))).into_iter().collect();
+    let own = [
+        ("README.md", include_str!("project/README-go.md")),
+        (".github/workflows/policy.yml", include_str!("project/ci-go.yml")),
+        ("build.sh", template!("go/build.sh")),
+        ("go.mod", template!("go/go.mod")),
+        ("policy.go", template!("go/policy.go")),
+        ("policy_test.go", template!("go/policy_test.go")),
+        ("policy.yaml", template!("policy.yaml")),
+        ("settings.schema.json", template!("settings.schema.json")),
+    ];
+    files.extend(own.map(|(path, text)| (path.to_owned(), named(text, names))));
+    files.insert(".gitignore".to_owned(), "/*.wasm\n".to_owned());
+    files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn a_new_go_project_contains_no_name_of_the_template() {
+        let files = from_template(&Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" });
+        let all: String = files.values().flat_map(|text| [text.as_str(), "\n"]).collect();
+        let library = "github.com/kaos-tools/policy-operator/guest-policies/go";
+        for left in ["website", "Website", "WEBSITE", library] {
+            assert!(!all.contains(left), "{left}: {all}");
+        }
+        // The documentation of the library has examples.
+        let own = files.iter().filter(|(path, _)| !path.starts_with("kaos/")).map(|(_, text)| text.as_str());
+        assert!(!own.collect::<String>().contains("example.com"));
+        for there in [
+            "module red-kite-policy\n",
+            "\"red-kite-policy/kaos/policy\"",
+            "\"red-kite-policy/kaos/internal/wire\"",
+            "apiVersion = \"sky.io/v2\"",
+            "Kind: \"Kite\"",
+            "DEFAULT_RED_KITE_IMAGE",
+            "-o red-kite.wasm",
+            "  name: kites.sky.io\n",
+        ] {
+            assert!(all.contains(there), "{there}: {all}");
+        }
+    }
+
+    #[test]
+    fn a_project_has_the_whole_library() {
+        fn collect(folder: &Path, root: &Path, found: &mut BTreeSet<String>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                if path.is_dir() {
+                    collect(&path, root, found);
+                } else if !name.ends_with("_test.go") {
+                    found.insert(name);
+                }
+            }
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-policies/go");
+        let mut found = BTreeSet::new();
+        collect(&root.join("kaos"), &root, &mut found);
+        assert_eq!(found, LIBRARY.iter().map(|(path, _)| (*path).to_owned()).collect());
+    }
+}

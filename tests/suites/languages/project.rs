@@ -1,0 +1,66 @@
+//! Makes and builds projects in a folder outside of this repository, as an author does.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kaos_tests::control_plane::programs::Programs;
+
+/// A project of `policy new`. Dropping it removes its folder.
+pub(crate) struct Project(PathBuf);
+
+impl Project {
+    /// Makes the project of the template in this language, with the names of the template in Rust.
+    pub(crate) fn new(language: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("kaos-languages-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let project = Self(folder);
+        let dir = project.path("").to_string_lossy().into_owned();
+        let kind = ["--kind", "Website", "--api-version", "example.com/v1"];
+        let made =
+            project.operator(["policy", "new", "website", "--language", language, "--dir", &dir].iter().chain(&kind));
+        assert!(made.status.success(), "{made:?}");
+        project
+    }
+
+    /// Returns the path of a file of the project.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    /// Writes a file of the project.
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::write(self.path(file), text).unwrap();
+    }
+
+    /// Runs the operator's program.
+    pub(crate) fn operator<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
+        Command::new(Programs::operator().unwrap()).args(arguments).current_dir(&self.0).output().unwrap()
+    }
+
+    /// Runs a program in the project. It finds only the modules of the project: no project may need others.
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.0).env("KAOS_OPERATOR", Programs::operator().unwrap());
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/componentize-py/bin/componentize-py");
+        command.env("COMPONENTIZE_PY", std::path::absolute(tools).unwrap());
+        command.env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off").output().unwrap()
+    }
+
+    /// Runs `build.sh` and returns the component.
+    pub(crate) fn build(&self) -> Vec<u8> {
+        let built = self.run("sh", &["build.sh"]);
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        fs::read(self.path("website.wasm")).unwrap()
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all::<&Path>(&self.0);
+    }
+}
