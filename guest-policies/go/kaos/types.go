@@ -53,7 +53,7 @@ type Claim struct {
 
 // Descriptor is a type of the contract.
 type Descriptor struct {
-	// The policy's name: short, in lower case. Settings and pins use it.
+	// The policy's name: short, in lower case. Settings and pins refer to the policy by this name.
 	Name string
 	// The policy's own version (semantic versioning).
 	Version string
@@ -199,9 +199,10 @@ type Subject struct {
 	// The effective settings: all layers merged, defaults filled in, valid by the policy's schema.
 	Settings JSON
 	Cluster  Cluster
-	// Whether the host has ever applied a plan of the object in full. If true, the plan's `gates` hold nothing
-	// back unless the plan sets `gates-hold`. A policy can then skip the fields that only its gates depend on.
-	// Always false for a kind whose CustomResourceDefinition does not declare `status.appliedGeneration`.
+	// Whether the host has ever applied a plan of the object in full. If true, the plan's `gates` hold something
+	// back only if the plan sets `gates-hold`. So if `applied` is true and the plan has no `gates-hold`, the
+	// policy need not read fields that only its gates depend on. Always false for a kind whose
+	// CustomResourceDefinition does not declare `status.appliedGeneration`.
 	Applied bool
 	Extra   JSON
 
@@ -285,7 +286,8 @@ type EnvVar struct {
 // manifest into which the policy merges a part of the object.
 //
 // Several origins can cover one value. The value comes from the origin with the longest path that has an equal
-// value, and of equally long paths from the last one. All other values are the policy's own.
+// value. If several of these paths are equally long, the value comes from the last of these origins. All other
+// values are the policy's own.
 type Origin struct {
 	// The position of the manifest in the plan.
 	Manifest uint32
@@ -329,15 +331,15 @@ type Plan struct {
 	// privilege or names a Secret or a PersistentVolumeClaim needs an origin in the object or in the owner's
 	// settings, or a grant.
 	Origins []Origin
-	// The plan gates. Plan gates hold back the apply until the host has applied a plan of the object in full once.
-	// After this first full apply, the host only reports the gates, so a flapping dependency neither stops nor
-	// freezes a running workload. With `gates-hold`, gates also hold back later changes.
+	// The plan gates, which hold back the first apply. After the host has applied a plan of the object in full
+	// once, the host only reports the plan gates. So a flapping dependency neither stops nor freezes a running
+	// workload. With `gates-hold`, the plan gates also hold back later changes.
 	Gates []Blocker
 	// The final mapping, after all merges. The host checks that the manifests have the same variables.
 	Env   []EnvVar
 	Notes []Note
-	// The finalizer that the host adds to the object, instead of the claim's. The host removes the finalizer when
-	// the children are gone.
+	// The finalizer that the host adds to the object, instead of the claim's finalizer. The host removes the
+	// finalizer when the children are gone.
 	Finalizer string `wit:"option"`
 	// The names of the plan's PersistentVolumeClaims that get no owner reference. The kept PersistentVolumeClaims
 	// stay when a user deletes the object.

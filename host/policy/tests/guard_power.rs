@@ -66,6 +66,8 @@ fn each_field_that_raises_privilege_has_its_grant() {
         ("otherVolumes", volume("gitRepo")),
         ("otherVolumes", volume("flexVolume")),
         ("otherVolumes", volume("nfs")),
+        ("otherVolumes", volume("of tomorrow")),
+        ("otherVolumes", volume("a\"]b.c[0]")),
         ("hostPath", volume("hostPath")),
         ("probeHosts", container(json!({"livenessProbe": {"httpGet": {"host": "169.254.169.254", "port": 80}}}))),
         ("probeHosts", container(json!({"lifecycle": {"preStop": {"tcpSocket": {"host": "db", "port": 80}}}}))),

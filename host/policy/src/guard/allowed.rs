@@ -6,7 +6,7 @@
 
 use super::{Stage, UserPrivileges, power::Raised, reason, rules::Rules};
 use crate::{
-    origins::{Author, PathStep, Place, is_equal, leaves, setting, steps, written},
+    origins::{Author, PathStep, Place, is_equal, leaves, setting, written},
     settings::{self, Origin},
 };
 
@@ -39,7 +39,6 @@ impl Decision<'_> {
 pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rules<'a>) -> Decision<'a> {
     let (first, rest) = raised.field;
     let names: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
-    let at = steps(&raised.path).unwrap_or_default();
     let mut worst = Decision::Allowed;
     let mut leaves = leaves(raised.value);
     if leaves.is_empty() {
@@ -47,7 +46,7 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rul
         leaves.push((Vec::new(), raised.value));
     }
     for (below, value) in leaves {
-        let path = [at.as_slice(), &below].concat();
+        let path = [raised.path.as_slice(), &below].concat();
         let names: Vec<&str> = names.iter().copied().chain(below.iter().filter_map(PathStep::name)).collect();
         let places = stage.origins.places(stage.index, stage.manifest, &path);
         let decisions = places.iter().filter(|place| is_equal(place.value, value) && is_named(place, &names));

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::power::Raised;
 use crate::{
-    cut::{VALUE, cut},
     manifest::Privilege,
+    origins::{PathStep, steps},
     pods,
 };
 
@@ -45,8 +45,8 @@ pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
 }
 
 fn raise<'a>(privilege: Privilege, at: &str, key: &'a str, value: &'a Value) -> Raised<'a> {
-    let dot = if at.is_empty() { "" } else { "." };
-    let path = format!("{at}{dot}metadata.annotations[\"{}\"]", cut(key, VALUE));
+    let names = ["metadata", "annotations", key].map(|name| PathStep::Name(name.to_owned()));
+    let path = steps(at).unwrap_or_default().into_iter().chain(names).collect();
     Raised { privilege, path, field: (key, &[]), value, container: None }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::manifest::Privilege;
+use crate::{manifest::Privilege, origins::PathStep};
 
 /// The path to a value: its first name, and all further names. The first name can come from the manifest, such as the
 /// type of a volume.
@@ -12,8 +12,8 @@ pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 #[derive(Debug)]
 pub(super) struct Raised<'a> {
     pub(super) privilege: Privilege,
-    /// The field's path in the manifest.
-    pub(super) path: String,
+    /// The field's path in the manifest. Its names can be any text that a user wrote.
+    pub(super) path: Vec<PathStep>,
     pub(super) field: Field<'a>,
     pub(super) value: &'a Value,
     /// The container that has the field; `None` if the field belongs to the pod or to another object.

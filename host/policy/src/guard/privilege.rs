@@ -15,6 +15,7 @@ use super::{
 use crate::{
     contract::{ResourceType, Violation},
     manifest::Privilege,
+    origins::written,
     settings::Source,
 };
 
@@ -53,7 +54,8 @@ pub(super) fn check<'a>(plan: &[Stage<'a, '_>], rules: &Rules<'a>, breaches: &mu
 }
 
 fn breach(stage: &Stage<'_, '_>, raised: &Raised<'_>, reason: &str, rules: &Rules<'_>, breaches: &mut Breaches) {
-    let (path, name) = (format_args!("{} {}", stage.path, raised.path), raised.privilege);
+    let at = written(&raised.path);
+    let (path, name) = (format_args!("{} {at}", stage.path), raised.privilege);
     if rules.is_beyond(name) {
         let message = format_args!(
             "is not from the object's own spec, and the operator's --grantable-privileges does not allow installed \

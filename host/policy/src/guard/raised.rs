@@ -6,7 +6,13 @@ use super::{
     annotated, filled,
     power::{Container, Field, Raised},
 };
-use crate::{contract::ResourceType, json::list, manifest::Privilege, pods};
+use crate::{
+    contract::ResourceType,
+    json::list,
+    manifest::Privilege,
+    origins::{PathStep, steps},
+    pods,
+};
 
 type RaisedFields = (Privilege, &'static str, &'static [&'static str]);
 
@@ -73,7 +79,7 @@ pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]
 fn of_service(spec: &Value) -> Vec<Raised<'_>> {
     let raise = |privilege, field, value| Raised {
         privilege,
-        path: format!("spec.{field}"),
+        path: path("spec", (field, &[])),
         field: (field, &[]),
         value,
         container: None,
@@ -243,8 +249,9 @@ fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
     rest.iter().fold(&value[first], |value, name| &value[*name])
 }
 
-fn path(at: &str, (first, rest): Field<'_>) -> String {
-    rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
+fn path(at: &str, (first, rest): Field<'_>) -> Vec<PathStep> {
+    let names = std::iter::once(first).chain(rest.iter().copied()).map(|name| PathStep::Name(name.to_owned()));
+    steps(at).unwrap_or_default().into_iter().chain(names).collect()
 }
 
 /// Treats every value except `false` and null as on. If the value is not a boolean, the API server decides whether to
