@@ -72,10 +72,12 @@ this. Values that are incomplete always fail. */ -}}
 {{- end }}
 
 {{- /* A Gateway of the earlier release with TLS. The Gateway of this chart has only an HTTP listener. Without createGateway,
-Helm deletes a Gateway that the earlier release created. */ -}}
+Helm deletes a Gateway that the earlier release created. Reads the Gateway only if the user installs it or installs the
+operator for all namespaces, because other users possibly have no right to read it. */ -}}
 {{- define "kaos-operator.secured-gateway" -}}
 {{- $found := list -}}
-{{- with .Values.gatewayAPI -}}
+{{- $isRead := or .Values.gatewayAPI.createGateway (and .Values.rbac.create (not .Values.watchNamespaces)) -}}
+{{- with ternary .Values.gatewayAPI dict (not (empty $isRead)) -}}
 {{- $gateway := include "kaos-operator.gateway" $ | fromJson -}}
 {{- $annotations := dig "metadata" "annotations" dict $gateway -}}
 {{- $isKept := eq (get $annotations "helm.sh/resource-policy") "keep" -}}

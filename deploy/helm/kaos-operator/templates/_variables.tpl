@@ -44,7 +44,7 @@
 {{- $text = upper $text -}}
 {{- else if eq $row.variable "GATEWAY_NAMESPACE" -}}
 {{- $text = $text | default $.Release.Namespace -}}
-{{- else if eq $row.variable "SECURITY_GATEWAY_HOST" -}}
+{{- else if and $cases.routed (eq $row.variable "SECURITY_GATEWAY_HOST") -}}
 {{- $text = include "kaos-operator.gateway-host" $ -}}
 {{- else if eq $row.variable "AUTHZ_POLICY_CONFIGMAP_NAME" -}}
 {{- $text = include "kaos-operator.projection" $ -}}
