@@ -33,7 +33,7 @@ mod wanted;
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
@@ -57,7 +57,7 @@ impl Policy for ModelApi {
                 gateway.clone(),
                 network.clone(),
             ],
-            reads: vec![resource_type("apps/v1", "Deployment")],
+            reads: Vec::new(),
             wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
@@ -70,10 +70,6 @@ impl Policy for ModelApi {
             settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(subject: &Subject) -> Vec<Need> {
-        keyless::needs(subject)
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -24,7 +24,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     match &request.wanted {
         Wanted::Proxy(proxy) => {
             proxied(request, &mut env);
-            if keyless::is_permitted(subject, request, proxy) {
+            if keyless::is_permitted(request, proxy) {
                 env.set(keyless::VARIABLE, "true", "settings.proxyConfig.withoutMasterKey");
             }
         }

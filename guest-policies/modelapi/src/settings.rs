@@ -102,7 +102,7 @@ pub struct HostedRun {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProxyConfigFile {
-    /// Mount directory of the configuration file.
+    /// Directory of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Name of the configuration file.
@@ -111,18 +111,17 @@ pub struct ProxyConfigFile {
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
-    /// Whether the proxy drops parameters that a provider does not know.
+    /// Whether the proxy drops parameters unknown to a provider.
     pub drop_params: bool,
-    /// Name of LiteLLM's callback for successes and failures, if telemetry is enabled.
+    /// Name of LiteLLM's callback, if telemetry is enabled.
     pub telemetry_callback: String,
-    /// Additional arguments, after the arguments for the file and the port.
+    /// Additional arguments, after file and port.
     pub extra_args: Vec<String>,
-    /// Whether the proxy can start without a master key, as LiteLLM 1.104 and later ask for: Agents send no key. Has no
-    /// effect on a proxy with a master key of its own.
+    /// Whether LiteLLM 1.104 starts without a master key.
     pub without_master_key: bool,
-    /// Whether `withoutMasterKey` leaves the pods of a Deployment as they are that runs without this permission, until the
-    /// image changes.
-    pub without_master_key_only_new: bool,
+    /// Older ModelAPIs do not get `withoutMasterKey`.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([-0-9]{10}T[:0-9]{8}Z)?$")))]
+    pub without_master_key_since: String,
 }
 
 /// The volume of the hosted model.
@@ -130,13 +129,13 @@ pub struct ProxyConfigFile {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelStore {
-    /// Mount directory of the volume.
+    /// Directory of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Name of the volume.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
-    /// The source of the volume, as in a pod spec. Kubernetes deletes an emptyDir together with its pod.
+    /// The source of the volume, as in a pod spec.
     pub source: Raw,
 }
 
@@ -155,8 +154,7 @@ pub struct ModelPull {
     /// Command that runs the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script. `{model}` becomes the model's name, already quoted for a shell. `{--}` becomes `--` if the command
-    /// could read the name as an option.
+    /// The script. `{model}` is the quoted name of the model. `{--}` is `--` if the name looks like an option.
     pub script: String,
 }
 
@@ -193,7 +191,7 @@ impl Default for Settings {
                 telemetry_callback: "otel".to_owned(),
                 extra_args: Vec::new(),
                 without_master_key: false,
-                without_master_key_only_new: false,
+                without_master_key_since: String::new(),
             },
             hosted: Server::of("alpine/ollama:latest", 11434, "/"),
             hosted_run: HostedRun { command: Vec::new(), args: Vec::new() },

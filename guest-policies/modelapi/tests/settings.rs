@@ -29,7 +29,8 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     } else {
         json!({"mode": "Proxy", "proxyConfig": {"models": ["m"]}})
     };
-    let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": spec});
+    let metadata = json!({"name": "t", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let object = json!({"metadata": metadata, "spec": spec});
     let subject = testing::subject(&object)
         .settings(settings)
         .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
@@ -87,7 +88,7 @@ fn every_setting_changes_exactly_the_listed_places() {
         row("proxyConfig.telemetryCallback", json!("x"), config),
         row("proxyConfig.extraArgs", json!(["--detailed_debug"]), "@/args"),
         row("proxyConfig.withoutMasterKey", json!(false), "@/env"),
-        row("proxyConfig.withoutMasterKeyOnlyNew", json!(true), "@/env"),
+        row("proxyConfig.withoutMasterKeySince", json!("2027-01-01T00:00:00Z"), "@/env"),
         row(
             "modelStore.mountPath",
             json!("/x"),

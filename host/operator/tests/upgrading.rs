@@ -1,6 +1,8 @@
 //! Runs `kaos-operator upgrade-check` as a user does before an upgrade.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fs;
+
 use crate::{
     stage::Stage,
     support::{Folder, Ran, run},
@@ -42,23 +44,28 @@ fn pods_of_kaos_0_8_are_not_replaced_under_its_preset_and_all_are_under_that_of_
 #[test]
 fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
     let folder = Folder::new("upgrade-proxy");
-    let model = sample("20-model.yaml");
+    let text = fs::read_to_string(sample("20-model.yaml")).unwrap();
+    let created = |time: &str| {
+        let named = text.replace("name: llm,", &format!("name: llm, creationTimestamp: '{time}',"));
+        folder.write("model.yaml", named)
+    };
+    let model = created("2026-10-01T00:00:00Z");
     let rendered = run(["render", "--compatibility", "kaos-0.8", "-o", "json", "-f", &model], "").json();
     let manifests = rendered[0]["manifests"].as_array().unwrap();
-    let mut deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().clone();
-    let env = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut().unwrap();
-    let all = env.len();
-    env.retain(|variable| variable["name"] != "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY");
-    assert_eq!(env.len(), all - 1, "a new proxy gets the permission");
-    let deployment = folder.write("deployment.json", deployment.to_string());
-    let with = |values: &str| {
+    let deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().to_string();
+    assert!(!deployment.contains("MASTER_KEY"), "{deployment}");
+    let deployment = folder.write("deployment.json", deployment);
+    let with = |model: &str, values: &str| {
         let values = folder.write("values.yaml", values);
-        of(&check(&["-f", &model, "-f", &deployment, "--values", &values, "-o", "json"]), "rolls")
+        of(&check(&["-f", model, "-f", &deployment, "--values", &values, "-o", "json"]), "rolls")
     };
-    assert_eq!(with("{}"), []);
-    let all_proxies =
-        "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeyOnlyNew: false}}}}}";
-    assert_eq!(with(all_proxies).len(), 1);
+    assert_eq!(with(&model, "{}"), []);
+    let all = "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: ''}}}}}";
+    assert_eq!(with(&model, all).len(), 1);
+    let model = created("2027-01-01T00:00:00Z");
+    assert_eq!(with(&model, "{}").len(), 1);
+    let later = "{policies: {later: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: '2027-02-01T00:00:00Z'}}}}}";
+    assert_eq!(with(&model, later), []);
 }
 
 #[test]

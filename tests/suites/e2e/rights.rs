@@ -145,6 +145,11 @@ fn team(namespace: &str) -> Vec<Value> {
     team
 }
 
+/// Returns the team's objects that become ready. Without a decision point, an AccessGrant is never ready.
+fn serving(namespace: &str) -> Vec<Value> {
+    team(namespace).into_iter().filter(|object| object["kind"] != "AccessGrant").collect()
+}
+
 /// Returns objects without an owner. Their names are the names of children that the team's objects need.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
@@ -207,7 +212,7 @@ async fn objects_live(world: &World) {
     for stranger in &strangers()[4..] {
         world.delete(&at(stranger)).await;
     }
-    until_ready(world, &team(&world.namespace)).await;
+    until_ready(world, &serving(&world.namespace)).await;
     // Make the operator use its right to read a volume claim. Usually, it only watches the volume claim, and it reads
     // the volume claim only before a takeover.
     let digest = "kaos.tools/applied-digest";
@@ -274,7 +279,7 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
     objects_live(world).await;
     policies_live(release).await;
-    until_ready(world, &team(&world.namespace)).await;
+    until_ready(world, &serving(&world.namespace)).await;
     let idle = || -> Vec<String> {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()

@@ -52,8 +52,9 @@ async fn live(w: &World) {
         }
         w.apply(&object).await;
     }
+    // Without a decision point, an AccessGrant is never ready.
+    w.until("the grant is stalled", "AccessGrant/readers", |it| is_true(it, "Stalled")).await;
     let all = [
-        "AccessGrant/readers",
         "AuthorizationPolicy/kaos-authz",
         "Gadget/web",
         "ModelAPI/llm",

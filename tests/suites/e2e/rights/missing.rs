@@ -6,7 +6,7 @@ use kaos_tests::harness::World;
 use kaos_tests::harness::definitions::routes;
 use serde_json::{Value, json};
 
-use super::{EVERYWHERE, GATEWAY, HOME, end_routes, pairs, provide_volume, settings, team, words};
+use super::{EVERYWHERE, GATEWAY, HOME, end_routes, pairs, provide_volume, serving, settings, team, words};
 use crate::support::{Release, SYSTEM, USER, at, until, until_active, until_ready};
 
 /// Returns the RBAC rules without the right to use `verb` on `resource`.
@@ -85,7 +85,7 @@ async fn without_rights_that_the_api_server_checks_children_are_refused() {
     let operator = release.working_operator().await;
     provide_volume(&world).await;
     world.apply_all(&team(&world.namespace)).await;
-    until_ready(&world, &team(&world.namespace)).await;
+    until_ready(&world, &serving(&world.namespace)).await;
     drop(operator);
     end_routes(&world).await;
 }
