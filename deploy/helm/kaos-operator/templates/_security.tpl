@@ -9,7 +9,7 @@
 serve the kind, or if the user has no right to read the Gateway. */ -}}
 {{- define "kaos-operator.gateway" -}}
 {{- $gateway := dict -}}
-{{- if .Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1" -}}
+{{- if .Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/Gateway" -}}
 {{- with .Values.gatewayAPI -}}
 {{- $gateway = lookup "gateway.networking.k8s.io/v1" "Gateway" (.gatewayNamespace | default $.Release.Namespace) .gatewayName -}}
 {{- end -}}
