@@ -27,7 +27,8 @@ fn exported(name: &str) -> String {
 /// Returns a comment of the contract as a comment of Go.
 fn comment(docs: &Docs, indent: &str) -> String {
     let lines = docs.contents.as_deref().unwrap_or_default().trim().lines();
-    lines.map(|line| format!("{}\n", format!("{indent}// {line}").trim_end())).collect()
+    let line = |line: &str| format!("{indent}// {line}").trim_end().to_owned() + "\n";
+    lines.map(line).collect()
 }
 
 struct Types(Contract);
@@ -133,7 +134,7 @@ impl Types {
                 TypeDefKind::Enum(of) => {
                     let cases: Vec<String> = of.cases.iter().map(|case| name.clone() + &exported(&case.name)).collect();
                     let (first, rest) = cases.split_first().unwrap();
-                    let rest: String = rest.iter().map(|case| format!("\t{case}\n")).collect();
+                    let rest: String = rest.iter().flat_map(|case| ["\t", case, "\n"]).collect();
                     format!("type {name} uint8\n\n// The cases of {name}.\nconst (\n\t{first} {name} = iota\n{rest})\n")
                 }
                 TypeDefKind::Type(Type::String) if name == "JSON" => "type JSON string\n".to_owned(),

@@ -60,7 +60,7 @@ fn without_the_secret_or_its_key_the_plan_waits_and_names_the_reason() {
         assert!(plan.gates_hold && digest(&plan).is_none());
         assert_eq!((plan.gates[0].reason.as_str(), plan.gates[0].message.as_str()), (reason, message));
         let note = &plan.notes[0];
-        assert_eq!((note.severity.clone(), note.path.as_deref()), (Severity::Warning, Some("spec.credentialsSecret")));
+        assert_eq!((note.severity, note.path.as_deref()), (Severity::Warning, Some("spec.credentialsSecret")));
         assert_eq!(
             note.message,
             format!("{message}: the servers keep their configuration until the Secret has a password")
@@ -73,7 +73,7 @@ fn an_operator_that_does_not_look_at_secrets_causes_a_note_and_no_wait() {
     let subject = subject(&with_password()).no_secrets().beside::<Queue>(&[]).build();
     let plan = testing::plan::<Queue>(&subject).unwrap();
     assert!(plan.gates.is_empty() && digest(&plan).is_none());
-    assert_eq!((plan.notes[0].severity.clone(), plan.notes[0].reason.as_str()), (Severity::Info, "SecretNotWatched"));
+    assert_eq!((plan.notes[0].severity, plan.notes[0].reason.as_str()), (Severity::Info, "SecretNotWatched"));
     assert!(plan.notes[0].message.contains("--watch-secrets"), "{}", plan.notes[0].message);
     let report = Queue::assess(&subject, &testing::observation(Outcome::Applied).build());
     assert_eq!((&report.conditions[0].status, &*report.conditions[0].reason), (&Truth::Unknown, "SecretNotWatched"));

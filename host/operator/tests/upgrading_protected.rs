@@ -118,7 +118,7 @@ fn a_limit_of_the_earlier_release_that_the_values_lack_is_named() {
 
 /// Runs the check for a release of KAOS with a decision point and `data`, and for values of a complete secured cluster
 /// with `further`.
-fn secured(name: &str, data: Value, further: &str) -> Ran {
+fn secured(name: &str, data: &Value, further: &str) -> Ran {
     let folder = Folder::new(name);
     let mut config = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -165,7 +165,7 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
         ("AUTHZ_PROJECTION_PRUNE_ENABLED", "false", "{}", "AUTHZ_PROJECTION_PRUNE_ENABLED"),
         ("TOKEN_EXCHANGE_ENABLED", "true", "{}", "TOKEN_EXCHANGE_ENABLED"),
     ] {
-        let ran = secured("upgrade-weaker", data(name, text), further);
+        let ran = secured("upgrade-weaker", &data(name, text), further);
         let breaks = of(&ran, "breaks");
         assert!(ran.code == 2 && breaks.len() == 1 && breaks[0].0.contains(about), "{name}: {breaks:?}");
     }
@@ -176,11 +176,11 @@ fn a_change_that_keeps_protection_is_no_break() {
     let other = "{security: {pdp: {enabled: false}, agentAuth: {extAuthzUrl: 'pdp.authz.svc:9191', \
                  projection: {policyConfigMap: {name: ''}}}}}";
     let data = json!({"AUTHZ_POLICY_CONFIGMAP_NAME": "kaos-authz-policy", "SECURITY_GATEWAY_ROUTING_ENABLED": "true"});
-    let ran = secured("upgrade-replaced", data.clone(), other);
+    let ran = secured("upgrade-replaced", &data, other);
     assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     let notes = of(&ran, "note");
     assert!(notes.iter().any(|(_, message)| message.contains("SecurityPolicies ask pdp.authz.svc:9191")), "{notes:?}");
-    let ran = secured("upgrade-kept", data, "{}");
+    let ran = secured("upgrade-kept", &data, "{}");
     assert_eq!((ran.code, of(&ran, "breaks")), (0, vec![]), "{}", ran.stdout);
 }
 

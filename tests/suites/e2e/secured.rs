@@ -77,7 +77,7 @@ async fn protection(left: &Left) -> BTreeMap<String, Value> {
     all
 }
 
-/// The ReferenceGrant with which KAOS's operator let the SecurityPolicies of a namespace refer to the decision point.
+/// Returns the `ReferenceGrant` with which KAOS's operator let the SecurityPolicies of a namespace refer to the decision point.
 fn reference_of_kaos(namespace: &str) -> Value {
     json!({"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
         "metadata": {"name": format!("kaos-ext-auth-{namespace}"), "namespace": SYSTEM},

@@ -253,7 +253,7 @@ impl Overlay for Labels {
     fn amend(subject: &Subject, mut below: Plan) -> Result<Plan, Refusal> {
         let team = subject.one("labels").there().and_then(|it| it.str_at(&["data", "team"]).map(str::to_owned));
         amend::manifests(&mut below, |manifest| {
-            amend::add_labels(manifest, [("team", team.as_deref().unwrap_or("none"))])
+            amend::add_labels(manifest, [("team", team.as_deref().unwrap_or("none"))]);
         });
         Ok(below)
     }

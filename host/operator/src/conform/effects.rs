@@ -103,7 +103,9 @@ impl Trial<'_> {
     fn layers(&self, changes: &[&Value]) -> Vec<Layer> {
         let Inputs { policy, settings, .. } = *self.inputs;
         let mut all = Value::Object(Map::new());
-        changes.iter().for_each(|change| merge(&mut all, change));
+        for change in changes {
+            merge(&mut all, change);
+        }
         let layer = Layer::tree(Origin::CommandLine, &policy.id().name, all);
         settings.iter().cloned().chain([layer]).collect()
     }
@@ -215,7 +217,9 @@ impl Trial<'_> {
             {
                 let problem = Problem { property: Property::Answers, message: failed.to_string() };
                 let mut all = Value::Object(Map::new());
-                changes.iter().for_each(|change| merge(&mut all, change));
+                for change in changes {
+                    merge(&mut all, change);
+                }
                 self.failed = Some((case.clone(), problem, all));
             }
             return Ok(true);

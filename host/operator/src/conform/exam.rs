@@ -73,7 +73,7 @@ impl<'a> Exam<'a> {
 
     /// Runs one pass in new sandboxes.
     pub(super) fn render(&self, case: &Case) -> Result<Rendered, ConformError> {
-        self.render_with(case, identified(&case.object), &[])
+        self.render_with(case, &identified(&case.object), &[])
     }
 
     /// Runs one pass, and returns the answer as a text. The text includes the needs and the report before the children
@@ -92,9 +92,9 @@ impl<'a> Exam<'a> {
         Ok((json!([verdict, rendered.needs, report]).to_string(), rendered))
     }
 
-    fn render_with(&self, case: &Case, object: Value, children: &[Value]) -> Result<Rendered, ConformError> {
+    fn render_with(&self, case: &Case, object: &Value, children: &[Value]) -> Result<Rendered, ConformError> {
         let lookup = Fixed::new(case.others.iter().chain(children).cloned());
-        let rendered = self.renderers[case.claim].render(&object, &lookup);
+        let rendered = self.renderers[case.claim].render(object, &lookup);
         let rendered = rendered.map_err(|why| ConformError::Object { case: case.name.clone(), why })?;
         if let Verdict::Failed(failed) = &rendered.verdict {
             stalled(case, failed)?;
@@ -117,7 +117,7 @@ impl<'a> Exam<'a> {
                 (End::of(refusal), Some(first.fuel))
             }
             Verdict::Planned(_) => {
-                problems.extend(self.reports(case, &first, Vec::new())?);
+                problems.extend(self.reports(case, &first, &[])?);
                 problems.extend(self.again(case, &first)?);
                 (End::Planned, Some(first.fuel))
             }
@@ -153,9 +153,9 @@ impl<'a> Exam<'a> {
     }
 
     /// Asks the policy twice for its report, in new sandboxes, and returns the problems.
-    fn reports(&self, case: &Case, rendered: &Rendered, seen: Vec<Child>) -> Result<Vec<Problem>, ConformError> {
+    fn reports(&self, case: &Case, rendered: &Rendered, seen: &[Child]) -> Result<Vec<Problem>, ConformError> {
         let renderer = &self.renderers[case.claim];
-        let assess = || renderer.assess(rendered, Outcome::Applied, seen.clone());
+        let assess = || renderer.assess(rendered, Outcome::Applied, seen.to_vec());
         match (assess(), assess()) {
             (Ok(first), Ok(second)) if first == second => Ok(Vec::new()),
             (Ok(_), Ok(_)) => Ok(vec![Problem::determinism("reports")]),
@@ -175,7 +175,7 @@ impl<'a> Exam<'a> {
         }
         let mut object = identified(&case.object);
         object["status"] = json!({"appliedGeneration": 1, "observedGeneration": 1});
-        let again = self.render_with(case, object, &children)?;
+        let again = self.render_with(case, &object, &children)?;
         let mut problems = match &again.verdict {
             Verdict::Planned(planned) => {
                 let (before, after) = (Value::from(first.manifests()), Value::from(planned.manifests.as_slice()));
@@ -190,7 +190,8 @@ impl<'a> Exam<'a> {
         };
         if problems.is_empty() {
             let child = |live: &Value| Child::new(reference(live), Some(live));
-            problems = self.reports(case, &again, children.iter().map(child).collect())?;
+            let seen: Vec<Child> = children.iter().map(child).collect();
+            problems = self.reports(case, &again, &seen)?;
         }
         Ok(problems)
     }

@@ -40,7 +40,7 @@ impl Mutator<'_> {
             }
             path.push(name.clone());
             let is_group = part["properties"].is_object();
-            let has_members = at(object, path).is_some_and(|value| value.is_object());
+            let has_members = at(object, path).is_some_and(Value::is_object);
             let is_top = path.len() == 1 && is_group;
             match self.draw.rng.u8(..12) {
                 _ if is_top && !has_members => {
@@ -76,7 +76,9 @@ impl Mutator<'_> {
                 members.iter_mut().for_each(|(name, value)| self.vary(value, name));
             }
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| self.vary(item, name));
+                for item in items.iter_mut() {
+                    self.vary(item, name);
+                }
                 match self.draw.rng.u8(..10) {
                     0 => items.clear(),
                     1 => items.extend(items.first().cloned()),
@@ -102,7 +104,7 @@ impl Mutator<'_> {
                 self.put(object, &path, Some(json!(name)));
             }
             5..=7 => {
-                path[1] = "labels".to_owned();
+                "labels".clone_into(&mut path[1]);
                 self.put(object, &path, Some(json!({"app": "other", "example.com/a": ""})));
             }
             _ => {}

@@ -205,9 +205,9 @@ pub struct Findings {
 
 impl Findings {
     /// Returns the report for a policy that did not pass the gate.
-    pub fn of_gate(policy: Option<PolicyId>, seed: u64, error: String) -> Self {
+    pub fn of_gate(policy: Option<PolicyId>, seed: u64, error: &str) -> Self {
         let result = |property| match property {
-            Property::Gate => CheckResult::failed(property, error.clone(), 1, None),
+            Property::Gate => CheckResult::failed(property, error.to_owned(), 1, None),
             _ => CheckResult::skipped(property, "the policy did not pass the gate"),
         };
         let (ends, kinds, warnings) = (BTreeMap::new(), Vec::new(), Vec::new());

@@ -140,7 +140,7 @@ fn elects(values: &Values) -> bool {
         .flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
     let of = |flag: &str| flag.strip_prefix("--leader-elect").map(|rest| ["", "=true"].contains(&rest));
     let named = flags.filter(|flag| *flag == "--leader-elect" || flag.starts_with("--leader-elect="));
-    named.filter_map(of).last().unwrap_or(false)
+    named.filter_map(of).next_back().unwrap_or(false)
 }
 
 /// Returns a finding for each value that is missing although other values need it.

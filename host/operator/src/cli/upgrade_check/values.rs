@@ -170,7 +170,8 @@ impl Values {
                 "GATEWAY_NAMESPACE" if given.is_empty() => home.to_owned(),
                 "AUTHZ_POLICY_CONFIGMAP_NAME" => self.projection(),
                 "AUTHZ_PROJECTION_NAMESPACES" => given.split_whitespace().collect(),
-                _ if row.negated => (given == "false").then(|| "true".to_owned()).unwrap_or_default(),
+                _ if row.negated && given == "false" => "true".to_owned(),
+                _ if row.negated => String::new(),
                 _ => given,
             };
             let is_written = match Case::named(&row.when) {

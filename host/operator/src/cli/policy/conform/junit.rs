@@ -1,4 +1,4 @@
-//! The findings as a `JUnit` report: one suite with a test case for each check.
+//! The findings as a JUnit report: one suite with a test case for each check.
 
 use kaos_policy::printable::printable_lines;
 

@@ -97,7 +97,7 @@ impl ConformVerb {
                 let without_effect = &*without_effect;
                 conform::check(&Inputs { policy, settings, without_effect, cluster, crds, files, objects, seed, only })?
             }
-            Err(error) => Findings::of_gate(described.map(|policy| policy.id().clone()), seed, error.to_string()),
+            Err(error) => Findings::of_gate(described.map(|policy| policy.id().clone()), seed, &error.to_string()),
         };
         for warning in &findings.warnings {
             complain("warning", format_args!("{}: {warning}", file.display()));

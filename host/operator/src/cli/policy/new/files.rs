@@ -120,7 +120,7 @@ pub(super) fn definition(names: &Names<'_>) -> Option<String> {
     // `policy pack` derives the plural for its rights in the same way.
     let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, names.kind)).plural;
     let replaced = [
-        ("a Website is", format!("a {} is", names.kind)),
+        ("kind Website", format!("kind {}", names.kind)),
         ("\"Website\"", names.kind.to_owned()),
         ("websites", plural),
         ("website", names.kind.to_lowercase()),
