@@ -3,32 +3,37 @@
 //! Both sides render the same objects, in the same way as the verb `render`. The caller gathers the objects and
 //! displays the differences.
 
+mod changed_path;
+mod effect;
 mod fields;
 mod immutable;
+mod pods;
 mod side;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     thread,
 };
 
 use kaos_policy::{
     contract::{Reference, ResourceType, Target},
     lookup::Sighting,
-    render::RenderError,
+    render::{RenderError, Rendered},
     stamp::carried_hash,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+pub use changed_path::FrozenPath;
+pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
 pub use immutable::refused;
 pub use side::{Said, Side};
 
-use crate::offline::{Answering, Entry, StoredObjects, World};
+use self::pods::pods;
+use crate::offline::{Answering, StoredObjects, World};
 
 /// The results for one object before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,6 +46,9 @@ pub struct Difference {
     pub after: Option<Side>,
     /// The children that differ.
     pub children: Vec<Child>,
+    /// The number of pods of all children before the change.
+    #[serde(skip)]
+    pub pods: u64,
 }
 
 /// A child that differs.
@@ -59,6 +67,9 @@ pub struct Child {
     /// The manifest after the change; `None` if the child is deleted.
     #[serde(skip)]
     pub manifest: Option<Value>,
+    /// The number of pods that Kubernetes replaces or deletes.
+    #[serde(skip)]
+    pub pods: u64,
 }
 
 /// The difference between the two plans of a child.
@@ -127,7 +138,8 @@ pub fn compare(
             for entry in before.iter().chain(&after) {
                 share.1.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
             }
-            share.0.push((*position, difference(&stored.objects()[*position], before, after)));
+            let rendered = [&before, &after].map(|entry| entry.as_ref().map(|entry| &entry.rendered));
+            share.0.push((*position, difference(&stored.objects()[*position], rendered)));
         }
         Ok::<_, RenderError>(share)
     };
@@ -145,18 +157,20 @@ pub fn compare(
     Ok(Comparison { differences: ordered.into_values().collect(), needs })
 }
 
-fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) -> Difference {
-    let planned = |entry: &Option<Arc<Entry>>| -> Option<BTreeMap<Reference, Value>> {
-        let manifests = &entry.as_ref()?.rendered.planned()?.manifests;
+/// Compares the results for one object before and after a change. `None` means that no policy answers.
+pub fn difference(object: &Value, [before, after]: [Option<&Rendered>; 2]) -> Difference {
+    let planned = |rendered: Option<&Rendered>| -> Option<BTreeMap<Reference, Value>> {
+        let manifests = &rendered?.planned()?.manifests;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
     };
-    let children = match (planned(&before), planned(&after)) {
-        (old, Some(new)) => children(&old.unwrap_or_default(), &new),
+    let old = planned(before).unwrap_or_default();
+    let children = match planned(after) {
+        Some(new) => children(&old, &new),
         // Without a plan, the operator does not change existing children.
-        (_, None) => Vec::new(),
+        None => Vec::new(),
     };
-    let side = |entry: Option<Arc<Entry>>| entry.map(|entry| Side::of(&entry));
-    Difference { object: Reference::of_object(object), before: side(before), after: side(after), children }
+    let [before, after] = [before, after].map(|rendered| rendered.map(Side::of));
+    Difference { object: Reference::of_object(object), before, after, children, pods: old.values().map(pods).sum() }
 }
 
 fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) -> Vec<Child> {
@@ -167,20 +181,21 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) 
         rolls: false,
         refused: None,
         manifest: None,
+        pods: old.get(child).map_or(0, pods),
     });
     let there = new.iter().filter_map(|(child, manifest)| {
-        let (change, rolls, refused) = match old.get(child) {
-            None => (Change::Added, false, None),
+        let (change, rolls, refused, pods) = match old.get(child) {
+            None => (Change::Added, false, None, 0),
             Some(before) => {
                 let fields = fields(before, manifest);
                 let rolls = carried_hash(before) != carried_hash(manifest);
                 if fields.is_empty() && !rolls {
                     return None;
                 }
-                (Change::Changed(fields), rolls, refused(before, manifest))
+                (Change::Changed(fields), rolls, refused(before, manifest), if rolls { pods(before) } else { 0 })
             }
         };
-        Some(Child { child: child.clone(), change, rolls, refused, manifest: Some(manifest.clone()) })
+        Some(Child { child: child.clone(), change, rolls, refused, manifest: Some(manifest.clone()), pods })
     });
     gone.chain(there).collect()
 }

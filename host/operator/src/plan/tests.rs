@@ -92,7 +92,7 @@ fn a_change_of_an_immutable_field_is_reported_as_not_applicable() {
         let one = |manifest: Value| BTreeMap::from([(Reference::of_object(&manifest), manifest)]);
         let children = children(&one(before), &one(after));
         let object = Reference::of_object(&set("1Gi", 1));
-        Difference { object, before: None, after: None, children }
+        Difference { object, before: None, after: None, children, pods: 0 }
     };
     let difference = changed(set("1Gi", 1), set("2Gi", 1));
     let why = difference.children[0].refused.as_deref().unwrap();
