@@ -1,7 +1,7 @@
 //! Limits how many policies run at the same time: at most one for each processor. Tenants' policies get at most half of
 //! the processors.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kaos_policy::engine::Engine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -11,6 +11,11 @@ use crate::blocking::off_thread;
 /// The number of sandboxes that one pass has open at the same time: one for the policy, and one for the current
 /// overlay.
 const OPEN: usize = 2;
+
+/// The time that work of low priority waits for a free processor.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The interval at which work of low priority looks for a free processor.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub(crate) struct Processors {
     all: Arc<Semaphore>,
     /// The processors that tenants' policies can use at the same time.
     tenants: Arc<Semaphore>,
+    /// The number of free processors that work of low priority leaves to passes.
+    reserve: usize,
 }
 
 /// Permission to use a processor, until this value is dropped.
@@ -48,7 +55,8 @@ impl Processors {
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);
-        Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
+        let [all, tenants] = [processors, tenants].map(|permits| Arc::new(Semaphore::new(permits)));
+        Self { compute, all, tenants, reserve: usize::from(processors > 1) }
     }
 
     /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
@@ -68,6 +76,36 @@ impl Processors {
         .await
     }
 
+    /// Runs policies with low priority: waits until a processor is free that no pass needs. After [`PATIENCE`], waits
+    /// in the order of arrival, so that the work ends even if passes always need all processors.
+    pub(crate) async fn run_when_free<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        if self.compute == Compute::Inline {
+            tokio::task::yield_now().await;
+            return work();
+        }
+        let permit = match tokio::time::timeout(PATIENCE, self.free()).await {
+            Ok(permit) => permit,
+            Err(_) => self.permit(false).await,
+        };
+        off_thread(move || {
+            let done = work();
+            drop(permit);
+            done
+        })
+        .await
+    }
+
+    async fn free(&self) -> Permit {
+        loop {
+            if self.all.available_permits() > self.reserve
+                && let Ok(processor) = Arc::clone(&self.all).try_acquire_owned()
+            {
+                return Permit { _share: None, _processor: Some(processor) };
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Waits for a processor, in the order of arrival.
     pub(crate) async fn permit(&self, is_local: bool) -> Permit {
         if self.compute == Compute::Inline {
@@ -81,7 +119,7 @@ impl Processors {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, time::Duration};
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -102,6 +140,17 @@ mod tests {
         end.send(()).unwrap();
         drop(tokio::time::timeout(Duration::from_mins(1), processors.permit(true)).await.unwrap());
         drop(processors.all.acquire_many(2).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_of_low_priority_leaves_the_last_processor_to_passes_for_a_while() {
+        let processors = Processors::new(Compute::Pool, 2);
+        assert_eq!(processors.run_when_free(|| 1).await, 1);
+        let pass = processors.permit(false).await;
+        let began = tokio::time::Instant::now();
+        assert_eq!(processors.run_when_free(|| 2).await, 2);
+        assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+        drop(pass);
     }
 
     #[test]

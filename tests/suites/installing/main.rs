@@ -18,6 +18,7 @@
 //! | `amended` | overlays of plans |
 //! | `monitored` | the metrics about failing policies |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
+//! | `previewed` | the effect of a package before it serves, and the limits that hold the package |
 //! | `progress` | the conditions that other tools understand |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
@@ -41,6 +42,7 @@ mod last_good;
 mod monitored;
 mod packages;
 mod places;
+mod previewed;
 mod progress;
 mod put_aside;
 mod refusals;

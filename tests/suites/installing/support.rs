@@ -143,6 +143,12 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
+/// Approves a held revision as this user.
+pub(crate) async fn approve(world: &World, revision: &Value, user: &str) {
+    let at = format!("kaos-system:PolicyRevision/{}", name(revision));
+    world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/approved-by": user}}})).await;
+}
+
 /// Restarts the operator on a settled cluster. Asserts that the new operator writes nothing.
 pub(crate) async fn restart_writes_nothing(world: &World) {
     world.forget_requests();

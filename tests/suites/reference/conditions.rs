@@ -31,7 +31,8 @@ const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Other words in `CamelCase`: types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
+    AccessGrant Added Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Changed Cluster
+    ClusterFirst
     ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway
@@ -39,7 +40,7 @@ const OTHER_WORDS: &str = "
     LoadBalancer MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
-    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
+    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant Removed Renamed
     ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration

@@ -131,6 +131,19 @@ impl Catalogue {
         });
     }
 
+    /// Returns the snapshot that a swap to these policies would install, without a swap. Entries that did not change
+    /// keep their existing values.
+    pub(crate) fn proposed(&self, mut answers: BTreeMap<ResourceType, Answers>) -> Arc<Snapshot> {
+        let before = self.current.load_full();
+        for (of, answers) in &mut answers {
+            if let Some(before) = before.as_ref().and_then(|before| before.kinds.get(of)) {
+                answers.keep(before);
+            }
+        }
+        let loading = before.map(|before| before.loading.clone()).unwrap_or_default();
+        Arc::new(Snapshot { revision: 0, kinds: answers, loading })
+    }
+
     /// Returns the current policies. Returns `None` before the first swap.
     pub fn load(&self) -> Option<Arc<Snapshot>> {
         self.current.load_full()

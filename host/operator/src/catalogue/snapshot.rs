@@ -234,6 +234,18 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
+    /// Returns whether all policies are those of `other`, in every place.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let places = |answers: &Self| -> Vec<(Option<String>, Option<*const Kind>)> {
+            let cluster = (None, answers.cluster.as_ref().map(Arc::as_ptr));
+            let namespaces = answers.namespaces.iter();
+            let namespaces = namespaces.map(|(at, kind)| (Some(at.clone()), kind.as_ref().map(Arc::as_ptr)));
+            let pins = answers.pins.iter().map(|(at, kind)| (at.clone(), Some(Arc::as_ptr(kind))));
+            std::iter::once(cluster).chain(namespaces).chain(pins).collect()
+        };
+        places(self) == places(other)
+    }
+
     /// Removes all policies from a namespace, so that no policy answers there.
     pub(super) fn withhold(&mut self, namespace: &str) {
         self.namespaces.insert(namespace.to_owned(), None);

@@ -10,6 +10,8 @@
 //! | `reconcile_packages` | decides the next step with each package |
 //! | `not_admitted` | the reason why a package does not serve |
 //! | `admission` | checks a package |
+//! | `candidate` | a checked revision that is to serve |
+//! | `gating` | holds a package whose effect exceeds a limit |
 //! | `activating` | lets checked revisions serve if all revisions and settings then fit together |
 //! | `code_room` | makes room for the compiled code of a tenant's policy, or refuses the policy |
 //! | `overtaken` | decides when the operator tries a refused package again |
@@ -28,10 +30,12 @@
 mod activating;
 mod admission;
 mod bytes_missing;
+mod candidate;
 mod code_room;
 mod enter;
 mod execute;
 mod facts;
+mod gating;
 mod naming;
 mod not_admitted;
 mod not_loadable;
@@ -65,6 +69,7 @@ use super::{
     events::Events,
     last_good_settings::LastGoodSettings,
     pace::{ATTEMPTS, BACKOFF, LOOK_AGAIN},
+    previews::Previews,
     questions::Questions,
     records::Records,
     revision_set::{Content, RevisionSet},
@@ -84,6 +89,7 @@ pub(super) struct Lifecycle {
     checks: Checks,
     trials: SettingsTrials,
     questions: Questions,
+    previews: Previews,
     sources: Sources,
     records: Records,
     store: Store,
@@ -152,6 +158,7 @@ impl Lifecycle {
         let trier = Trier { gatekeeper, processors, server, home };
         let trials = SettingsTrials::new(trier);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
+        let previews = Previews::new(Arc::clone(&tools.previewer));
         let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
             tools,
@@ -160,6 +167,7 @@ impl Lifecycle {
             checks,
             trials,
             questions,
+            previews,
             sources,
             records,
             store,
@@ -187,7 +195,8 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records change, or until a check, a trial or a question to the API server ends.
+    /// Waits until packages or records change, or until a check, a trial, a preview or a question to the API server
+    /// ends.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
@@ -195,6 +204,7 @@ impl Lifecycle {
             () = self.checks.changed() => {}
             () = self.trials.changed() => {}
             () = self.questions.changed() => {}
+            () = self.previews.changed() => {}
         }
     }
 
@@ -277,6 +287,7 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
+        self.previews.keep(|name| current.contains(name));
         self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
         self.permitted.retain(|name| current.contains(name));
         self.refused_under.retain(|name, _| current.contains(name));

@@ -17,21 +17,30 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
     status
 }
 
-/// Removes the fields that [`observed`] adds.
+/// Removes the fields that an old definition of PolicyRevision does not have.
 pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
-    PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
+    PolicyRevisionStatus {
+        observed_generation: None,
+        conditions: Vec::new(),
+        preview: None,
+        held_by: None,
+        approved: None,
+        ..status
+    }
 }
 
 /// Returns the type of the condition that a revision with this status has. Returns `None` if such a revision has no
 /// condition.
 fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
     match status.state {
-        RevisionState::Pending | RevisionState::Checking => Some(RECONCILING),
+        RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing => Some(RECONCILING),
         RevisionState::Active => (status.reason.as_deref() == Some(NOT_LOADED)).then_some(STALLED),
         RevisionState::Superseded => None,
-        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
-            Some(STALLED)
-        }
+        RevisionState::Held
+        | RevisionState::Refused
+        | RevisionState::NotPermitted
+        | RevisionState::Conflict
+        | RevisionState::Quarantined => Some(STALLED),
     }
 }
 
@@ -66,6 +75,8 @@ mod tests {
         let wanted = [
             ("Pending", RECONCILING),
             ("Checking", RECONCILING),
+            ("Previewing", RECONCILING),
+            ("Held", STALLED),
             ("Active", ""),
             ("Superseded", ""),
             ("Refused", STALLED),

@@ -32,6 +32,10 @@ use crate::{error_text::is_misfit, watch::Watch};
 /// The annotation with which a user requests another attempt. Any new value is a new request.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
 
+/// The annotation with which a person approves a revision. The value is the name of the user. The chart's admission
+/// policy makes sure that the user has the right to approve, and writes no other name.
+pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
+
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
 /// command uses a different value, because an old value has no effect.
 pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> String {

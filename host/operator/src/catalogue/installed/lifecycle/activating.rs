@@ -9,7 +9,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 
-use super::{Found, Lifecycle, StepError, Transition, not_admitted::NotAdmitted, plan::Action};
+use super::{
+    Found, Lifecycle, StepError, Transition, candidate::Candidate, gating::GateAnswer, not_admitted::NotAdmitted,
+    plan::Action,
+};
 use crate::{
     catalogue::{
         Reach,
@@ -24,18 +27,6 @@ use crate::{
     timestamps::written,
 };
 
-/// A checked revision that is to serve.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    name: String,
-    entry: AdmittedRevision,
-    package: Arc<Package>,
-    /// The serving revisions of the same source.
-    before: Vec<String>,
-    /// The entry with the name of the revision before the revision became a candidate.
-    kept: Option<AdmittedRevision>,
-}
-
 /// The answer to the question whether candidates can serve together.
 enum Verdict {
     /// The candidates can serve together. The value contains all revisions that then serve, including the candidates.
@@ -45,15 +36,10 @@ enum Verdict {
     Unfit(NotAdmitted),
 }
 
-impl Candidate {
-    pub(super) fn new(name: &str, entry: AdmittedRevision, package: Arc<Package>) -> Self {
-        Self { name: name.to_owned(), entry, package, before: Vec::new(), kept: None }
-    }
-}
-
 impl Lifecycle {
     /// Lets a revision serve if it can serve together with all other serving revisions. The earlier revision of the
-    /// same source stops serving. Returns `None` while a trial of settings is not finished.
+    /// same source stops serving. Returns `None` while a trial of settings or the computation of the effect is not
+    /// finished.
     pub(super) async fn activate(
         &mut self,
         candidate: Candidate,
@@ -61,7 +47,7 @@ impl Lifecycle {
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let mut alone = vec![candidate.clone()];
         let unfit = match self.weigh(&mut alone).await {
-            Verdict::Fit(serving) => return self.let_in(alone, &serving).await.map(Some),
+            Verdict::Fit(serving) => return self.let_in_gated(alone, &serving).await,
             Verdict::Open => return Ok(None),
             Verdict::Unfit(unfit) => unfit,
         };
@@ -73,7 +59,7 @@ impl Lifecycle {
         match self.weigh(&mut together).await {
             // Admit the settings first: if this process ends before it admits the policy, the next process still checks
             // the policy.
-            Verdict::Fit(serving) => self.let_in(together, &serving).await.map(Some),
+            Verdict::Fit(serving) => self.let_in_gated(together, &serving).await,
             Verdict::Open => Ok(None),
             Verdict::Unfit(_) => Ok(Some(Err(unfit))),
         }
@@ -207,6 +193,23 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
+    /// Lets candidates serve if their effect is within the limits.
+    async fn let_in_gated(
+        &mut self,
+        mut candidates: Vec<Candidate>,
+        serving: &BTreeSet<String>,
+    ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
+        let answer = self.gate(&candidates, serving).await;
+        if matches!(answer, Ok(GateAnswer::Passed)) {
+            return self.let_in(candidates, serving).await.map(Some);
+        }
+        self.withdraw(&mut candidates);
+        answer.map(|answer| match answer {
+            GateAnswer::Held(held) => Some(Err(held)),
+            GateAnswer::Passed | GateAnswer::Open => None,
+        })
+    }
+
     /// Lets candidates serve, one after another. The caller proposed the candidates and found that they can serve.
     async fn let_in(
         &mut self,
@@ -250,13 +253,22 @@ impl Lifecycle {
         // A revision that replaces a serving revision keeps the place of that revision.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
-        let transition = match kept_out {
-            Some(why) => Transition::new(RevisionState::Conflict, why.reason, why.message),
-            None => Transition::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
+        let (remarks, approval) = (entry.content.remarks().join("; "), self.approval(name));
+        let transition = match (kept_out, &approval) {
+            (Some(why), _) => Transition::new(RevisionState::Conflict, why.reason, why.message),
+            (None, Some(approval)) => {
+                let by = format!("approved by {}", approval.by);
+                let message = if remarks.is_empty() { by } else { format!("{by}; {remarks}") };
+                Transition::new(RevisionState::Active, "Approved", message)
+            }
+            (None, None) => Transition::new(RevisionState::Active, "Active", remarks),
         };
+        let preview = self.previews.last(name).cloned();
         let is_there = self.enter(name, transition, |status| {
             describe(status, entry);
             status.retried = asked;
+            status.preview = preview.or(status.preview.take());
+            (status.approved, status.held_by) = (approval, None);
         });
         if !is_there.await? {
             // Do not admit a revision without a record: if such a revision replaced the serving revision, no policy

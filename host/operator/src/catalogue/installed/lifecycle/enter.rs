@@ -67,7 +67,8 @@ impl Lifecycle {
         }
         change(&mut status);
         let differs = (before.state, &before.reason) != (status.state, &status.reason);
-        let is_news = differs && !matches!(state, RevisionState::Checking | RevisionState::Pending);
+        let is_passing = matches!(state, RevisionState::Checking | RevisionState::Pending | RevisionState::Previewing);
+        let is_news = differs && !is_passing;
         (status, is_news)
     }
 

@@ -18,7 +18,7 @@ struct PackageFacts {
     is_retried: bool,
     /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for refusing the package can be gone.
+    /// Whether the reason for refusing or holding the package can be gone.
     is_overtaken: bool,
     /// Whether the time of the next attempt has come.
     is_due: bool,
@@ -48,7 +48,11 @@ impl PackageFacts {
             // The revision already serves, so there is nothing to try.
             (state, true) if state.is_let_in() && self.is_loaded == Some(true) => Step::Acknowledge,
             (state, _) if state.is_let_in() && self.is_loaded.is_some() => Step::Nothing,
-            (RevisionState::Refused | RevisionState::Quarantined, false) if !self.is_overtaken => Step::Nothing,
+            (RevisionState::Refused | RevisionState::Held | RevisionState::Quarantined, false)
+                if !self.is_overtaken =>
+            {
+                Step::Nothing
+            }
             (_, false) if !self.is_due => Step::Wait,
             (RevisionState::Checking, false) if !self.is_checked_here => Step::Interrupted(self.attempts.unwrap_or(1)),
             _ => Step::Admit,
@@ -207,6 +211,7 @@ mod tests {
         let asked = PackageFacts { is_retried: true, ..new };
         let active = PackageFacts { state: RevisionState::Active, is_loaded: Some(true), ..new };
         let refused = PackageFacts { state: RevisionState::Refused, ..new };
+        let held = PackageFacts { state: RevisionState::Held, ..new };
         let checking = PackageFacts { state: RevisionState::Checking, attempts: Some(2), ..new };
         for (observed, step) in [
             (new, Step::Admit),
@@ -220,6 +225,10 @@ mod tests {
             (refused, Step::Nothing),
             (PackageFacts { is_overtaken: true, ..refused }, Step::Admit),
             (PackageFacts { is_retried: true, ..refused }, Step::Admit),
+            (held, Step::Nothing),
+            (PackageFacts { is_overtaken: true, ..held }, Step::Admit),
+            (PackageFacts { is_retried: true, ..held }, Step::Admit),
+            (PackageFacts { state: RevisionState::Previewing, ..new }, Step::Admit),
             (PackageFacts { state: RevisionState::Quarantined, ..new }, Step::Nothing),
             (PackageFacts { state: RevisionState::Superseded, ..new }, Step::Admit),
             (PackageFacts { state: RevisionState::NotPermitted, is_due: false, ..new }, Step::Wait),

@@ -189,7 +189,7 @@ impl Lifecycle {
 
     /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded. If a
     /// waiting revision served, pods would restart for it, and again when the other revision is loaded.
-    fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
+    pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
             let why = self.revisions.kept_out(self.revisions.entries.get(name)?, serving)?;
