@@ -10,12 +10,12 @@ use crate::masking::MASK;
 pub struct FrozenPath {
     /// The path, as the user wrote it.
     pub path: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     /// The index or the name of a list's item.
     Item(String),
@@ -36,7 +36,7 @@ impl FrozenPath {
             match wanted.peek() {
                 None => return true,
                 Some(next) if *next == step => drop(wanted.next()),
-                Some(Step::Key(_)) if matches!(step, Step::Item(_)) => {}
+                Some(PathStep::Key(_)) if matches!(step, PathStep::Item(_)) => {}
                 Some(_) => return false,
             }
         }
@@ -46,19 +46,19 @@ impl FrozenPath {
 }
 
 /// Splits a path as [`crate::schema::path`] formats it.
-fn steps(path: &str) -> Vec<Step> {
+fn steps(path: &str) -> Vec<PathStep> {
     let (mut steps, mut rest) = (Vec::new(), path);
     while !rest.is_empty() {
         rest = rest.strip_prefix('.').unwrap_or(rest);
         if let Some(inner) = rest.strip_prefix('[') {
             let (text, quoted, left) = bracket(inner);
-            steps.push(if quoted { Step::Key(text) } else { Step::Item(text) });
+            steps.push(if quoted { PathStep::Key(text) } else { PathStep::Item(text) });
             rest = left;
             continue;
         }
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         if end > 0 {
-            steps.push(Step::Key(rest[..end].to_owned()));
+            steps.push(PathStep::Key(rest[..end].to_owned()));
         }
         rest = &rest[end..];
     }

@@ -31,7 +31,7 @@ const TEXT: usize = 300;
 #[derive(Debug, Default)]
 pub struct Effect {
     objects: BTreeMap<Reference, Contribution>,
-    paths: BTreeMap<PathKey, Known>,
+    paths: BTreeMap<PathKey, Examples>,
     frozen: Vec<FrozenPath>,
 }
 
@@ -44,7 +44,7 @@ struct Contribution {
     pods: u64,
     pods_replaced: u64,
     fuel: [Option<u64>; 2],
-    problem: Option<(Problem, String)>,
+    problem: Option<(ObjectProblem, String)>,
     /// Whether a policy fails on the object after the change, whether or not it failed before.
     fails: bool,
     paths: BTreeMap<PathKey, u64>,
@@ -55,7 +55,7 @@ struct Contribution {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Problem {
+enum ObjectProblem {
     Refused,
     Failed,
     Unknown,
@@ -73,7 +73,7 @@ struct PathKey {
 
 /// The examples of a path, by object.
 #[derive(Debug, Default)]
-struct Known(BTreeMap<Reference, PreviewExample>);
+struct Examples(BTreeMap<Reference, PreviewExample>);
 
 impl Effect {
     /// Starts an effect without objects. Also counts the changes of `frozen` paths.
@@ -95,13 +95,14 @@ impl Effect {
         let object = &difference.object;
         self.forget(object);
         let Difference { before, after, children, pods, .. } = difference;
-        let (refused, failed) = (is_refused(after) && !is_refused(before), is_failed(after) && !is_failed(before));
+        let newly = |is: fn(Option<&Side>) -> bool| is(after.as_ref()) && !is(before.as_ref());
+        let (refused, failed) = (newly(is_refused), newly(is_failed));
         let problem = match after {
-            Some(Side { said, .. }) if refused => Some((Problem::Refused, said.to_string())),
-            Some(Side { said: Said::Failed(message), .. }) if failed => Some((Problem::Failed, message.clone())),
+            Some(Side { said, .. }) if refused => Some((ObjectProblem::Refused, said.to_string())),
+            Some(Side { said: Said::Failed(message), .. }) if failed => Some((ObjectProblem::Failed, message.clone())),
             _ => children.iter().find_map(|Child { child, refused, .. }| {
                 let why = refused.as_ref()?;
-                Some((Problem::Failed, format!("the API server refuses the planned {child}: {why}")))
+                Some((ObjectProblem::Failed, format!("the API server refuses the planned {child}: {why}")))
             }),
         };
         let mut contribution = Contribution {
@@ -111,7 +112,7 @@ impl Effect {
             pods: *pods,
             pods_replaced: children.iter().map(|child| child.pods).sum(),
             fuel: [before, after].map(|side| side.as_ref().map(|side| side.fuel)),
-            fails: is_failed(after),
+            fails: is_failed(after.as_ref()),
             ..Contribution::default()
         };
         if problem.is_none() {
@@ -127,7 +128,7 @@ impl Effect {
     /// Adds an object whose effect is not known.
     pub fn set_unknown(&mut self, object: &Reference, why: &str) {
         self.forget(object);
-        let problem = Some((Problem::Unknown, cut(why, TEXT).into_owned()));
+        let problem = Some((ObjectProblem::Unknown, cut(why, TEXT).into_owned()));
         self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
     }
 
@@ -219,7 +220,7 @@ impl Effect {
             to.uncounted += 1;
             return;
         }
-        let Known(examples) = self.paths.entry(key.clone()).or_default();
+        let Examples(examples) = self.paths.entry(key.clone()).or_default();
         *to.paths.entry(key).or_default() += 1;
         let is_wanted = examples.len() < EXAMPLES || examples.last_key_value().is_some_and(|(last, _)| object < last);
         if is_wanted && !examples.contains_key(object) {
@@ -241,9 +242,9 @@ impl Effect {
             counts.pods_replaced += it.pods_replaced;
             counts.failing += u64::from(it.fails);
             match it.problem {
-                Some((Problem::Refused, _)) => counts.refused += 1,
-                Some((Problem::Failed, _)) => counts.failed += 1,
-                Some((Problem::Unknown, _)) => counts.unknown += 1,
+                Some((ObjectProblem::Refused, _)) => counts.refused += 1,
+                Some((ObjectProblem::Failed, _)) => counts.failed += 1,
+                Some((ObjectProblem::Unknown, _)) => counts.unknown += 1,
                 None => {}
             }
         }
@@ -263,7 +264,7 @@ impl Effect {
     }
 }
 
-impl Problem {
+impl ObjectProblem {
     fn word(self) -> &'static str {
         match self {
             Self::Refused => "Refused",
@@ -273,11 +274,11 @@ impl Problem {
     }
 }
 
-fn is_refused(side: &Option<Side>) -> bool {
+fn is_refused(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Refused(..), .. }))
 }
 
-fn is_failed(side: &Option<Side>) -> bool {
+fn is_failed(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Failed(_), .. }))
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct CachePreviewer {
 }
 
 /// A running preview.
-struct Preview {
+struct RunningPreview {
     context: Arc<Context>,
     proposal: Proposal,
     effect: Effect,
@@ -81,13 +81,13 @@ impl Previewer for CachePreviewer {
             // Acquiring never fails, because the semaphore is never closed.
             let _turn = turn.acquire_owned().await;
             let effect = Effect::new(proposal.frozen.iter().map(|path| FrozenPath::new(path)).collect());
-            Preview { context, proposal, effect }.run(&changes).await
+            RunningPreview { context, proposal, effect }.run(&changes).await
         }
         .boxed()
     }
 }
 
-impl Preview {
+impl RunningPreview {
     async fn run(mut self, changes: &Changes) -> EffectOfProposal {
         let (before, watch) = (&self.proposal.before, &self.context.access.watch);
         let is_followed = |of: &ResourceType| before.of(of).is_some() || watch.coverage().is_primary(of);

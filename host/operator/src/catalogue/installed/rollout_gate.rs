@@ -9,25 +9,25 @@ use super::previews::EffectOfProposal;
 
 /// The limits that apply to candidates: the operator's limits, and the `rollout` of each package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct EffectLimits {
     operator: RolloutGate,
     packages: Vec<Rollout>,
 }
 
 /// Why the operator holds a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Breach {
+pub(super) struct ExceededLimit {
     pub(super) reason: &'static str,
     pub(super) message: String,
 }
 
-impl Breach {
+impl ExceededLimit {
     fn new(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
 }
 
-impl Limits {
+impl EffectLimits {
     pub(super) fn new<'a>(operator: &RolloutGate, packages: impl IntoIterator<Item = &'a Rollout>) -> Self {
         let packages = packages.into_iter().filter(|rollout| !rollout.is_open()).cloned().collect();
         Self { operator: operator.clone(), packages }
@@ -56,11 +56,11 @@ impl Limits {
     }
 
     /// Returns the limits that the effect exceeds, the most important first.
-    pub(super) fn breaches(&self, EffectOfProposal { preview, thawed }: &EffectOfProposal) -> Vec<Breach> {
-        let mut breaches = Vec::new();
+    pub(super) fn exceeded(&self, EffectOfProposal { preview, thawed }: &EffectOfProposal) -> Vec<ExceededLimit> {
+        let mut exceeded = Vec::new();
         let is_set = |is_set: fn(&RolloutGate) -> bool| self.gates().any(is_set);
         if is_set(|gate| gate.none_refused) && preview.refused > 0 {
-            breaches.push(Breach::new(
+            exceeded.push(ExceededLimit::new(
                 "WouldRefuse",
                 format!(
                     "the package refuses {} that the policies accept now{}, and noneRefused allows none",
@@ -70,7 +70,7 @@ impl Limits {
             ));
         }
         if is_set(|gate| gate.none_failed) && preview.failed > 0 {
-            breaches.push(Breach::new(
+            exceeded.push(ExceededLimit::new(
                 "WouldFail",
                 format!(
                     "the package fails on {}{}, and noneFailed allows none",
@@ -81,27 +81,27 @@ impl Limits {
         }
         for (path, many) in thawed {
             let changes = format!("the package changes the frozen path {path} of {}", objects(count(*many)));
-            breaches.push(Breach::new("FrozenPath", changes));
+            exceeded.push(ExceededLimit::new("FrozenPath", changes));
         }
-        breaches.extend(self.shares(preview));
+        exceeded.extend(self.shares(preview));
         if preview.unknown > 0 && self.gates().any(|gate| !gate.is_open()) {
-            breaches.push(Breach::new(
+            exceeded.push(ExceededLimit::new(
                 "EffectUnknown",
                 format!("the effect on {} is not known{}", objects(preview.unknown), named(preview, "Unknown")),
             ));
         }
         if is_set(|gate| gate.approval.is_some()) {
-            breaches.push(Breach::new("AwaitsApproval", "a person must approve the package"));
+            exceeded.push(ExceededLimit::new("AwaitsApproval", "a person must approve the package"));
         }
         if self.packages.iter().any(|rollout| rollout.mode == RolloutMode::Shadow) {
-            breaches.push(Breach::new("ShadowOnly", "the package only shows its effect (rollout.mode: shadow)"));
+            exceeded.push(ExceededLimit::new("ShadowOnly", "the package only shows its effect (rollout.mode: shadow)"));
         }
-        breaches
+        exceeded
     }
 
     /// Returns the limits of numbers that the effect exceeds.
-    fn shares(&self, preview: &PolicyPreview) -> Vec<Breach> {
-        let mut breaches = Vec::new();
+    fn shares(&self, preview: &PolicyPreview) -> Vec<ExceededLimit> {
+        let mut exceeded = Vec::new();
         let number = |many: i64| u64::try_from(many).unwrap_or_default();
         for gate in self.gates() {
             for (limit, name, reason, what, changed, all) in [
@@ -124,11 +124,11 @@ impl Limits {
             ] {
                 if let Some(limit) = limit.filter(|limit| number(changed) > limit.of(number(all))) {
                     let message = format!("{changed} of {all} {what}, and {name} allows {limit}");
-                    breaches.push(Breach::new(reason, message));
+                    exceeded.push(ExceededLimit::new(reason, message));
                 }
             }
         }
-        breaches
+        exceeded
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
     }
 
     fn reasons(operator: &str, package: &str, effect: &EffectOfProposal) -> Vec<&'static str> {
-        let limits = Limits::new(&rollout(operator).gate, [&rollout(package)]);
-        limits.breaches(effect).into_iter().map(|breach| breach.reason).collect()
+        let limits = EffectLimits::new(&rollout(operator).gate, [&rollout(package)]);
+        limits.exceeded(effect).into_iter().map(|limit| limit.reason).collect()
     }
 
     #[test]
@@ -227,14 +227,16 @@ mod tests {
     #[test]
     fn a_frozen_path_holds_and_the_message_names_the_objects() {
         let frozen = EffectOfProposal { thawed: vec![("spec.a".to_owned(), 1)], ..effect() };
-        let limits =
-            Limits::new(&RolloutGate::default(), [&rollout("{gate: {noneRefused: true, frozenPaths: [spec.a]}}")]);
+        let limits = EffectLimits::new(
+            &RolloutGate::default(),
+            [&rollout("{gate: {noneRefused: true, frozenPaths: [spec.a]}}")],
+        );
         assert_eq!(limits.frozen(), ["spec.a"]);
-        let told: Vec<String> = limits.breaches(&frozen).into_iter().map(|breach| breach.message).collect();
+        let told: Vec<String> = limits.exceeded(&frozen).into_iter().map(|limit| limit.message).collect();
         let refused =
             "the package refuses 4 objects that the policies accept now (Widget n/w0, Widget n/w1, Widget n/w2, …)";
         assert!(told[0].starts_with(refused), "{}", told[0]);
         assert_eq!(told[1], "the package changes the frozen path spec.a of 1 object");
-        assert!(Limits::new(&RolloutGate::default(), [&Rollout::default()]).are_none());
+        assert!(EffectLimits::new(&RolloutGate::default(), [&Rollout::default()]).are_none());
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         installed::{
             previews::{Basis, Proposal},
             records::APPROVED_BY,
-            rollout_gate::{Breach, Limits},
+            rollout_gate::{EffectLimits, ExceededLimit},
         },
     },
     package::Package,
@@ -62,11 +62,11 @@ impl Lifecycle {
         };
         self.previews.take_up(name).await;
         if let Some(effect) = self.previews.effect(name, &basis) {
-            let breaches = limits.breaches(effect);
-            return Ok(match breaches.first() {
+            let exceeded = limits.exceeded(effect);
+            return Ok(match exceeded.first() {
                 None => GateAnswer::Passed,
-                Some(Breach { reason, .. }) => {
-                    let message = format!("{}: {}", told(&breaches), remedy(name));
+                Some(ExceededLimit { reason, .. }) => {
+                    let message = format!("{}: {}", told(&exceeded), remedy(name));
                     let transition = Transition::new(RevisionState::Held, reason, message);
                     GateAnswer::Held(NotAdmitted { transition, again: false })
                 }
@@ -88,8 +88,8 @@ impl Lifecycle {
     }
 
     /// Returns the limits for packages.
-    fn limits<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> Limits {
-        Limits::new(&self.tools.rollout_gate, packages.into_iter().map(|package| &package.file.rollout))
+    fn limits<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> EffectLimits {
+        EffectLimits::new(&self.tools.rollout_gate, packages.into_iter().map(|package| &package.file.rollout))
     }
 
     /// Returns the limits for a package as text, for the status of a held revision.
@@ -136,8 +136,8 @@ fn since(current: &Snapshot, after: &Snapshot) -> BTreeMap<ResourceType, u64> {
     differing.map(|of| (of.clone(), current.of(of).map_or(0, |now| now.since))).collect()
 }
 
-fn told(breaches: &[Breach]) -> String {
-    breaches.iter().map(|breach| breach.message.as_str()).collect::<Vec<_>>().join("; ")
+fn told(exceeded: &[ExceededLimit]) -> String {
+    exceeded.iter().map(|limit| limit.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 fn remedy(name: &str) -> String {
