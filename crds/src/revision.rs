@@ -131,12 +131,16 @@ pub struct PolicyRevisionStatus {
     /// The effect on the objects of the cluster. Present if the package or the operator sets limits for the effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<PolicyPreview>,
-    /// The limits that held the package, as JSON: the operator's limits and the limits of policy.yaml.
+    /// The digest of the limits that held the package: the operator's limits and the limits of policy.yaml.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
-    /// The approval. With an approval, the package serves although its effect exceeds the limits.
+    /// The approval. With an approval, the package serves although its effect exceeds the limits. The approval ends when
+    /// the revision stops serving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<PolicyApproval>,
+    /// The revision that this revision replaced without limits, because this revision had served before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returned_from: Option<String>,
     /// The generation that this status describes. -1 before the operator has seen the revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

@@ -12,8 +12,8 @@ use crate::blocking::off_thread;
 /// overlay.
 const OPEN: usize = 2;
 
-/// The time that work of low priority waits for a free processor.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time that all work of one preview together waits for a free processor.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The interval at which work of low priority looks for a free processor.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -36,6 +36,16 @@ pub(crate) struct Processors {
     tenants: Arc<Semaphore>,
     /// The number of free processors that work of low priority leaves to passes.
     reserve: usize,
+}
+
+/// The time that a series of work of low priority still waits for free processors.
+#[derive(Debug)]
+pub(crate) struct Patience(Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(PATIENCE)
+    }
 }
 
 /// Permission to use a processor, until this value is dropped.
@@ -76,17 +86,23 @@ impl Processors {
         .await
     }
 
-    /// Runs policies with low priority: waits until a processor is free that no pass needs. After [`PATIENCE`], waits
-    /// in the order of arrival, so that the work ends even if passes always need all processors.
-    pub(crate) async fn run_when_free<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// Runs policies with low priority: waits until a processor is free that no pass needs. If the patience is used up,
+    /// waits in the order of arrival, so that the work ends even if passes always need all processors.
+    pub(crate) async fn run_when_free<T: Send + 'static>(
+        &self,
+        Patience(left): &mut Patience,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
         if self.compute == Compute::Inline {
             tokio::task::yield_now().await;
             return work();
         }
-        let permit = match tokio::time::timeout(PATIENCE, self.free()).await {
+        let began = tokio::time::Instant::now();
+        let permit = match tokio::time::timeout(*left, self.free()).await {
             Ok(permit) => permit,
             Err(_) => self.permit(false).await,
         };
+        *left = left.saturating_sub(began.elapsed());
         off_thread(move || {
             let done = work();
             drop(permit);
@@ -145,11 +161,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn work_of_low_priority_leaves_the_last_processor_to_passes_for_a_while() {
         let processors = Processors::new(Compute::Pool, 2);
-        assert_eq!(processors.run_when_free(|| 1).await, 1);
+        let mut patience = Patience::default();
+        assert_eq!(processors.run_when_free(&mut patience, || 1).await, 1);
         let pass = processors.permit(false).await;
         let began = tokio::time::Instant::now();
-        assert_eq!(processors.run_when_free(|| 2).await, 2);
+        assert_eq!(processors.run_when_free(&mut patience, || 2).await, 2);
         assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+        let began = tokio::time::Instant::now();
+        assert_eq!(processors.run_when_free(&mut patience, || 3).await, 3);
+        assert!(began.elapsed() < LOOK, "the patience is used up for the whole preview: {:?}", began.elapsed());
         drop(pass);
     }
 

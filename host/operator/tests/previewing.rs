@@ -78,9 +78,9 @@ async fn the_preview_of_a_held_package_is_the_plan_and_an_approval_lets_it_serve
         (&plan["rolls"], &preview["podsReplaced"]),
         (&plan["refused"], &preview["refused"]),
         (&plan["fuel"]["before"]["median"], &fuel["medianBefore"]),
-        (&plan["fuel"]["before"]["most"], &fuel["mostBefore"]),
+        (&plan["fuel"]["before"]["most"], &fuel["maxBefore"]),
         (&plan["fuel"]["after"]["median"], &fuel["medianAfter"]),
-        (&plan["fuel"]["after"]["most"], &fuel["mostAfter"]),
+        (&plan["fuel"]["after"]["most"], &fuel["maxAfter"]),
     ] {
         assert_eq!(of_plan, of_preview, "{plan:#}\n{preview:#}");
     }

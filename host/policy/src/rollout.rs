@@ -5,7 +5,12 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::yaml;
+use crate::{cut::cut, yaml};
+
+/// The maximum number of frozen paths of a gate.
+const MAX_FROZEN_PATHS: usize = 50;
+/// The maximum length of a frozen path, in bytes.
+const MAX_FROZEN_PATH: usize = 300;
 
 /// How a package starts to serve.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +54,7 @@ pub struct RolloutGate {
     pub none_failed: bool,
     /// Paths in the manifests of children that must not change. A path covers all fields below it. The name of a
     /// list's item can be left out, and then the path covers all items.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "frozen_paths")]
     pub frozen_paths: Vec<String>,
     /// Whether a person has to approve the package.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +173,55 @@ impl de::Visitor<'_> for ShareVisitor {
     }
 }
 
+/// Reads paths. Refuses a path that can never match a field, and an empty path, which would match all fields.
+fn frozen_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(deserializer)?;
+    if paths.len() > MAX_FROZEN_PATHS {
+        return Err(de::Error::custom(format!("frozenPaths: more than {MAX_FROZEN_PATHS} paths")));
+    }
+    match paths.iter().find(|path| path.len() > MAX_FROZEN_PATH || !is_path(path)) {
+        Some(path) => Err(de::Error::custom(format!(
+            "frozenPaths: {:?} is not a path such as spec.template.spec.containers[NAME].image with at most \
+             {MAX_FROZEN_PATH} bytes",
+            cut(path, 60)
+        ))),
+        None => Ok(paths),
+    }
+}
+
+/// Returns whether a text is a path: keys with dots between them, and brackets after a key for an item or for a quoted
+/// key.
+fn is_path(path: &str) -> bool {
+    let (mut rest, mut after_key) = (path, false);
+    loop {
+        if let Some(inner) = rest.strip_prefix('[').filter(|_| after_key) {
+            let Some(end) = end_of_bracket(inner) else { return false };
+            rest = &inner[end..];
+        } else {
+            let key = if after_key { rest.strip_prefix('.') } else { Some(rest) };
+            let Some(key) = key else { return false };
+            let end = key.find(['.', '[']).unwrap_or(key.len());
+            if end == 0 || key[..end].contains(|c: char| c.is_whitespace() || c == ']') {
+                return false;
+            }
+            (rest, after_key) = (&key[end..], true);
+        }
+        if rest.is_empty() {
+            return true;
+        }
+    }
+}
+
+/// Returns the length of the content of brackets and of the closing bracket. Returns `None` for an empty or open
+/// bracket.
+fn end_of_bracket(inner: &str) -> Option<usize> {
+    if let Some(quoted) = inner.strip_prefix('"') {
+        let end = quoted.find("\"]").filter(|end| *end > 0)?;
+        return Some(end + 3);
+    }
+    inner.find(']').filter(|end| *end > 0).map(|end| end + 1)
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_false(value: &bool) -> bool {
     !*value
@@ -205,6 +259,20 @@ mod tests {
         assert_eq!("".parse(), Ok(RolloutGate::default()));
         let refused = "{maxPods: 10%}".parse::<RolloutGate>().unwrap_err();
         assert!(refused.contains("maxPods"), "{refused}");
+    }
+
+    #[test]
+    fn a_frozen_path_that_matches_nothing_or_everything_is_an_error() {
+        let gate = |path: &str| format!("{{frozenPaths: [{}]}}", serde_json::json!(path)).parse::<RolloutGate>();
+        for path in ["spec", "spec.selector", "spec.containers[web].env", "metadata.labels[\"a.b/c\"].x", "a[0][1]"] {
+            assert!(gate(path).is_ok(), "{path}");
+        }
+        for path in ["", " ", ".spec", "spec.", "spec..a", "[a]", "spec[", "spec[]", "spec]", "spec a", "spec[a]b"] {
+            assert!(gate(path).is_err(), "{path}");
+        }
+        assert!(gate(&"x".repeat(301)).is_err());
+        let many = format!("{{frozenPaths: [{}]}}", vec!["spec"; 51].join(", "));
+        assert!(many.parse::<RolloutGate>().unwrap_err().contains("more than 50 paths"));
     }
 
     #[test]

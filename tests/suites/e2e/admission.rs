@@ -110,6 +110,13 @@ async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
     let refused = annotate(&approved("developer"), &[]).expect_failure();
     assert!(refused.contains("developer may not approve policies in namespace kaos-system"), "{refused}");
     annotate("kaos.tools/retry=2", &[]).expect();
+    let refused = annotate("kaos.tools/approved-for=2026-01-01T00:00:00Z", &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies"), "{refused}");
+    let mut made = record.clone();
+    made["metadata"] =
+        json!({"name": "held-2", "namespace": SYSTEM, "annotations": {"kaos.tools/approved-by": "developer"}});
+    std::fs::write(&path, made.to_string()).unwrap();
+    cluster.kubectl_as(&kubeconfig, &["create", "-f", path.to_str().unwrap()]).expect_failure();
 
     bind("approve-policies");
     let may_approve = async || annotate(&approved("developer"), &dry).ok;
@@ -117,9 +124,14 @@ async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
     let refused = annotate(&approved("alice"), &[]).expect_failure();
     assert!(refused.contains("must be your own user name, developer"), "{refused}");
     annotate(&approved("developer"), &[]).expect();
+    annotate("kaos.tools/approved-for=2026-01-01T00:00:00Z", &[]).expect();
+    cluster.kubectl(&["delete", "rolebinding", "approver-approve-policies", "-n", SYSTEM]).expect();
+    let is_guarded = async || !annotate("kaos.tools/approved-for=later", &dry).ok;
+    system.until_true("the developer may no longer approve", is_guarded).await;
+    let refused = annotate("kaos.tools/approved-by-", &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies"), "{refused}");
     cluster.kubectl(&["delete", "policyrevision", "held-1", "-n", SYSTEM]).expect();
-    let bindings = ["approver-activate-policies", "approver-approve-policies"];
-    cluster.kubectl(&[&["delete", "rolebinding", "-n", SYSTEM], &bindings[..]].concat()).expect();
+    cluster.kubectl(&["delete", "rolebinding", "approver-activate-policies", "-n", SYSTEM]).expect();
 }
 
 #[tokio::test]

@@ -258,3 +258,34 @@ fn the_effect_on_two_thousand_objects_fits_into_the_status() {
         assert!(size < 100_000, "{size} bytes");
     });
 }
+
+#[test]
+fn a_package_that_reads_what_no_policy_reads_has_an_unknown_effect() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 reads deployments", "rollout: {gate: {maxObjectsChanged: 100%}}")).await;
+        let held = until_state(world, "widgets", "Held").await;
+        assert_eq!(held["status"]["reason"], "EffectUnknown", "{held:#}");
+        let problem = &held["status"]["preview"]["problems"][0];
+        assert!(text(&problem["message"]).contains("Deployment"), "{held:#}");
+    });
+}
+
+#[test]
+fn objects_that_change_during_a_preview_count_with_their_last_state() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 renames", NONE_REFUSED)).await;
+        for config_map in &all[..3] {
+            let (at, fragile) = (config_map.replace("ConfigMap", "Widget"), json!({"spec": {"fragile": true}}));
+            world.patch(&at, &fragile).await;
+        }
+        world.delete(&all[11].replace("ConfigMap", "Widget")).await;
+        world.apply(&widget("new", &json!({"fragile": true}))).await;
+        let held = until_state(world, "widgets", "Held").await;
+        let preview = &held["status"]["preview"];
+        let (objects, refused) = (preview["objects"].as_i64().unwrap(), preview["refused"].as_i64().unwrap());
+        // The objects can also change after the preview.
+        assert!((11..=13).contains(&objects) && (4..=7).contains(&refused), "{preview:#}");
+    });
+}

@@ -57,6 +57,7 @@ pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{environment, operator_config, told_apart};
+pub(crate) use snapshot::Replaced;
 pub use snapshot::{Answer, Answers, Awaited, Loading, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
 use trial::lasting;

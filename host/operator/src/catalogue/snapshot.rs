@@ -59,6 +59,24 @@ pub struct Answers {
     pub(super) emitted: BTreeSet<ResourceType>,
 }
 
+/// The policies for one kind in one place that a change replaces. Two values are equal if they mean the very same
+/// policies. The value keeps these policies alive, so that no later policies can have the same address.
+#[derive(Debug, Clone)]
+pub(crate) struct Replaced {
+    pub(crate) of: ResourceType,
+    place: Option<String>,
+    kind: Option<Arc<Kind>>,
+}
+
+impl PartialEq for Replaced {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |it: &Self| (it.of.clone(), it.place.clone(), it.kind.as_ref().map(Arc::as_ptr));
+        key(self) == key(other)
+    }
+}
+
+impl Eq for Replaced {}
+
 /// The policies that answer for one object.
 #[derive(Debug, Clone)]
 pub enum Answer {
@@ -168,6 +186,17 @@ impl Snapshot {
         self.kinds().flat_map(ids).collect()
     }
 
+    /// Returns the policies of `before` that differ in `after`.
+    pub(crate) fn replaced(before: &Self, after: &Self) -> Vec<Replaced> {
+        let kinds: BTreeSet<&ResourceType> = before.kinds.keys().chain(after.kinds.keys()).collect();
+        let none = Answers::default();
+        let replaced = kinds.into_iter().flat_map(|of| {
+            let [now, then] = [before, after].map(|snapshot| snapshot.kinds.get(of).unwrap_or(&none));
+            now.replaced_by(of, then)
+        });
+        replaced.collect()
+    }
+
     /// Returns every policy that may have to answer: the policies in a place, the policies that objects can pin, and
     /// the predecessors of both.
     pub fn able(&self) -> BTreeSet<PolicyId> {
@@ -234,16 +263,38 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
-    /// Returns whether all policies are those of `other`, in every place.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let places = |answers: &Self| -> Vec<(Option<String>, Option<*const Kind>)> {
-            let cluster = (None, answers.cluster.as_ref().map(Arc::as_ptr));
-            let namespaces = answers.namespaces.iter();
-            let namespaces = namespaces.map(|(at, kind)| (Some(at.clone()), kind.as_ref().map(Arc::as_ptr)));
-            let pins = answers.pins.iter().map(|(at, kind)| (at.clone(), Some(Arc::as_ptr(kind))));
-            std::iter::once(cluster).chain(namespaces).chain(pins).collect()
+    /// Returns the policies that differ in `after`, by place.
+    fn replaced_by(&self, of: &ResourceType, after: &Self) -> Vec<Replaced> {
+        let in_place = |place: Option<&String>, kind: Option<&Arc<Kind>>| Replaced {
+            of: of.clone(),
+            place: place.cloned(),
+            kind: kind.cloned(),
         };
-        places(self) == places(other)
+        // A policy of a tenant can fall back to the policy of the cluster. A change of the fallback replaces no answer.
+        let is_same = |one: Option<&Arc<Kind>>, other: Option<&Arc<Kind>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.answers_like(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let mut replaced = Vec::new();
+        if !is_same(self.cluster.as_ref(), after.cluster.as_ref()) {
+            replaced.push(in_place(None, self.cluster.as_ref()));
+        }
+        let places: BTreeSet<&String> = self.namespaces.keys().chain(after.namespaces.keys()).collect();
+        for place in places {
+            let (now, then) = (self.usual(place), after.usual(place));
+            let is_listed = |answers: &Self| answers.namespaces.contains_key(place);
+            if !is_same(now, then) || is_listed(self) != is_listed(after) {
+                replaced.push(in_place(Some(place), now));
+            }
+        }
+        let pins = |answers: &Self| -> Vec<(Option<String>, *const Kind)> {
+            answers.pins.iter().map(|(place, kind)| (place.clone(), Arc::as_ptr(kind))).collect()
+        };
+        if pins(self) != pins(after) {
+            let none = std::iter::once(in_place(None, None));
+            replaced.extend(none.chain(self.pins.iter().map(|(place, kind)| in_place(place.as_ref(), Some(kind)))));
+        }
+        replaced
     }
 
     /// Removes all policies from a namespace, so that no policy answers there.

@@ -1,5 +1,7 @@
 //! Reads the paths of changed fields: finds renamed fields, and fields below a frozen path.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::Field;
@@ -27,12 +29,11 @@ impl FrozenPath {
         Self { path: path.to_owned(), steps: steps(path) }
     }
 
-    /// Returns whether a change of the field `path` can change a field of the frozen path. A frozen path without the
-    /// name of an item covers all items of the list.
-    pub fn covers(&self, path: &str) -> bool {
-        let changed = steps(path.strip_suffix(" (order)").unwrap_or(path));
+    /// Returns whether a change of a field can change a field of the frozen path. A frozen path without the name of an
+    /// item covers all items of the list.
+    pub(super) fn covers(&self, ChangedPath(changed): &ChangedPath) -> bool {
         let mut wanted = self.steps.iter().peekable();
-        for step in &changed {
+        for step in changed {
             match wanted.peek() {
                 None => return true,
                 Some(next) if *next == step => drop(wanted.next()),
@@ -42,6 +43,36 @@ impl FrozenPath {
         }
         // Here, the whole changed path leads to the frozen path, so the change can include the frozen path.
         true
+    }
+
+    /// Returns whether a manifest has a field at this path.
+    pub(super) fn is_in(&self, manifest: &Value) -> bool {
+        is_in(&self.steps, manifest)
+    }
+}
+
+/// The path of a changed field, split into its steps.
+pub(super) struct ChangedPath(Vec<PathStep>);
+
+impl ChangedPath {
+    pub(super) fn new(path: &str) -> Self {
+        Self(steps(path.strip_suffix(" (order)").unwrap_or(path)))
+    }
+}
+
+fn is_in(steps: &[PathStep], value: &Value) -> bool {
+    match (steps, value) {
+        ([], _) => true,
+        ([PathStep::Item(item), rest @ ..], Value::Array(items)) => {
+            let named = items.iter().find(|it| it["name"] == item.as_str());
+            let item = named.or_else(|| items.get(item.parse::<usize>().ok()?));
+            item.is_some_and(|item| is_in(rest, item))
+        }
+        ([PathStep::Key(_), ..], Value::Array(items)) => items.iter().any(|item| is_in(steps, item)),
+        ([PathStep::Key(key), rest @ ..], Value::Object(fields)) => {
+            fields.get(key).is_some_and(|field| is_in(rest, field))
+        }
+        _ => false,
     }
 }
 
@@ -83,31 +114,34 @@ fn bracket(path: &str) -> (String, bool, &str) {
 /// same value, and no other field of this parent was removed or added with this value. Leaves masked values alone,
 /// because equal masks can hide different values. Returns the path of each field, and whether the field was renamed.
 pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
-    let gone: Vec<(usize, (&str, &str), Value)> = sides(fields, |field| (&field.before, &field.after));
-    let come: Vec<(usize, (&str, &str), Value)> = sides(fields, |field| (&field.after, &field.before));
+    let gone = sides(fields, |field| (&field.before, &field.after));
+    let come = sides(fields, |field| (&field.after, &field.before));
     let mut paths: Vec<Option<(String, Option<&Field>)>> =
         fields.iter().map(|field| Some((field.path.clone(), Some(field)))).collect();
-    for (at, (parent, name), value) in &gone {
-        let fits = |(_, (other, _), content): &&(usize, (&str, &str), Value)| other == parent && content == value;
-        let mut pairs = come.iter().filter(fits);
-        let (Some((to, (_, new), _)), None) = (pairs.next(), pairs.next()) else { continue };
-        if gone.iter().filter(fits).count() == 1 {
-            paths[*at] = Some((format!("{parent}{name} -> {}", new.trim_start_matches('.')), None));
+    for (content, gone) in &gone {
+        if let ([(at, name)], Some([(to, new)])) = (gone.as_slice(), come.get(content).map(Vec::as_slice)) {
+            paths[*at] = Some((format!("{}{name} -> {}", content.0, new.trim_start_matches('.')), None));
             paths[*to] = None;
         }
     }
     paths.into_iter().flatten().collect()
 }
 
-/// Returns the fields that exist only on one side: the index of the field, its parent and its own name, and its value
-/// without the name.
-fn sides(fields: &[Field], side: fn(&Field) -> (&Option<Value>, &Option<Value>)) -> Vec<(usize, (&str, &str), Value)> {
-    let one = |(at, field): (usize, &'_ Field)| match side(field) {
-        (Some(value), None) if !is_masked(value) => Some((at, unnamed(value))),
-        _ => None,
-    };
-    let of = fields.iter().enumerate().filter_map(one);
-    of.map(|(at, value)| (at, split(&fields[at].path), value)).collect()
+/// The index and the own name of each field with the same parent and the same value without the name.
+type Alike<'a> = HashMap<(&'a str, String), Vec<(usize, &'a str)>>;
+
+/// Returns the fields that exist only on one side, by their parent and their value.
+fn sides(fields: &[Field], side: fn(&Field) -> (&Option<Value>, &Option<Value>)) -> Alike<'_> {
+    let mut alike = Alike::new();
+    for (at, field) in fields.iter().enumerate() {
+        if let (Some(value), None) = side(field)
+            && !is_masked(value)
+        {
+            let (parent, name) = split(&field.path);
+            alike.entry((parent, unnamed(value).to_string())).or_default().push((at, name));
+        }
+    }
+    alike
 }
 
 fn unnamed(value: &Value) -> Value {
@@ -141,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_frozen_path_covers_its_fields_in_all_items_and_the_fields_above() {
-        let covers = |frozen: &str, path: &str| FrozenPath::new(frozen).covers(path);
+        let covers = |frozen: &str, path: &str| FrozenPath::new(frozen).covers(&ChangedPath::new(path));
         for path in [
             "spec.template.spec.containers[web].image",
             "spec.template.spec.containers[web]",
@@ -158,6 +192,17 @@ mod tests {
         assert!(!covers("spec.containers[web].env", "spec.containers[other].env[A].value"));
         assert!(covers("metadata.labels[\"a.b/c\"]", "metadata.labels[\"a.b/c\"]"));
         assert!(!covers("metadata.labels[\"a.b/c\"]", "metadata.labels.a"));
+    }
+
+    #[test]
+    fn a_frozen_path_is_in_a_manifest_that_has_the_field() {
+        let manifest = json!({"spec": {"containers": [{"name": "web", "env": []}, {"name": "side", "image": "x"}]}});
+        for path in ["spec", "spec.containers.image", "spec.containers[side].image", "spec.containers[0].env"] {
+            assert!(FrozenPath::new(path).is_in(&manifest), "{path}");
+        }
+        for path in ["spec.containers[web].image", "spec.replicas", "data", "spec.containers[7]"] {
+            assert!(!FrozenPath::new(path).is_in(&manifest), "{path}");
+        }
     }
 
     fn field(path: &str, before: Option<Value>, after: Option<Value>) -> Field {

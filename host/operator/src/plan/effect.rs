@@ -17,7 +17,11 @@ use serde_json::Value;
 
 use self::counts::count;
 pub use self::counts::{Counts, Fuel};
-use super::{Change, Child, Difference, Field, FrozenPath, Said, Side, changed_path::with_renames};
+use super::{
+    Change, Child, Difference, Field, FrozenPath, Said, Side,
+    changed_path::{ChangedPath, with_renames},
+};
+use crate::masking;
 
 /// The maximum number of different paths that this module counts.
 const KNOWN_PATHS: usize = 2000;
@@ -31,7 +35,9 @@ const TEXT: usize = 300;
 #[derive(Debug, Default)]
 pub struct Effect {
     objects: BTreeMap<Reference, Contribution>,
-    paths: BTreeMap<PathKey, Examples>,
+    /// The known paths. Contributions refer to a path by its index, because many objects change in the same way.
+    paths: Vec<(PathKey, Examples)>,
+    indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
 }
 
@@ -47,7 +53,8 @@ struct Contribution {
     problem: Option<(ObjectProblem, String)>,
     /// Whether a policy fails on the object after the change, whether or not it failed before.
     fails: bool,
-    paths: BTreeMap<PathKey, u64>,
+    /// The number of changes for each path, by the index of the path.
+    paths: BTreeMap<usize, u64>,
     /// The number of changes whose paths were not counted separately, because there are too many different paths.
     uncounted: u64,
     /// The indexes of the frozen paths that change.
@@ -95,13 +102,20 @@ impl Effect {
         let object = &difference.object;
         self.forget(object);
         let Difference { before, after, children, pods, .. } = difference;
-        let newly = |is: fn(Option<&Side>) -> bool| is(after.as_ref()) && !is(before.as_ref());
-        let (refused, failed) = (newly(is_refused), newly(is_failed));
+        let was_served = matches!(before, Some(Side { said: Said::Planned, .. }));
         let problem = match after {
-            Some(Side { said, .. }) if refused => Some((ObjectProblem::Refused, said.to_string())),
-            Some(Side { said: Said::Failed(message), .. }) if failed => Some((ObjectProblem::Failed, message.clone())),
+            None if was_served => {
+                Some((ObjectProblem::Refused, "no policy answers for the object any more".to_owned()))
+            }
+            Some(Side { said: said @ Said::Refused(..), .. }) if was_served => {
+                Some((ObjectProblem::Refused, text_of(said)))
+            }
+            Some(Side { said: Said::Failed(message), .. }) if !is_failed(before.as_ref()) => {
+                Some((ObjectProblem::Failed, masking::text(message)))
+            }
             _ => children.iter().find_map(|Child { child, refused, .. }| {
                 let why = refused.as_ref()?;
+                let why = masking::text(why);
                 Some((ObjectProblem::Failed, format!("the API server refuses the planned {child}: {why}")))
             }),
         };
@@ -135,25 +149,21 @@ impl Effect {
     /// Removes an object.
     pub fn forget(&mut self, object: &Reference) {
         let Some(contribution) = self.objects.remove(object) else { return };
-        for key in contribution.paths.keys() {
-            if let Some(known) = self.paths.get_mut(key) {
-                known.0.remove(object);
+        for at in contribution.paths.keys() {
+            if let Some((_, Examples(examples))) = self.paths.get_mut(*at) {
+                examples.remove(object);
             }
         }
     }
 
-    /// Adds a change of the answer, except a new refusal or failure: these are problems.
+    /// Adds a change of the answer, except a change that is a problem.
     fn answer(&mut self, Difference { object, before, after, .. }: &Difference, to: &mut Contribution) {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         if said(before) == said(after) {
             return;
         }
-        let text = |side| said(side).map(|said| cut(&said.to_string(), VALUE).into_owned());
-        let change = match (before, after) {
-            (None, _) => "Added",
-            (_, None) => "Removed",
-            _ => "Changed",
-        };
+        let text = |side| said(side).map(|said| cut(&text_of(&said), VALUE).into_owned());
+        let change = word_of(before.is_some(), after.is_some());
         let key = PathKey { kind: object.kind.clone(), child: None, path: None, change, value: None };
         self.change(object, key, to, || PreviewExample {
             object: place(object),
@@ -164,7 +174,7 @@ impl Effect {
     }
 
     fn child(&mut self, object: &Reference, child: &Child, to: &mut Contribution) {
-        let Child { child, change, .. } = child;
+        let Child { child, change, removed, .. } = child;
         let example = |before: Option<String>, after: Option<String>| PreviewExample {
             object: place(object),
             child: Some(child.name.clone()),
@@ -180,13 +190,15 @@ impl Effect {
         };
         let fields = match change {
             Change::Added => return self.change(object, key(None, "Added", None), to, || example(None, None)),
-            Change::Removed => return self.change(object, key(None, "Removed", None), to, || example(None, None)),
+            Change::Removed => {
+                to.frozen.extend(self.frozen_that(|frozen| removed.as_ref().is_some_and(|it| frozen.is_in(it))));
+                return self.change(object, key(None, "Removed", None), to, || example(None, None));
+            }
             Change::Changed(fields) => fields,
         };
-        for (at, frozen) in self.frozen.iter().enumerate() {
-            if fields.iter().any(|field| frozen.covers(&field.path)) {
-                to.frozen.insert(at);
-            }
+        if !self.frozen.is_empty() {
+            let changed: Vec<ChangedPath> = fields.iter().map(|field| ChangedPath::new(&field.path)).collect();
+            to.frozen.extend(self.frozen_that(|frozen| changed.iter().any(|path| frozen.covers(path))));
         }
         if fields.is_empty() {
             // Only a hash differs, for example because the content of a ConfigMap of the plan changes.
@@ -198,11 +210,7 @@ impl Effect {
                 self.change(object, key(path, "Renamed", None), to, || example(None, None));
                 continue;
             };
-            let change = match (before, after) {
-                (None, _) => "Added",
-                (_, None) => "Removed",
-                _ => "Changed",
-            };
+            let change = word_of(before.is_some(), after.is_some());
             let value = after.as_ref().or(before.as_ref()).map(type_of);
             let shown = |value: &Option<Value>| value.as_ref().map(text);
             self.change(object, key(path, change, value), to, || example(shown(before), shown(after)));
@@ -216,12 +224,20 @@ impl Effect {
         to: &mut Contribution,
         example: impl FnOnce() -> PreviewExample,
     ) {
-        if !self.paths.contains_key(&key) && self.paths.len() >= KNOWN_PATHS {
-            to.uncounted += 1;
-            return;
-        }
-        let Examples(examples) = self.paths.entry(key.clone()).or_default();
-        *to.paths.entry(key).or_default() += 1;
+        let at = match self.indexes.get(&key) {
+            Some(at) => *at,
+            None if self.paths.len() >= KNOWN_PATHS => {
+                to.uncounted += 1;
+                return;
+            }
+            None => {
+                self.indexes.insert(key.clone(), self.paths.len());
+                self.paths.push((key, Examples::default()));
+                self.paths.len() - 1
+            }
+        };
+        let Some((_, Examples(examples))) = self.paths.get_mut(at) else { return };
+        *to.paths.entry(at).or_default() += 1;
         let is_wanted = examples.len() < EXAMPLES || examples.last_key_value().is_some_and(|(last, _)| object < last);
         if is_wanted && !examples.contains_key(object) {
             examples.insert(object.clone(), example());
@@ -229,6 +245,11 @@ impl Effect {
                 examples.pop_last();
             }
         }
+    }
+
+    /// Returns the indexes of the frozen paths that fit.
+    fn frozen_that(&self, fits: impl Fn(&FrozenPath) -> bool) -> Vec<usize> {
+        self.frozen.iter().enumerate().filter(|(_, frozen)| fits(frozen)).map(|(at, _)| at).collect()
     }
 
     /// Returns the numbers.
@@ -274,12 +295,28 @@ impl ObjectProblem {
     }
 }
 
-fn is_refused(side: Option<&Side>) -> bool {
-    matches!(side, Some(Side { said: Said::Refused(..), .. }))
+/// Returns the word for a change of something that existed before, exists afterwards, or both.
+fn word_of(before: bool, after: bool) -> &'static str {
+    match (before, after) {
+        (false, _) => "Added",
+        (true, false) => "Removed",
+        (true, true) => "Changed",
+    }
 }
 
 fn is_failed(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Failed(_), .. }))
+}
+
+/// Formats an answer. Masks what the messages themselves name as secret.
+fn text_of(said: &Said) -> String {
+    match said {
+        Said::Planned => said.to_string(),
+        Said::Refused(reason, messages) => {
+            Said::Refused(reason.clone(), messages.iter().map(|message| masking::text(message)).collect()).to_string()
+        }
+        Said::Failed(message) => Said::Failed(masking::text(message)).to_string(),
+    }
 }
 
 fn place(object: &Reference) -> String {

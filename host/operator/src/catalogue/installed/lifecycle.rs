@@ -12,6 +12,7 @@
 //! | `admission` | checks a package |
 //! | `candidate` | a checked revision that is to serve |
 //! | `gating` | holds a package whose effect exceeds a limit |
+//! | `approval` | reads approvals, and decides when to look at a held package again |
 //! | `activating` | lets checked revisions serve if all revisions and settings then fit together |
 //! | `code_room` | makes room for the compiled code of a tenant's policy, or refuses the policy |
 //! | `overtaken` | decides when the operator tries a refused package again |
@@ -29,6 +30,7 @@
 
 mod activating;
 mod admission;
+mod approval;
 mod bytes_missing;
 mod candidate;
 mod code_room;
@@ -120,7 +122,8 @@ pub(super) struct Lifecycle {
     waiting: BTreeMap<String, Content>,
     /// Revisions that the operator is trying. The operator has the rights that the claims of these revisions need.
     permitted: BTreeSet<String>,
-    /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
+    /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold depends,
+    /// as of the time of the refusal or of the hold.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The time of the next attempt, for revisions that wait for a change outside their own package.
     due: BTreeMap<String, Instant>,
@@ -313,7 +316,7 @@ impl Lifecycle {
         self.records.settle().await;
         self.checks.keep(|_| false);
         for name in std::mem::take(&mut self.checking) {
-            if self.records.status(&name).state != RevisionState::Checking {
+            if !matches!(self.records.status(&name).state, RevisionState::Checking | RevisionState::Previewing) {
                 continue;
             }
             let state =

@@ -61,7 +61,7 @@ pub use code_share::CodeShare;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
 pub(crate) use previews::{EffectOfProposal, Previewer, Proposal};
-pub(crate) use records::{APPROVED_BY, NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
+pub(crate) use records::{APPROVED_BY, APPROVED_FOR, NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
 pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;

@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kaos_crds::PolicyPreview;
-use kaos_policy::contract::ResourceType;
 
 use super::background::{Background, Stand};
-use crate::catalogue::Snapshot;
+use crate::catalogue::{Replaced, Snapshot};
 
 /// Computes the effect of a proposal on the objects of the cluster.
 pub(crate) trait Previewer: Send + Sync {
@@ -23,6 +22,8 @@ pub(crate) struct Proposal {
     pub(crate) frozen: Vec<String>,
     /// The revision that the candidate replaces.
     pub(crate) replaces: Option<String>,
+    /// The other revisions that would start to serve together with the candidate.
+    pub(crate) together: Vec<String>,
 }
 
 /// The effect of a proposal.
@@ -33,11 +34,11 @@ pub(crate) struct EffectOfProposal {
     pub(crate) thawed: Vec<(String, u64)>,
 }
 
-/// The facts on which an effect depends: the swap that set the policies of each kind, and the candidates. Another
-/// effect is needed only if these facts change.
+/// The facts on which an effect depends: the policies that the candidates replace, and the candidates. Another effect
+/// is needed only if these facts change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Basis {
-    pub(super) since: BTreeMap<ResourceType, u64>,
+    pub(super) replaced: Vec<Replaced>,
     pub(super) candidates: Vec<String>,
     pub(super) frozen: Vec<String>,
 }
@@ -46,7 +47,15 @@ pub(super) struct Basis {
 pub(super) struct Previews {
     previewer: Arc<dyn Previewer>,
     background: Background<EffectOfProposal>,
-    known: BTreeMap<String, (Basis, Option<EffectOfProposal>)>,
+    known: BTreeMap<String, Known>,
+}
+
+/// The last preview of a revision.
+struct Known {
+    basis: Basis,
+    effect: Option<EffectOfProposal>,
+    /// The number of previews of the revision so far.
+    begun: usize,
 }
 
 impl Previews {
@@ -67,27 +76,33 @@ impl Previews {
 
     /// Starts a preview. Ends an earlier preview of the same revision.
     pub(super) fn begin(&mut self, revision: &str, basis: Basis, proposal: Proposal) {
-        self.known.insert(revision.to_owned(), (basis, None));
+        let begun = self.begun(revision) + 1;
+        self.known.insert(revision.to_owned(), Known { basis, effect: None, begun });
         self.background.begin(revision, self.previewer.preview(proposal));
     }
 
     /// Stores the result of a preview that ended.
     pub(super) async fn take_up(&mut self, revision: &str) {
         if let Some(effect) = self.background.take(revision).await
-            && let Some((_, known)) = self.known.get_mut(revision)
+            && let Some(known) = self.known.get_mut(revision)
         {
-            *known = Some(effect);
+            known.effect = Some(effect);
         }
     }
 
     /// Returns the effect of a revision on this basis. Returns `None` if this effect was not computed.
     pub(super) fn effect(&self, revision: &str, basis: &Basis) -> Option<&EffectOfProposal> {
-        self.known.get(revision).filter(|(known, _)| known == basis)?.1.as_ref()
+        self.known.get(revision).filter(|known| known.basis == *basis)?.effect.as_ref()
     }
 
     /// Returns the last effect of a revision, on any basis.
     pub(super) fn last(&self, revision: &str) -> Option<&PolicyPreview> {
-        self.known.get(revision)?.1.as_ref().map(|effect| &effect.preview)
+        self.known.get(revision)?.effect.as_ref().map(|effect| &effect.preview)
+    }
+
+    /// Returns the number of previews of a revision on different bases.
+    pub(super) fn begun(&self, revision: &str) -> usize {
+        self.known.get(revision).map_or(0, |known| known.begun)
     }
 
     /// Forgets a revision.

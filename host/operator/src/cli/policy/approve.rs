@@ -1,7 +1,8 @@
 //! `policy approve`: lets a held package serve.
 //!
 //! The approval is an annotation of the PolicyRevision with the name of the user. The chart's admission policy accepts
-//! the annotation only from users with the right to approve, and only with their own name.
+//! the annotation only from users with the right to approve, and only with their own name. A second annotation says
+//! which hold the user approves.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -25,7 +26,7 @@ use super::{
     preview::newest,
     revisions::{Revision, Revisions, name, shown, state, status},
 };
-use crate::catalogue::installed::{self, APPROVED_BY};
+use crate::catalogue::installed::{self, APPROVED_BY, APPROVED_FOR};
 
 /// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
@@ -57,14 +58,14 @@ impl Approve {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            let is_open =
-                |revision: &Revision| matches!(state(revision), RevisionState::Held | RevisionState::Previewing);
-            let Some(revision) = newest(&all, &named, &only, &home, is_open)? else {
+            // The user must have seen the effect, so there is nothing to approve before the revision is held.
+            let is_held = |revision: &Revision| state(revision) == RevisionState::Held;
+            let Some(revision) = newest(&all, &named, &only, &home, is_held)? else {
                 bail!("{named}: no package of this name is held: see `policy list`");
             };
-            let user = user(&client).await?;
+            let (user, hold) = (user(&client).await?, status(revision).since.unwrap_or_default());
             let api: Api<Revision> = Api::namespaced_with(client, &home, &installed::revision_resource());
-            let approval = json!({"metadata": {"annotations": {APPROVED_BY: user}}});
+            let approval = json!({"metadata": {"annotations": {APPROVED_BY: user, APPROVED_FOR: hold}}});
             let written = api.patch(name(revision), &PatchParams::default(), &Patch::Merge(&approval)).await;
             written.with_context(|| format!("PolicyRevision {} cannot be approved", name(revision)))?;
             let source = shown(&revision.spec.source);
@@ -72,7 +73,7 @@ impl Approve {
             if timeout == 0 {
                 return Ok(ExitCode::SUCCESS);
             }
-            wait(&api, name(revision), Duration::from_secs(timeout), out).await
+            wait(&api, name(revision), &hold, Duration::from_secs(timeout), out).await
         })
     }
 }
@@ -87,8 +88,14 @@ async fn user(client: &Client) -> anyhow::Result<String> {
     user.filter(|user| !user.is_empty()).context("the API server does not tell your user name (SelfSubjectReview)")
 }
 
-/// Waits until a revision serves, or until it ends in another state.
-async fn wait(api: &Api<Revision>, name: &str, patience: Duration, out: &mut Output) -> anyhow::Result<ExitCode> {
+/// Waits until a revision serves, or until it ends in another state. `hold` is the start of the approved hold.
+async fn wait(
+    api: &Api<Revision>,
+    name: &str,
+    hold: &str,
+    patience: Duration,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut told = None;
     loop {
@@ -98,6 +105,11 @@ async fn wait(api: &Api<Revision>, name: &str, patience: Duration, out: &mut Out
             RevisionState::Active => {
                 out.text(&format!("{text}\n"))?;
                 return Ok(ExitCode::SUCCESS);
+            }
+            RevisionState::Held if status(&revision).since.unwrap_or_default() != hold => {
+                let again = "the operator held the revision again meanwhile: look at the new effect, and approve it";
+                complain("error", format_args!("{text}: {again}"));
+                return Ok(ExitCode::from(HELD_BACK));
             }
             RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => {}
             RevisionState::Superseded

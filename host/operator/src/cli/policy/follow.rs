@@ -234,7 +234,8 @@ fn unplanned(left: &Unplanned) -> String {
 fn remedy(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, retried, .. } = status(revision);
     if !matches!(state, RevisionState::Refused | RevisionState::Quarantined) {
-        // The operator checks revisions in other states again without a request.
+        // The operator checks revisions in most other states again without a request. The message of a held revision
+        // contains the command that approves it.
         return String::new();
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();

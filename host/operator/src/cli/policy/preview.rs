@@ -88,7 +88,8 @@ pub(super) fn newest<'a>(
     }
     let source = only.meant(named, home, &recorded(all))?;
     let of_source = all.iter().filter(|revision| revision.spec.source == source && fits(revision));
-    // A held revision is what the user looks for, even if the ConfigMap had other contents afterwards.
+    // The operator deletes the record of a held revision when the ConfigMap gets other content. So a held revision has
+    // the current content, although an active revision can be newer.
     Ok(of_source.max_by_key(|revision| (state(revision) == RevisionState::Held, status(revision).since)))
 }
 
@@ -116,11 +117,14 @@ fn shown(preview: &PolicyPreview) -> String {
     text += &format!("{}.\n", preview.summary);
     text += &format!(
         "Fuel of a pass: {} -> {} (median), {} -> {} (most).\n",
-        fuel.median_before, fuel.median_after, fuel.most_before, fuel.most_after
+        fuel.median_before, fuel.median_after, fuel.max_before, fuel.max_after
     );
     text += &format!("Computed at {at} from the objects of the cluster");
     if inputs.repeated > 0 {
         text += &format!("; {} were computed again because they changed", inputs.repeated);
+    }
+    if !inputs.together.is_empty() {
+        text += &format!("; together with {}", inputs.together.join(", "));
     }
     if inputs.outdated > 0 {
         text += &format!("; {} changed again afterwards", inputs.outdated);

@@ -6,7 +6,7 @@ use kaos_crds::{PolicyPreview, PreviewFuel, PreviewInputs, PreviewPath, PreviewP
 use serde::Serialize;
 
 use super::{
-    Effect, PathKey,
+    Effect, Examples, PathKey,
     counts::{count, number},
 };
 
@@ -39,8 +39,8 @@ impl Effect {
             fuel: PreviewFuel {
                 median_before: number(before.median),
                 median_after: number(after.median),
-                most_before: number(before.most),
-                most_after: number(after.most),
+                max_before: number(before.most),
+                max_after: number(after.most),
             },
             paths: Vec::new(),
             more_paths,
@@ -63,22 +63,23 @@ impl Effect {
 
     /// Returns the most frequent paths, and the number of other paths.
     fn paths(&self) -> (Vec<PreviewPath>, i64) {
-        let mut counts: BTreeMap<&PathKey, u64> = BTreeMap::new();
-        for (key, many) in self.objects.values().flat_map(|it| &it.paths) {
-            *counts.entry(key).or_default() += many;
+        let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+        for (at, many) in self.objects.values().flat_map(|it| &it.paths) {
+            *counts.entry(*at).or_default() += many;
         }
         let uncounted: u64 = self.objects.values().map(|it| it.uncounted).sum();
-        let mut sorted: Vec<(&PathKey, u64)> = counts.into_iter().collect();
-        sorted.sort_by(|(one, many), (other, more)| more.cmp(many).then_with(|| one.cmp(other)));
+        let known = |(at, many)| self.paths.get(at).map(|(key, examples)| (key, examples, many));
+        let mut sorted: Vec<(&PathKey, &Examples, u64)> = counts.into_iter().filter_map(known).collect();
+        sorted.sort_by(|(one, _, many), (other, _, more)| more.cmp(many).then_with(|| one.cmp(other)));
         let more = number(count(sorted.len().saturating_sub(PATHS)) + uncounted);
-        let shown = sorted.into_iter().take(PATHS).map(|(key, many)| PreviewPath {
+        let shown = sorted.into_iter().take(PATHS).map(|(key, Examples(examples), many)| PreviewPath {
             kind: key.kind.clone(),
             child: key.child.clone(),
             path: key.path.clone(),
             change: key.change.to_owned(),
             value: key.value.map(str::to_owned),
             count: number(many),
-            examples: self.paths.get(key).map(|known| known.0.values().cloned().collect()).unwrap_or_default(),
+            examples: examples.values().cloned().collect(),
         });
         (shown.collect(), more)
     }

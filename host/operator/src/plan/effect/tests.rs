@@ -26,7 +26,7 @@ fn changed(name: &str, fields: &[(&str, Value, Value)]) -> Difference {
     let children = if fields.is_empty() {
         Vec::new()
     } else {
-        vec![Child { child, change, rolls: true, refused: None, manifest: None, pods: 2 }]
+        vec![Child { child, change, rolls: true, refused: None, manifest: None, removed: None, pods: 2 }]
     };
     Difference {
         object: object(name),
@@ -62,7 +62,7 @@ fn equal_changes_are_one_path_with_three_examples_and_the_largest_is_first() {
     assert_eq!(preview.paths[0].examples[0].object, "n/w0");
     let problem = &preview.problems[0];
     assert_eq!((problem.object.as_str(), problem.problem.as_str()), ("Widget n/w9", "Refused"));
-    assert_eq!((preview.fuel.median_before, preview.fuel.most_after), (10, 20));
+    assert_eq!((preview.fuel.median_before, preview.fuel.max_after), (10, 20));
 }
 
 #[test]
@@ -104,6 +104,42 @@ fn frozen_paths_that_change_are_counted_by_object() {
     effect.set(&changed("w", &[("spec.a", json!(1), json!(2))]));
     effect.set(&changed("x", &[("spec.b", json!(1), json!(2))]));
     assert_eq!(effect.thawed(), [("spec.a", 2)]);
+}
+
+#[test]
+fn a_deleted_child_with_a_frozen_path_counts() {
+    let removed = |name: &str, manifest: Value| {
+        let mut difference = changed(name, &[("spec.x", json!(1), json!(2))]);
+        (difference.children[0].change, difference.children[0].removed) = (Change::Removed, Some(manifest));
+        difference
+    };
+    let mut effect = Effect::new(vec![FrozenPath::new("spec.containers.image")]);
+    effect.set(&removed("v", json!({"spec": {"containers": [{"name": "a", "image": "x"}]}})));
+    effect.set(&removed("w", json!({"spec": {"containers": []}})));
+    assert_eq!(effect.thawed(), [("spec.containers.image", 1)]);
+}
+
+#[test]
+fn only_objects_that_were_served_count_as_refused() {
+    let planned = changed("w", &[]).before;
+    let after = |before: Option<Side>, after: Option<Side>| {
+        Effect::of([&Difference { before, after, ..changed("w", &[]) }]).counts()
+    };
+    assert_eq!(after(planned.clone(), refused("w").after).refused, 1);
+    assert_eq!(after(planned.clone(), None).refused, 1, "no policy answers any more");
+    assert_eq!(after(None, refused("w").after).refused, 0);
+    assert_eq!(after(side(Said::Failed("f".into()), 1), refused("w").after).refused, 0);
+    assert_eq!(after(refused("w").after, None).refused, 0);
+    assert_eq!(after(side(Said::Failed("f".into()), 1), side(Said::Failed("g".into()), 1)).failed, 0);
+    assert_eq!(after(planned, side(Said::Failed("f".into()), 1)).failed, 1);
+}
+
+#[test]
+fn messages_about_secrets_are_masked() {
+    let said = Said::Refused("Invalid".into(), vec!["spec.password: canary-1".into()]);
+    let preview =
+        Effect::of([&Difference { after: side(said, 1), ..changed("w", &[]) }]).preview(PreviewInputs::default());
+    assert!(!serde_json::to_string(&preview).unwrap().contains("canary-1"), "{preview:?}");
 }
 
 #[test]

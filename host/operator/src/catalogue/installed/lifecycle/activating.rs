@@ -65,7 +65,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns refused or waiting settings for a policy, if these settings would replace active settings of the same
+    /// Returns refused, waiting or held settings for a policy, if these settings would replace active settings of the same
     /// ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
@@ -74,7 +74,7 @@ impl Lifecycle {
             let (name, package) = (self.name_of(found)?, found.package()?);
             let status = &self.records.get(&name)?.status.clone().unwrap_or_default();
             let waits = match status.state {
-                RevisionState::Pending => true,
+                RevisionState::Pending | RevisionState::Held => true,
                 RevisionState::Refused => status.reason.as_deref() == Some(BAD_SETTINGS),
                 _ => false,
             };
@@ -232,9 +232,10 @@ impl Lifecycle {
 
     async fn let_one_in(
         &mut self,
-        Candidate { name, entry, package, before, .. }: &Candidate,
+        candidate: &Candidate,
         serving: &BTreeSet<String>,
     ) -> Result<Result<(), NotAdmitted>, StepError> {
+        let Candidate { name, entry, package, before, .. } = candidate;
         let waits = |this: &mut Self, reason, message: String| {
             this.waiting.insert(name.clone(), entry.content.clone());
             Ok(Err(NotAdmitted::pending(reason, message)))
@@ -263,12 +264,12 @@ impl Lifecycle {
             }
             (None, None) => Transition::new(RevisionState::Active, "Active", remarks),
         };
-        let preview = self.previews.last(name).cloned();
+        let (preview, returned_from) = (self.previews.last(name).cloned(), self.way_back(candidate));
         let is_there = self.enter(name, transition, |status| {
             describe(status, entry);
             status.retried = asked;
             status.preview = preview.or(status.preview.take());
-            (status.approved, status.held_by) = (approval, None);
+            (status.approved, status.held_by, status.returned_from) = (approval, None, returned_from);
         });
         if !is_there.await? {
             // Do not admit a revision without a record: if such a revision replaced the serving revision, no policy
@@ -295,6 +296,7 @@ pub(super) fn entry_of(found: &Found, package: &Package, reach: Reach, content: 
         pinned: package.file.scope.pinned,
         content,
         on_refusal: package.file.on_refusal,
+        rollout: package.file.rollout.clone(),
         since: None,
         predecessor: None,
     }

@@ -62,6 +62,7 @@ impl Lifecycle {
                 return Ok(false);
             }
         };
+        self.record_approval(name).await;
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
             // When this check or an earlier check ends, a new round starts.
@@ -111,7 +112,7 @@ impl Lifecycle {
                 let of = self.waiting.get(name).and_then(|content| content.policy()).map(|of| of.id().name.clone());
                 self.remember_refusal(name, &transition, &package, of.as_deref(), all);
                 let is_held = transition.to == RevisionState::Held;
-                let held_by = is_held.then(|| self.held_by(&package));
+                let held_by = is_held.then(|| self.held_by(&package.file.rollout));
                 let preview = self.previews.last(name).cloned();
                 let of = of.or_else(|| package.file.name.clone().filter(|_| is_held));
                 self.enter_or_owe(name, transition, |status| {
@@ -121,6 +122,9 @@ impl Lifecycle {
                     status.held_by = held_by;
                 })
                 .await;
+                if is_held {
+                    self.remember_hold(name, &package);
+                }
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
                 } else {
@@ -133,9 +137,8 @@ impl Lifecycle {
                 again
             }
         };
-        if is_over {
-            self.previews.forget(name);
-        }
+        // A later attempt needs a new effect, because the objects can change meanwhile.
+        self.previews.forget(name);
         // Remove this entry last: if an earlier write of this function fails, the next round continues the check.
         self.checking.remove(name);
         Ok(again)

@@ -1,30 +1,27 @@
 //! Holds a checked candidate whose effect exceeds a limit. Without limits, a candidate serves at once, and the operator
 //! computes no effect.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::BTreeSet;
 
-use kaos_crds::{PolicyApproval, RevisionState};
-use kaos_policy::contract::ResourceType;
+use kaos_crds::{PolicyPreview, RevisionState};
+use kaos_policy::{digest::Digest, rollout::Rollout};
 
 use super::{Lifecycle, StepError, Transition, candidate::Candidate, not_admitted::NotAdmitted};
-use crate::{
-    catalogue::{
-        Snapshot,
-        installed::{
-            previews::{Basis, Proposal},
-            records::APPROVED_BY,
-            rollout_gate::{EffectLimits, ExceededLimit},
-        },
+use crate::catalogue::{
+    Arranged, Conflict, Snapshot,
+    installed::{
+        previews::{Basis, Proposal},
+        revision_set::AdmittedRevision,
+        rollout_gate::{EffectLimits, ExceededLimit},
     },
-    package::Package,
-    timestamps::written,
 };
 
 /// The status reason of a revision while the operator computes its effect.
 const PREVIEWING: &str = "Previewing";
+
+/// The number of previews of a revision on different bases. Afterwards, the operator holds the revision: otherwise a
+/// package that changes all the time would keep the revision from being held or served.
+const PREVIEWS: usize = 5;
 
 /// The answer to the question whether candidates can start to serve.
 pub(super) enum GateAnswer {
@@ -42,106 +39,167 @@ impl Lifecycle {
         candidates: &[Candidate],
         serving: &BTreeSet<String>,
     ) -> Result<GateAnswer, StepError> {
-        let limits = self.limits(candidates.iter().map(|candidate| &*candidate.package));
+        let limited: Vec<&Candidate> = candidates.iter().filter(|candidate| self.is_limited(candidate)).collect();
         let Some(Candidate { name, entry, before, .. }) = candidates.last() else { return Ok(GateAnswer::Passed) };
-        let is_exempt = candidates.iter().all(|candidate| self.is_exempt(candidate));
-        if limits.are_none() || is_exempt || self.approval(name).is_some() {
+        if limited.is_empty() {
             return Ok(GateAnswer::Passed);
         }
-        let Some((current, after)) = self.proposed(name, serving) else {
+        let limits = self.limits(limited.iter().map(|candidate| &candidate.entry.rollout));
+        let arranged = match self.arranged_with(name, serving) {
+            Ok(arranged) => arranged,
+            Err(waits) => return Ok(GateAnswer::Held(waits)),
+        };
+        // While another package has the place, the package changes no object, so its effect tells nothing.
+        if let Some(taken) = limited.iter().find_map(|limited| self.taken_from(limited, serving, &arranged)) {
+            let message = format!(
+                "{}; when the place is free, the operator compares the effect of the package with its limits",
+                taken.message
+            );
+            let transition = Transition::new(RevisionState::Held, taken.reason, message);
+            return Ok(GateAnswer::Held(NotAdmitted { transition, again: false }));
+        }
+        let Some(current) = self.tools.catalogue.load() else {
             // On a fresh cluster, no policy answers yet, and the watch does not follow any objects. Keep the checked
             // content, so that the next attempt comes soon.
             self.waiting.insert(name.clone(), entry.content.clone());
             let waits = "the operator computes the effect of the package as soon as other policies answer";
             return Ok(GateAnswer::Held(NotAdmitted::pending(PREVIEWING, waits)));
         };
+        let after = self.tools.catalogue.proposed(arranged.answers);
         let basis = Basis {
-            since: since(&current, &after),
+            replaced: Snapshot::replaced(&current, &after),
             candidates: candidates.iter().map(|candidate| candidate.name.clone()).collect(),
             frozen: limits.frozen(),
         };
         self.previews.take_up(name).await;
         if let Some(effect) = self.previews.effect(name, &basis) {
             let exceeded = limits.exceeded(effect);
-            return Ok(match exceeded.first() {
-                None => GateAnswer::Passed,
-                Some(ExceededLimit { reason, .. }) => {
-                    let message = format!("{}: {}", told(&exceeded), remedy(name));
-                    let transition = Transition::new(RevisionState::Held, reason, message);
-                    GateAnswer::Held(NotAdmitted { transition, again: false })
-                }
-            });
+            let Some(ExceededLimit { reason, .. }) = exceeded.first() else { return Ok(GateAnswer::Passed) };
+            let names: Vec<&str> = limited.iter().map(|candidate| candidate.name.as_str()).collect();
+            let message = format!("{}: {}", told(&exceeded), remedy(&names));
+            let preview = effect.preview.clone();
+            for other in limited.iter().filter(|other| other.name != *name) {
+                self.hold_beside(other, candidates, Transition::new(RevisionState::Held, reason, &message), &preview)
+                    .await;
+            }
+            let transition = Transition::new(RevisionState::Held, reason, message);
+            return Ok(GateAnswer::Held(NotAdmitted { transition, again: false }));
         }
-        let (name, replaces) = (name.clone(), before.first().cloned());
-        let proposal = Proposal { before: current, after, frozen: basis.frozen.clone(), replaces };
-        let message = "the operator computes the effect of the package on the objects of the cluster";
-        self.enter(&name, Transition::new(RevisionState::Previewing, PREVIEWING, message), |_| {}).await?;
-        self.previews.begin(&name, basis, proposal);
+        if self.previews.begun(name) >= PREVIEWS {
+            let message = format!(
+                "other packages changed the policies that this package replaces {PREVIEWS} times while the operator \
+                 computed the effect: {}",
+                remedy(&[name])
+            );
+            let transition = Transition::new(RevisionState::Held, "EffectUnknown", message);
+            return Ok(GateAnswer::Held(NotAdmitted { transition, again: false }));
+        }
+        let proposal = Proposal {
+            before: current,
+            after,
+            frozen: basis.frozen.clone(),
+            replaces: before.first().cloned(),
+            together: others(&basis.candidates, name),
+        };
+        self.enter_preview(name).await?;
+        self.previews.begin(name, basis, proposal);
         Ok(GateAnswer::Open)
     }
 
-    /// Returns whether a candidate needs no gate: the candidate already serves, or the revision that serves now replaced
-    /// the candidate. A return to the previous revision must not need a person.
-    fn is_exempt(&self, Candidate { name, before, .. }: &Candidate) -> bool {
-        let replaced_it = |serving: &String| self.records.status(serving).predecessor.as_ref() == Some(name);
-        self.records.status(name).state.is_let_in() || before.iter().any(replaced_it)
+    /// Records that the operator computes the effect of a revision. Counts an attempt, so that a preview that ends the
+    /// operator does not start again and again. A preview after a check of this process belongs to the same attempt.
+    async fn enter_preview(&mut self, name: &str) -> Result<(), StepError> {
+        let is_new = !self.checking.contains(name);
+        let message = "the operator computes the effect of the package on the objects of the cluster";
+        let previewing = Transition::new(RevisionState::Previewing, PREVIEWING, message);
+        self.enter(name, previewing, |status| {
+            status.attempts = Some(status.attempts.unwrap_or_default() + i64::from(is_new));
+        })
+        .await?;
+        self.checking.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Holds a candidate that would start to serve together with the last candidate.
+    async fn hold_beside(&mut self, other: &Candidate, all: &[Candidate], held: Transition, preview: &PolicyPreview) {
+        let Candidate { name, entry, .. } = other;
+        let names: Vec<String> = all.iter().map(|candidate| candidate.name.clone()).collect();
+        let mut preview = preview.clone();
+        preview.inputs.together = others(&names, name);
+        let (held_by, policy) = (self.held_by(&entry.rollout), entry.content.policy_name().to_owned());
+        self.enter_or_owe(name, held, |status| {
+            (status.preview, status.held_by, status.policy) = (Some(preview), Some(held_by), Some(policy));
+        })
+        .await;
+        self.remember_hold(name, &other.package);
+    }
+
+    /// Returns whether limits apply to a candidate. No limits apply to an approved candidate, and to the way back: a
+    /// return to the previous revision must not need a person.
+    fn is_limited(&self, candidate: &Candidate) -> bool {
+        let Candidate { name, entry, .. } = candidate;
+        let serves = self.records.status(name).state == RevisionState::Active;
+        !serves && self.is_gated(name, entry) && self.way_back(candidate).is_none()
+    }
+
+    /// Returns whether limits apply to a revision, and no person approved the revision.
+    pub(super) fn is_gated(&self, name: &str, entry: &AdmittedRevision) -> bool {
+        !self.limits([&entry.rollout]).are_none() && self.approval(name).is_none()
+    }
+
+    /// Returns the serving revision that replaced a candidate, so that the candidate is the way back. A revision that
+    /// already took the way back is not replaced without limits: otherwise two contents could alternate without limits.
+    pub(super) fn way_back(&self, Candidate { name, before, .. }: &Candidate) -> Option<String> {
+        let replaced_it = |serving: &&String| {
+            let status = self.records.status(serving);
+            status.predecessor.as_ref() == Some(name) && status.returned_from.as_ref() != Some(name)
+        };
+        before.iter().find(replaced_it).cloned()
     }
 
     /// Returns the limits for packages.
-    fn limits<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> EffectLimits {
-        EffectLimits::new(&self.tools.rollout_gate, packages.into_iter().map(|package| &package.file.rollout))
+    fn limits<'a>(&self, rollouts: impl IntoIterator<Item = &'a Rollout>) -> EffectLimits {
+        EffectLimits::new(&self.tools.rollout_gate, rollouts)
     }
 
-    /// Returns the limits for a package as text, for the status of a held revision.
-    pub(super) fn held_by(&self, package: &Package) -> String {
-        self.limits([package]).text()
+    /// Returns the digest of the limits for a package, for the status of a held revision.
+    pub(super) fn held_by(&self, rollout: &Rollout) -> String {
+        Digest::of(self.limits([rollout]).text().as_bytes()).to_string()
     }
 
-    /// Returns the current policies, and the policies with a candidate. Returns `None` if no policies answer yet.
-    fn proposed(&self, name: &str, serving: &BTreeSet<String>) -> Option<(Arc<Snapshot>, Arc<Snapshot>)> {
-        let current = self.tools.catalogue.load()?;
+    /// Returns the policy table with a candidate. If no table fits, returns why the candidate waits.
+    fn arranged_with(&self, name: &str, serving: &BTreeSet<String>) -> Result<Arranged, NotAdmitted> {
         let kept_out = self.kept_out(serving);
         let answering = serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
         let shared = self.shared(self.held_config().as_ref());
-        let arranged = self.revisions.arrange_with(Some(name), &answering, &shared).ok()?;
-        Some((current, self.tools.catalogue.proposed(arranged.answers)))
+        let arranged = self.revisions.arrange_with(Some(name), &answering, &shared);
+        arranged.map_err(|unfit| NotAdmitted::pending(unfit.reason, unfit.message))
     }
 
-    /// Returns the approval of a revision by a person, or `None` without an approval.
-    pub(super) fn approval(&self, name: &str) -> Option<PolicyApproval> {
-        let known = self.records.status(name).approved;
-        let annotations = self.records.get(name)?.metadata.annotations.as_ref();
-        let by = annotations.and_then(|all| all.get(APPROVED_BY)).map(|by| by.trim()).filter(|by| !by.is_empty());
-        match (known, by) {
-            (Some(known), by) if by.is_none_or(|by| by == known.by) => Some(known),
-            (_, Some(by)) => Some(PolicyApproval { by: by.to_owned(), at: Some(written(self.tools.clock.now())) }),
-            (_, None) => None,
-        }
-    }
-
-    /// Returns whether the operator must look at a held revision again: a person approved the revision, or the limits
-    /// changed.
-    pub(super) fn is_released(&self, name: &str, package: &Package) -> bool {
-        self.approval(name).is_some() || self.records.status(name).held_by != Some(self.held_by(package))
+    /// Returns the conflict with the package that has a candidate's place, or `None` if the candidate gets the place.
+    fn taken_from(
+        &self,
+        Candidate { name, entry, before, .. }: &Candidate,
+        serving: &BTreeSet<String>,
+        arranged: &Arranged,
+    ) -> Option<Conflict> {
+        let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
+        let lost = || if replaces { None } else { self.revisions.kept_out(entry, serving) };
+        arranged.conflicts.get(name.as_str()).cloned().or_else(lost)
     }
 }
 
-/// Returns, for each kind whose policies differ, the swap that set the current policies.
-fn since(current: &Snapshot, after: &Snapshot) -> BTreeMap<ResourceType, u64> {
-    let kinds = current.kinds().chain(after.kinds()).map(|(of, _)| of);
-    let differing = kinds.filter(|of| match (current.of(of), after.of(of)) {
-        (Some(now), Some(then)) => !then.is_same(now),
-        _ => true,
-    });
-    differing.map(|of| (of.clone(), current.of(of).map_or(0, |now| now.since))).collect()
+fn others(candidates: &[String], name: &str) -> Vec<String> {
+    candidates.iter().filter(|other| *other != name).cloned().collect()
 }
 
 fn told(exceeded: &[ExceededLimit]) -> String {
     exceeded.iter().map(|limit| limit.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-fn remedy(name: &str) -> String {
-    format!(
-        "see `kaos-operator policy preview {name}`; to let the package serve, run `kaos-operator policy approve {name}`"
-    )
+/// Returns the commands that let the revisions `names` serve. Each of the revisions needs an approval.
+fn remedy(names: &[&str]) -> String {
+    let last = names.last().copied().unwrap_or_default();
+    let approve: Vec<String> = names.iter().map(|name| format!("`kaos-operator policy approve {name}`")).collect();
+    format!("see `kaos-operator policy preview {last}`; to let the package serve, run {}", approve.join(" and "))
 }

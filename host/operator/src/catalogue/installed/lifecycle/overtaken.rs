@@ -121,7 +121,7 @@ impl Lifecycle {
 
     /// Returns whether a package can apply to the same objects as the packages of a namespace: the package is in this
     /// namespace or in the operator's namespace.
-    fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
+    pub(super) fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
         source.namespace == self.tools.duties.operator_namespace || source.namespace == namespace
     }
 }

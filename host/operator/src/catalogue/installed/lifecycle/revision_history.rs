@@ -154,7 +154,11 @@ impl<'a> History<'a> {
             !current.contains(*name)
                 && matches!(
                     facts.state(name),
-                    RevisionState::Pending | RevisionState::Checking | RevisionState::NotPermitted
+                    RevisionState::Pending
+                        | RevisionState::Checking
+                        | RevisionState::Previewing
+                        | RevisionState::Held
+                        | RevisionState::NotPermitted
                 )
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
