@@ -118,6 +118,11 @@ async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
     std::fs::write(&path, made.to_string()).unwrap();
     cluster.kubectl_as(&kubeconfig, &["create", "-f", path.to_str().unwrap()]).expect_failure();
 
+    let moved = json!({"spec": {"source": {"configMap": "other"}}}).to_string();
+    let patch = ["patch", "policyrevision", "held-1", "-n", SYSTEM, "--type=merge", "-p", moved.as_str()];
+    let refused = cluster.kubectl_as(&kubeconfig, &patch).expect_failure();
+    assert!(refused.contains("the spec of a PolicyRevision must not change"), "{refused}");
+
     bind("approve-policies");
     let may_approve = async || annotate(&approved("developer"), &dry).ok;
     system.until_true("the developer may approve", may_approve).await;
