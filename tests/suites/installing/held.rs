@@ -125,6 +125,26 @@ fn a_held_revision_is_forgotten_when_its_config_map_gets_other_content() {
 }
 
 #[test]
+fn a_revision_that_served_and_was_held_again_stays_when_its_config_map_gets_other_content() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let second = approved_edition(world, "2").await;
+        approved_edition(world, "3").await;
+        approved_edition(world, "4").await;
+        world.apply(&package("widgets", "2", NO_CHANGE)).await;
+        until_state(world, "widgets", "Held").await;
+        world.apply(&package("widgets", "4", NO_CHANGE)).await;
+        let is_second = |it: &Value| it["metadata"]["name"] == second["metadata"]["name"];
+        let is_superseded = |it: &Value| is_second(it) && it["status"]["state"] == "Superseded";
+        let is_left = async || revisions(world, "widgets").await.iter().any(is_superseded);
+        world.until_true("the revision is superseded again", is_left).await;
+        world.quiet().await;
+        assert!(revisions(world, "widgets").await.iter().any(is_second), "the revision is still a fallback");
+        until_edition(world, "ConfigMap/w", "4").await;
+    });
+}
+
+#[test]
 fn the_approval_of_one_package_does_not_cover_another_that_serves_together_with_it() {
     const REQUIRED: &str = "rollout: {gate: {approval: required}}";
     let size =

@@ -1,7 +1,10 @@
 //! The operator computes the effect of a package before it serves, and holds a package whose effect exceeds a limit.
 
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::text;
-use kaos_tests::harness::{Scenario, World, condition, is_true, play};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_true, play};
 use kaos_tests::verdicts::{Verdict, compare};
 use serde_json::{Value, json};
 
@@ -268,6 +271,25 @@ fn a_package_that_reads_what_no_policy_reads_has_an_unknown_effect() {
         assert_eq!(held["status"]["reason"], "EffectUnknown", "{held:#}");
         let problem = &held["status"]["preview"]["problems"][0];
         assert!(text(&problem["message"]).contains("Deployment"), "{held:#}");
+    });
+}
+
+#[test]
+fn a_kind_that_the_operator_cannot_list_has_an_unknown_effect() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.break_it(Fault::on(&["list", "watch"]).of("widgets").fail(Failure::Server(403)));
+        world.embedded().cut_watches();
+        let labels = ["state=\"forbidden\"", "kind=\"Widget\"", "} 1"];
+        let is_forbidden = async || world.counted("kaos_operator_watch_state", &labels) > 0.5;
+        world.until_true("the watch is forbidden", is_forbidden).await;
+        world.apply(&package("widgets", "2", NONE_REFUSED)).await;
+        let held = until_state(world, "widgets", "Held").await;
+        assert_eq!(held["status"]["reason"], "EffectUnknown", "{held:#}");
+        world.mend();
+        world.pass_time(Duration::from_mins(10)).await;
+        retry(world, &held).await;
+        until_edition(world, "ConfigMap/w", "2").await;
     });
 }
 

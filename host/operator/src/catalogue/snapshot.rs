@@ -287,12 +287,21 @@ impl Answers {
                 replaced.push(in_place(Some(place), now));
             }
         }
-        let pins = |answers: &Self| -> Vec<(Option<String>, *const Kind)> {
-            answers.pins.iter().map(|(place, kind)| (place.clone(), Arc::as_ptr(kind))).collect()
+        let pins = |answers: &'_ Self| {
+            let mut by_place: BTreeMap<Option<String>, Vec<Arc<Kind>>> = BTreeMap::new();
+            for (place, kind) in &answers.pins {
+                by_place.entry(place.clone()).or_default().push(Arc::clone(kind));
+            }
+            by_place
         };
-        if pins(self) != pins(after) {
-            let none = std::iter::once(in_place(None, None));
-            replaced.extend(none.chain(self.pins.iter().map(|(place, kind)| in_place(place.as_ref(), Some(kind)))));
+        let (now, then, none) = (pins(self), pins(after), Vec::new());
+        let places: BTreeSet<&Option<String>> = now.keys().chain(then.keys()).collect();
+        for place in places {
+            let [now, then] = [&now, &then].map(|pins| pins.get(place).unwrap_or(&none));
+            let is_in = |kind: &Arc<Kind>, all: &[Arc<Kind>]| all.iter().any(|other| is_same(Some(kind), Some(other)));
+            let ends = now.iter().filter(|kind| !is_in(kind, then)).map(Some);
+            let begins = then.iter().filter(|kind| !is_in(kind, now)).map(|_| None);
+            replaced.extend(ends.chain(begins).map(|kind| in_place(place.as_ref(), kind)));
         }
         replaced
     }

@@ -278,7 +278,7 @@ impl Effect {
     }
 
     /// Returns each frozen path that changes, with the number of objects whose children change there.
-    pub fn thawed(&self) -> Vec<(&str, u64)> {
+    pub fn frozen_changes(&self) -> Vec<(&str, u64)> {
         let objects = |at: usize| count(self.objects.values().filter(|it| it.frozen.contains(&at)).count());
         let all = self.frozen.iter().enumerate().map(|(at, frozen)| (frozen.path.as_str(), objects(at)));
         all.filter(|(_, objects)| *objects > 0).collect()

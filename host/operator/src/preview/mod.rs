@@ -136,8 +136,9 @@ impl RunningPreview {
         };
         let Self { context, effect, mut patience, .. } = self;
         let sum = move || {
-            let thawed = effect.thawed().into_iter().map(|(path, objects)| (path.to_owned(), objects)).collect();
-            EffectOfProposal { preview: effect.preview(inputs), thawed }
+            let frozen_changes =
+                effect.frozen_changes().into_iter().map(|(path, objects)| (path.to_owned(), objects)).collect();
+            EffectOfProposal { preview: effect.preview(inputs), frozen_changes }
         };
         context.runner.processors.run_when_free(&mut patience, sum).await
     }

@@ -31,7 +31,7 @@ pub(crate) struct Proposal {
 pub(crate) struct EffectOfProposal {
     pub(crate) preview: PolicyPreview,
     /// The frozen paths that change, with the number of objects whose children change there.
-    pub(crate) thawed: Vec<(String, u64)>,
+    pub(crate) frozen_changes: Vec<(String, u64)>,
 }
 
 /// The facts on which an effect depends: the policies that the candidates replace, and the candidates. Another effect

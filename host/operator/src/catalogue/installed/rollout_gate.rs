@@ -56,7 +56,10 @@ impl EffectLimits {
     }
 
     /// Returns the limits that the effect exceeds, the most important first.
-    pub(super) fn exceeded(&self, EffectOfProposal { preview, thawed }: &EffectOfProposal) -> Vec<ExceededLimit> {
+    pub(super) fn exceeded(
+        &self,
+        EffectOfProposal { preview, frozen_changes }: &EffectOfProposal,
+    ) -> Vec<ExceededLimit> {
         let mut exceeded = Vec::new();
         let is_set = |is_set: fn(&RolloutGate) -> bool| self.gates().any(is_set);
         if is_set(|gate| gate.none_refused) && preview.refused > 0 {
@@ -79,7 +82,7 @@ impl EffectLimits {
                 ),
             ));
         }
-        for (path, many) in thawed {
+        for (path, many) in frozen_changes {
             let changes = format!("the package changes the frozen path {path} of {}", objects(count(*many)));
             exceeded.push(ExceededLimit::new("FrozenPath", changes));
         }
@@ -178,7 +181,7 @@ mod tests {
             problems: (0..4).map(problem).collect(),
             ..PolicyPreview::default()
         };
-        EffectOfProposal { preview, thawed: Vec::new() }
+        EffectOfProposal { preview, frozen_changes: Vec::new() }
     }
 
     fn reasons(operator: &str, package: &str, effect: &EffectOfProposal) -> Vec<&'static str> {
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_frozen_path_holds_and_the_message_names_the_objects() {
-        let frozen = EffectOfProposal { thawed: vec![("spec.a".to_owned(), 1)], ..effect() };
+        let frozen = EffectOfProposal { frozen_changes: vec![("spec.a".to_owned(), 1)], ..effect() };
         let limits = EffectLimits::new(
             &RolloutGate::default(),
             [&rollout("{gate: {noneRefused: true, frozenPaths: [spec.a]}}")],

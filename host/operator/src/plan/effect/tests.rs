@@ -51,6 +51,7 @@ fn equal_changes_are_one_path_with_three_examples_and_the_largest_is_first() {
     }
     effect.set(&refused("w9"));
     effect.set(&changed("same", &[]));
+    assert_eq!(effect.paths.len(), 2, "objects share the paths");
     let preview = effect.preview(PreviewInputs::default());
     assert_eq!(preview.summary, "10 of 11 objects change, 18 pods replaced, 1 refused");
     assert_eq!((preview.objects, preview.unchanged, preview.children, preview.pods), (11, 1, 9, 22));
@@ -103,7 +104,7 @@ fn frozen_paths_that_change_are_counted_by_object() {
     effect.set(&changed("v", &[("spec.a.b", json!(1), json!(2)), ("spec.a.c", json!(1), json!(2))]));
     effect.set(&changed("w", &[("spec.a", json!(1), json!(2))]));
     effect.set(&changed("x", &[("spec.b", json!(1), json!(2))]));
-    assert_eq!(effect.thawed(), [("spec.a", 2)]);
+    assert_eq!(effect.frozen_changes(), [("spec.a", 2)]);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_deleted_child_with_a_frozen_path_counts() {
     let mut effect = Effect::new(vec![FrozenPath::new("spec.containers.image")]);
     effect.set(&removed("v", json!({"spec": {"containers": [{"name": "a", "image": "x"}]}})));
     effect.set(&removed("w", json!({"spec": {"containers": []}})));
-    assert_eq!(effect.thawed(), [("spec.containers.image", 1)]);
+    assert_eq!(effect.frozen_changes(), [("spec.containers.image", 1)]);
 }
 
 #[test]

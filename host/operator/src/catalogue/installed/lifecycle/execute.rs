@@ -191,7 +191,7 @@ impl Lifecycle {
 }
 
 /// Removes what matters only while a revision serves or waits: an approval, and the details of the effect.
-fn end(status: &mut PolicyRevisionStatus) {
+pub(super) fn end(status: &mut PolicyRevisionStatus) {
     (status.approved, status.held_by, status.returned_from) = (None, None, None);
     if let Some(preview) = &mut status.preview {
         (preview.paths, preview.problems) = (Vec::new(), Vec::new());
