@@ -57,18 +57,15 @@ func fill(value any, to reflect.Value, path Path) (message string, at Path) {
 		}
 		to.SetString(own)
 		return "", ""
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		members, ok := value.(Map)
 		if !ok {
 			return mismatch("an object", value), path
+		}
+		if to.Kind() == reflect.Map {
+			return fillMap(members, to, path)
 		}
 		return fillFields(members, to, path)
-	case reflect.Map:
-		members, ok := value.(Map)
-		if !ok {
-			return mismatch("an object", value), path
-		}
-		return fillMap(members, to, path)
 	case reflect.Slice:
 		items, ok := value.([]any)
 		if !ok {

@@ -104,7 +104,7 @@ pub struct Followed {
 }
 
 impl From<&Target> for Followed {
-    /// Creates a target of which the policy reads all fields.
+    /// Creates a target. The policy reads all fields of this target.
     fn from(target: &Target) -> Self {
         Self { target: target.clone(), fields: Fields::whole() }
     }

@@ -80,6 +80,11 @@ impl<'a> Cases<'a> {
         &self.fixed
     }
 
+    /// Returns the generator of the random objects.
+    pub(super) fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
     /// Returns the violations of the kinds' schemas in samples and in objects from files.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings

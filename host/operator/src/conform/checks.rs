@@ -56,7 +56,7 @@ pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
             kept.push(case);
         }
     }
-    let effects = only.is_none().then(|| Effects::of(inputs, &kept)).transpose()?;
+    let effects = only.is_none().then(|| Effects::of(inputs, cases.generator(), &kept)).transpose()?;
     if let Some((case, problem, tree)) = effects.as_ref().and_then(|effects| effects.failed.clone()) {
         let first = counterexample(&case, problem, Some(tree));
         failures.entry(Property::Answers).or_insert(Failures { count: 1, first });

@@ -52,13 +52,14 @@ struct Setting {
 /// Tries settings on objects.
 struct Trial<'a> {
     inputs: &'a Inputs<'a>,
+    generator: &'a Generator,
     failed: Option<(Case, Problem, Value)>,
 }
 
 impl Effects {
     /// Tries each setting on the objects.
-    pub(super) fn of(inputs: &Inputs<'_>, cases: &[Case]) -> Result<Self, ConformError> {
-        let mut trial = Trial { inputs, failed: None };
+    pub(super) fn of(inputs: &Inputs<'_>, generator: &Generator, cases: &[Case]) -> Result<Self, ConformError> {
+        let mut trial = Trial { inputs, generator, failed: None };
         let (mut all, mut untried) = (trial.all()?, Vec::new());
         let declared = all.len();
         all.retain(|setting| {
@@ -88,10 +89,10 @@ impl Trial<'_> {
     /// Returns all declared settings.
     fn all(&self) -> Result<Vec<Setting>, ConformError> {
         let Inputs { policy, settings, .. } = *self.inputs;
-        let (schema, current, generator) = (policy.schema(), policy.settings(settings)?, Generator::default());
+        let (schema, current) = (policy.schema(), policy.settings(settings)?);
         let setting = |(path, facets): (Path, Vec<&Value>)| {
             let name = path.names().last().map_or("", String::as_str);
-            let others = candidates(&generator, name, &facets, path.find_in(current.tree()));
+            let others = candidates(self.generator, name, &facets, path.find_in(current.tree()));
             let trees = others.into_iter().map(|value| tree(&path, value));
             let values = trees.filter(|tree| self.is_valid(&[tree])).take(MAX_VALUES).collect();
             Setting { path, values }
@@ -102,11 +103,7 @@ impl Trial<'_> {
     /// Returns the layers of the usual settings, with the changes as the strongest layer.
     fn layers(&self, changes: &[&Value]) -> Vec<Layer> {
         let Inputs { policy, settings, .. } = *self.inputs;
-        let mut all = Value::Object(Map::new());
-        for change in changes {
-            merge(&mut all, change);
-        }
-        let layer = Layer::tree(Origin::CommandLine, &policy.id().name, all);
+        let layer = Layer::tree(Origin::CommandLine, &policy.id().name, merged(changes));
         settings.iter().cloned().chain([layer]).collect()
     }
 
@@ -216,11 +213,7 @@ impl Trial<'_> {
                 && self.failed.is_none()
             {
                 let problem = Problem { property: Property::Answers, message: failed.to_string() };
-                let mut all = Value::Object(Map::new());
-                for change in changes {
-                    merge(&mut all, change);
-                }
-                self.failed = Some((case.clone(), problem, all));
+                self.failed = Some((case.clone(), problem, merged(changes)));
             }
             return Ok(true);
         }
@@ -231,6 +224,15 @@ impl Trial<'_> {
 /// Returns a tree with one setting.
 fn tree(path: &Path, value: Value) -> Value {
     path.names().iter().rev().fold(value, |inner, name| Value::Object(Map::from_iter([(name.clone(), inner)])))
+}
+
+/// Returns one tree with the settings of all trees.
+fn merged(trees: &[&Value]) -> Value {
+    let mut all = Value::Object(Map::new());
+    for tree in trees {
+        merge(&mut all, tree);
+    }
+    all
 }
 
 /// Adds the settings of a tree to another tree.

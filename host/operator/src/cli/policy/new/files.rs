@@ -14,13 +14,6 @@ pub(super) struct Names<'a> {
     pub(super) api_version: &'a str,
 }
 
-/// Embeds a file of the template. This repository also builds and tests the template.
-macro_rules! template {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
-    };
-}
-
 /// Embeds a file of the template for overlays. This repository also builds and tests this template.
 macro_rules! overlay_template {
     ($path:literal) => {

@@ -3,13 +3,6 @@
 
 use super::files::{Files, Names, definition, named};
 
-/// Embeds a file of the template.
-macro_rules! template {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
-    };
-}
-
 /// Embeds files of the library.
 macro_rules! library {
     ($($path:literal),* $(,)?) => {

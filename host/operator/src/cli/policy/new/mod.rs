@@ -1,5 +1,12 @@
 //! `policy new`: writes a project for a new policy or overlay. The project builds and passes its tests without changes.
 
+/// Embeds a file of the templates in `guest-policies/template`. This repository also builds and tests these templates.
+macro_rules! template {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
+    };
+}
+
 mod files;
 mod go;
 mod python;

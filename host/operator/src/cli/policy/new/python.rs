@@ -3,13 +3,6 @@
 use super::files::{Files, Names, definition, named};
 use crate::cli::policy::build::wit::CONTRACT;
 
-/// Embeds a file of the template.
-macro_rules! template {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
-    };
-}
-
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>) -> Files {
     let mut files = Files::from(

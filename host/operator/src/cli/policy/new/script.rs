@@ -2,27 +2,20 @@
 
 use super::files::{Files, Names, definition, named};
 
-/// Embeds a file of the template.
-macro_rules! template {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/", $path))
-    };
-}
-
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>) -> Files {
     let mut files = Files::from(
         [
-            ("README.md", template!("README.md")),
-            ("kustomization.yaml", template!("kustomization.yaml")),
-            ("policy.js", template!("policy.js")),
-            ("policy.yaml", template!("policy.yaml")),
-            ("test.sh", template!("test.sh")),
-            ("tests/minimal.yaml", template!("tests/minimal.yaml")),
+            ("README.md", template!("javascript/README.md")),
+            ("kustomization.yaml", template!("javascript/kustomization.yaml")),
+            ("policy.js", template!("javascript/policy.js")),
+            ("policy.yaml", template!("javascript/policy.yaml")),
+            ("test.sh", template!("javascript/test.sh")),
+            ("tests/minimal.yaml", template!("javascript/tests/minimal.yaml")),
         ]
         .map(|(path, text)| (path.to_owned(), named(text, names))),
     );
-    files.insert("policy.d.ts".to_owned(), template!("policy.d.ts").to_owned());
+    files.insert("policy.d.ts".to_owned(), template!("javascript/policy.d.ts").to_owned());
     files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
     files
 }
