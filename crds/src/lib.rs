@@ -31,6 +31,7 @@ pub mod manifests;
 pub mod mcpserver;
 pub mod memorystore;
 pub mod modelapi;
+mod preview;
 mod revision;
 #[cfg(feature = "schema")]
 mod schema;
@@ -42,6 +43,9 @@ pub use container::{Container, EnvVar};
 pub use mcpserver::MCPServerSpec;
 pub use memorystore::MemoryStoreSpec;
 pub use modelapi::ModelAPISpec;
+pub use preview::{
+    PolicyApproval, PolicyPreview, PreviewExample, PreviewFuel, PreviewInputs, PreviewPath, PreviewProblem,
+};
 #[cfg(feature = "schema")]
 pub use revision::PolicyRevision;
 pub use revision::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};

@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Condition;
+use crate::{Condition, PolicyApproval, PolicyPreview};
 
 /// The identity of the package. The operator never changes the identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,7 @@ use crate::Condition;
         printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
         printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason"),
         printcolumn(name = "Objects", type_ = "integer", json_path = ".status.objects"),
+        printcolumn(name = "Effect", type_ = "string", json_path = ".status.preview.summary"),
         printcolumn(name = "Since", type_ = "date", json_path = ".status.since"),
         printcolumn(name = "Kinds", type_ = "string", json_path = ".status.kinds", priority = 1),
         printcolumn(name = "Namespaces", type_ = "string", json_path = ".spec.scope.namespaces", priority = 1),
@@ -127,6 +128,19 @@ pub struct PolicyRevisionStatus {
     /// The last value of the annotation kaos.tools/retry that the operator acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried: Option<String>,
+    /// The effect on the objects of the cluster. Present if the package or the operator sets limits for the effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<PolicyPreview>,
+    /// The digest of the limits that held the package: the operator's limits and the limits of policy.yaml.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// The approval. With an approval, the package serves although its effect exceeds the limits. The approval ends when
+    /// the revision stops serving.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<PolicyApproval>,
+    /// The revision that this revision replaced without limits, because this revision had served before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returned_from: Option<String>,
     /// The generation that this status describes. -1 before the operator has seen the revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -148,6 +162,10 @@ pub enum RevisionState {
     Pending,
     /// The gate checks the package.
     Checking,
+    /// The package passed the gate, and the operator computes its effect.
+    Previewing,
+    /// The package passed the gate, and its effect exceeds a limit. The package waits for an approval.
+    Held,
     /// The revision serves.
     Active,
     /// The revision served earlier, and another revision serves now.
@@ -164,9 +182,11 @@ pub enum RevisionState {
 
 impl RevisionState {
     /// All states.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Pending,
         Self::Checking,
+        Self::Previewing,
+        Self::Held,
         Self::Active,
         Self::Superseded,
         Self::Refused,
@@ -180,6 +200,8 @@ impl RevisionState {
         match self {
             Self::Pending => "Pending",
             Self::Checking => "Checking",
+            Self::Previewing => "Previewing",
+            Self::Held => "Held",
             Self::Active => "Active",
             Self::Superseded => "Superseded",
             Self::Refused => "Refused",

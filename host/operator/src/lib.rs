@@ -24,6 +24,7 @@ pub mod package;
 pub mod plan;
 pub mod policies;
 pub mod presets;
+mod preview;
 mod processors;
 pub mod rbac;
 pub mod reading;

@@ -35,15 +35,24 @@ pub fn text(text: &str) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
 
-fn line(line: &str) -> String {
-    let Some(at) = line.find([':', '=']) else { return line.to_owned() };
+/// Returns the values that [`text`] masks.
+pub fn hidden(text: &str) -> impl Iterator<Item = &str> {
+    let values = text.lines().filter_map(|line| Some(secret_part(line)?.1));
+    values.map(|value| value.trim().trim_matches(['"', '\'', ',']))
+}
+
+/// Splits a line into the name of a secret value and the value. Returns `None` if the line contains no secret value.
+fn secret_part(line: &str) -> Option<(&str, &str)> {
+    let at = line.find([':', '='])?;
     let (name, value) = line.split_at(at + 1);
     let named = name[..at].trim_matches(|c: char| !c.is_alphanumeric());
     // Fields such as `secretName: x` only refer to a secret.
     let refers = named.ends_with("Name") || named.ends_with("Ref");
-    if refers || value.trim().is_empty() || !is_secret(named) {
-        return line.to_owned();
-    }
+    (!refers && !value.trim().is_empty() && is_secret(named)).then_some((name, value))
+}
+
+fn line(line: &str) -> String {
+    let Some((name, value)) = secret_part(line) else { return line.to_owned() };
     let end = if line.ends_with('\n') { "\n" } else { "" };
     let space = if value.starts_with(' ') { " " } else { "" };
     format!("{name}{space}{MASK}{end}")
@@ -81,5 +90,6 @@ mod tests {
             "model: gpt\n  api_key: s3cret\n--token=abc\n\"password\": \"x\"\nurl: http://a:1\nsecretName: b\nkey:\n";
         let shown = "model: gpt\n  api_key: ********\n--token=********\n\"password\": ********\nurl: http://a:1\nsecretName: b\nkey:\n";
         assert_eq!(text(told), shown);
+        assert_eq!(hidden(told).collect::<Vec<_>>(), ["s3cret", "abc", "x"]);
     }
 }

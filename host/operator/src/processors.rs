@@ -1,7 +1,7 @@
 //! Limits how many policies run at the same time: at most one for each processor. Tenants' policies get at most half of
 //! the processors.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kaos_policy::engine::Engine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -11,6 +11,11 @@ use crate::blocking::off_thread;
 /// The number of sandboxes that one pass has open at the same time: one for the policy, and one for the current
 /// overlay.
 const OPEN: usize = 2;
+
+/// The time that all work of one preview together waits for a free processor.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The interval at which work of low priority looks for a free processor.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,6 +35,18 @@ pub(crate) struct Processors {
     all: Arc<Semaphore>,
     /// The processors that tenants' policies can use at the same time.
     tenants: Arc<Semaphore>,
+    /// The number of free processors that work of low priority leaves to passes.
+    reserve: usize,
+}
+
+/// The time that a series of work of low priority still waits for free processors.
+#[derive(Debug)]
+pub(crate) struct Patience(Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(PATIENCE)
+    }
 }
 
 /// Permission to use a processor, until this value is dropped.
@@ -49,7 +66,8 @@ impl Processors {
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
         let tenants = (processors / 2).max(1);
-        Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
+        let [all, tenants] = [processors, tenants].map(|permits| Arc::new(Semaphore::new(permits)));
+        Self { compute, all, tenants, reserve: usize::from(processors > 1) }
     }
 
     /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
@@ -69,6 +87,42 @@ impl Processors {
         .await
     }
 
+    /// Runs policies with low priority: waits until a processor is free that no pass needs. If the patience is used up,
+    /// waits in the order of arrival, so that the work ends even if passes always need all processors.
+    pub(crate) async fn run_when_free<T: Send + 'static>(
+        &self,
+        Patience(left): &mut Patience,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        if self.compute == Compute::Inline {
+            tokio::task::yield_now().await;
+            return work();
+        }
+        let began = tokio::time::Instant::now();
+        let permit = match tokio::time::timeout(*left, self.free()).await {
+            Ok(permit) => permit,
+            Err(_) => self.permit(false).await,
+        };
+        *left = left.saturating_sub(began.elapsed());
+        off_thread(move || {
+            let done = work();
+            drop(permit);
+            done
+        })
+        .await
+    }
+
+    async fn free(&self) -> Permit {
+        loop {
+            if self.all.available_permits() > self.reserve
+                && let Ok(processor) = Arc::clone(&self.all).try_acquire_owned()
+            {
+                return Permit { _share: None, _processor: Some(processor) };
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Waits for a processor, in the order of arrival.
     pub(crate) async fn permit(&self, is_local: bool) -> Permit {
         if self.compute == Compute::Inline {
@@ -82,7 +136,7 @@ impl Processors {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, time::Duration};
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -103,6 +157,21 @@ mod tests {
         end.send(()).unwrap();
         drop(tokio::time::timeout(Duration::from_mins(1), processors.permit(true)).await.unwrap());
         drop(processors.all.acquire_many(2).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_of_low_priority_leaves_the_last_processor_to_passes_for_a_while() {
+        let processors = Processors::new(Compute::Pool, 2);
+        let mut patience = Patience::default();
+        assert_eq!(processors.run_when_free(&mut patience, || 1).await, 1);
+        let pass = processors.permit(false).await;
+        let began = tokio::time::Instant::now();
+        assert_eq!(processors.run_when_free(&mut patience, || 2).await, 2);
+        assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+        let began = tokio::time::Instant::now();
+        assert_eq!(processors.run_when_free(&mut patience, || 3).await, 3);
+        assert!(began.elapsed() < LOOK, "the patience is used up for the whole preview: {:?}", began.elapsed());
+        drop(pass);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod panicking;
 mod plan;
 mod plugin;
 mod policies;
+mod previewing;
 mod release;
 mod removing;
 mod render;

@@ -50,6 +50,7 @@ mod pods;
 pub mod policy;
 pub mod printable;
 pub mod render;
+pub mod rollout;
 mod rule;
 pub mod settings;
 pub mod stamp;

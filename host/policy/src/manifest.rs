@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_saphyr::budget::BudgetBreach;
 
-use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
+use crate::{contract::ResourceType, digest::Digest, limits::Limits, rollout::Rollout, yaml};
 
 /// The placeholder for the operator's namespace in a grant.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
@@ -38,6 +38,9 @@ pub struct PolicyFile {
     /// How the operator handles an object that this policy refuses and that its predecessor accepts.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
+    /// The limits for the effect of the package, which the operator checks before the package serves.
+    #[serde(skip_serializing_if = "Rollout::is_open")]
+    pub rollout: Rollout,
 }
 
 /// How the operator handles an object that a policy refuses and that the policy's predecessor accepts.

@@ -83,6 +83,64 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
 }
 
 #[tokio::test]
+async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
+    let release = Release::install(&[]).await;
+    let (cluster, system) = (release.cluster, release.over(SYSTEM));
+    let record = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "PolicyRevision",
+        "metadata": {"name": "held-1", "namespace": SYSTEM},
+        "spec": {"source": {"namespace": SYSTEM, "configMap": "held"}, "packageDigest": "sha256:0"}});
+    let path = cluster.folder().join("held.json");
+    std::fs::write(&path, record.to_string()).unwrap();
+    cluster.kubectl(&["create", "-f", path.to_str().unwrap()]).expect();
+    let kubeconfig = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
+    let annotate = |annotation: &str, more: &[&str]| {
+        let annotate = ["annotate", "policyrevision", "held-1", "-n", SYSTEM, "--overwrite", annotation];
+        cluster.kubectl_as(&kubeconfig, &[&annotate, more].concat())
+    };
+    let bind = |role: &str| {
+        let (name, role) = (format!("approver-{role}"), format!("--clusterrole=kaos-kaos-operator-{role}"));
+        cluster.kubectl(&["create", "rolebinding", &name, &role, "--user=developer", "-n", SYSTEM]).expect();
+    };
+    let approved = |by: &str| format!("kaos.tools/approved-by={by}");
+    let dry = ["--dry-run=server"];
+    bind("activate-policies");
+    let may_annotate = async || annotate("kaos.tools/retry=1", &dry).ok;
+    system.until_true("the developer may request a retry", may_annotate).await;
+    let is_guarded = async || !annotate(&approved("developer"), &dry).ok;
+    system.until_true("approvals are guarded", is_guarded).await;
+    let refused = annotate(&approved("developer"), &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies in namespace kaos-system"), "{refused}");
+    annotate("kaos.tools/retry=2", &[]).expect();
+    let refused = annotate("kaos.tools/approved-for=2026-01-01T00:00:00Z", &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies"), "{refused}");
+    let mut made = record.clone();
+    made["metadata"] =
+        json!({"name": "held-2", "namespace": SYSTEM, "annotations": {"kaos.tools/approved-by": "developer"}});
+    std::fs::write(&path, made.to_string()).unwrap();
+    cluster.kubectl_as(&kubeconfig, &["create", "-f", path.to_str().unwrap()]).expect_failure();
+
+    let moved = json!({"spec": {"source": {"configMap": "other"}}}).to_string();
+    let patch = ["patch", "policyrevision", "held-1", "-n", SYSTEM, "--type=merge", "-p", moved.as_str()];
+    let refused = cluster.kubectl_as(&kubeconfig, &patch).expect_failure();
+    assert!(refused.contains("the spec of a PolicyRevision must not change"), "{refused}");
+
+    bind("approve-policies");
+    let may_approve = async || annotate(&approved("developer"), &dry).ok;
+    system.until_true("the developer may approve", may_approve).await;
+    let refused = annotate(&approved("alice"), &[]).expect_failure();
+    assert!(refused.contains("must be your own user name, developer"), "{refused}");
+    annotate(&approved("developer"), &[]).expect();
+    annotate("kaos.tools/approved-for=2026-01-01T00:00:00Z", &[]).expect();
+    cluster.kubectl(&["delete", "rolebinding", "approver-approve-policies", "-n", SYSTEM]).expect();
+    let is_guarded = async || !annotate("kaos.tools/approved-for=later", &dry).ok;
+    system.until_true("the developer may no longer approve", is_guarded).await;
+    let refused = annotate("kaos.tools/approved-by-", &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies"), "{refused}");
+    cluster.kubectl(&["delete", "policyrevision", "held-1", "-n", SYSTEM]).expect();
+    cluster.kubectl(&["delete", "rolebinding", "approver-activate-policies", "-n", SYSTEM]).expect();
+}
+
+#[tokio::test]
 async fn only_the_operator_writes_the_copy_of_its_settings() {
     let release = Release::install(&[]).await;
     let (cluster, system) = (release.cluster, release.over(SYSTEM));

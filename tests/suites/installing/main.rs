@@ -18,6 +18,8 @@
 //! | `amended` | overlays of plans |
 //! | `monitored` | the metrics about failing policies |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
+//! | `previewed` | the effect of a package before it serves, and the limits that hold the package |
+//! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
@@ -35,12 +37,14 @@ mod erased;
 mod finalizers;
 mod fitted;
 mod fitting;
+mod held;
 mod interrupted;
 mod isolation;
 mod last_good;
 mod monitored;
 mod packages;
 mod places;
+mod previewed;
 mod progress;
 mod put_aside;
 mod refusals;

@@ -143,6 +143,13 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
+/// Approves a held revision as this user. The approval is for the hold that `revision` shows.
+pub(crate) async fn approve(world: &World, revision: &Value, user: &str) {
+    let (at, hold) = (format!("kaos-system:PolicyRevision/{}", name(revision)), &revision["status"]["since"]);
+    let annotations = json!({"kaos.tools/approved-by": user, "kaos.tools/approved-for": hold});
+    world.patch(&at, &json!({"metadata": {"annotations": annotations}})).await;
+}
+
 /// Restarts the operator on a settled cluster. Asserts that the new operator writes nothing.
 pub(crate) async fn restart_writes_nothing(world: &World) {
     world.forget_requests();

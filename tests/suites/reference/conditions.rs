@@ -33,7 +33,8 @@ const OTHER_FOLDERS: [&str; 3] =
 
 /// Words in `CamelCase` that the page need not document: types and names of Kubernetes, units, Rust types and values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Cluster ClusterFirst
+    AccessGrant Added Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue CertificateSigningRequest Changed Cluster
+    ClusterFirst
     ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1 File Filesystem FlowSchema Gateway
@@ -41,7 +42,7 @@ const OTHER_WORDS: &str = "
     LoadBalancer MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
-    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
+    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant Removed Renamed
     ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use kaos_policy::{
     limits::Limits,
     manifest::{Grants, OnRefusal, PolicyFile, Privilege, ReadGrant, Scope},
+    rollout::{Approval, Rollout, RolloutGate, RolloutMode, Share},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -20,8 +21,17 @@ pub(crate) fn check() {
     let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let entry = &schema["properties"]["policies"]["additionalProperties"];
-    // Set `on_refusal` to a value other than its default, because serialization omits fields that have their default.
-    let file = PolicyFile { on_refusal: OnRefusal::Hold, ..PolicyFile::default() };
+    // Set these fields to values other than their defaults, because serialization omits fields that have their default.
+    let gate = RolloutGate {
+        max_objects_changed: Some(Share::Number(1)),
+        max_pods_replaced: Some(Share::Number(1)),
+        none_refused: true,
+        none_failed: true,
+        frozen_paths: vec!["spec".to_owned()],
+        approval: Some(Approval::Required),
+    };
+    let rollout = Rollout { mode: RolloutMode::Shadow, gate: gate.clone() };
+    let file = PolicyFile { on_refusal: OnRefusal::Hold, rollout: rollout.clone(), ..PolicyFile::default() };
     let mut known = fields(&file);
     known.extend(OWN.map(str::to_owned));
     assert_eq!(properties(entry), known);
@@ -30,6 +40,11 @@ pub(crate) fn check() {
     assert_eq!(properties(part("scope")), fields(&Scope::default()));
     assert_eq!(properties(part("limits")), fields(&Limits::default()));
     assert_eq!(words(part("onRefusal")), variants::<OnRefusal>());
+    assert_eq!(properties(part("rollout")), fields(&rollout));
+    let gates = [&part("rollout")["properties"]["gate"], &schema["properties"]["rolloutGate"]];
+    for part in gates {
+        assert_eq!(properties(part), fields(&gate));
+    }
     let grants = part("grants");
     assert_eq!(properties(grants), fields(&Grants::default()));
     assert_eq!(words(&grants["properties"]["privileges"]["items"]), variants::<Privilege>());

@@ -1,4 +1,4 @@
-//! Answers access reviews, by the function of a test or by the stored Roles. Reviews are never stored.
+//! Answers reviews of the user and of access, by the function of a test or by the stored Roles. Reviews are never stored.
 
 use http::StatusCode;
 use serde_json::json;
@@ -10,7 +10,10 @@ use crate::{state::State, status::ApiError};
 pub(super) fn answer(state: &State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let mut review = decode::object(request)?;
     let spec = &review["spec"];
-    if request.resource.kind == "SelfSubjectRulesReview" {
+    if request.resource.kind == "SelfSubjectReview" {
+        let groups = json!(["system:authenticated"]);
+        review["status"] = json!({"userInfo": {"username": request.call.user, "groups": groups}});
+    } else if request.resource.kind == "SelfSubjectRulesReview" {
         let namespace = spec["namespace"].as_str().filter(|namespace| !namespace.is_empty());
         let namespace = namespace.ok_or_else(|| ApiError::bad_request("no namespace on request"))?;
         review["status"] = request.context.access.rules(&request.call.user, namespace, &state.store);

@@ -40,6 +40,7 @@ const ROWS: &[Row] = &[
     Row("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", "", Family::Rbac, NAMESPACED),
     Row("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", "", Family::Rbac, 0),
     Row("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", "", Family::Rbac, 0),
+    Row("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", "", Family::Review, 0),
     Row("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "", Family::Review, 0),
     Row("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "", Family::Review, 0),
     Row("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", "", Family::Review, 0),

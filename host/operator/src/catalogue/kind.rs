@@ -184,6 +184,15 @@ impl Kind {
         self.renderer_on(cluster, self.served(is_served))
     }
 
+    /// Returns whether the policies and their settings are those of `other`, so that both give the same answers. Leaves
+    /// out fallbacks.
+    pub(super) fn answers_like(&self, other: &Self) -> bool {
+        let members = self.members.iter().zip(&other.members);
+        self.members.len() == other.members.len()
+            && members.into_iter().all(|(one, other)| one.is(other))
+            && self.layers == other.layers
+    }
+
     /// Returns whether the policies accept their settings.
     pub(super) fn fits(&self) -> bool {
         Renderer::new(&self.stack, &self.layers, Cluster::default()).is_ok()

@@ -57,6 +57,7 @@ pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{environment, operator_config, told_apart};
+pub(crate) use snapshot::Replaced;
 pub use snapshot::{Answer, Answers, Awaited, Loading, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
 use trial::lasting;
@@ -129,6 +130,19 @@ impl Catalogue {
             }
             self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds: answers, loading })));
         });
+    }
+
+    /// Returns the snapshot that a swap to these policies would install, without a swap. Entries that did not change
+    /// keep their existing values.
+    pub(crate) fn proposed(&self, mut answers: BTreeMap<ResourceType, Answers>) -> Arc<Snapshot> {
+        let before = self.current.load_full();
+        for (of, answers) in &mut answers {
+            if let Some(before) = before.as_ref().and_then(|before| before.kinds.get(of)) {
+                answers.keep(before);
+            }
+        }
+        let loading = before.map(|before| before.loading.clone()).unwrap_or_default();
+        Arc::new(Snapshot { revision: 0, kinds: answers, loading })
     }
 
     /// Returns the current policies. Returns `None` before the first swap.

@@ -59,6 +59,24 @@ pub struct Answers {
     pub(super) emitted: BTreeSet<ResourceType>,
 }
 
+/// The policies for one kind in one place that a change replaces. Two values are equal if they mean the very same
+/// policies. The value keeps these policies alive, so that no later policies can have the same address.
+#[derive(Debug, Clone)]
+pub(crate) struct Replaced {
+    pub(crate) of: ResourceType,
+    place: Option<String>,
+    kind: Option<Arc<Kind>>,
+}
+
+impl PartialEq for Replaced {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |it: &Self| (it.of.clone(), it.place.clone(), it.kind.as_ref().map(Arc::as_ptr));
+        key(self) == key(other)
+    }
+}
+
+impl Eq for Replaced {}
+
 /// The policies that answer for one object.
 #[derive(Debug, Clone)]
 pub enum Answer {
@@ -168,6 +186,17 @@ impl Snapshot {
         self.kinds().flat_map(ids).collect()
     }
 
+    /// Returns the policies of `before` that differ in `after`.
+    pub(crate) fn replaced(before: &Self, after: &Self) -> Vec<Replaced> {
+        let kinds: BTreeSet<&ResourceType> = before.kinds.keys().chain(after.kinds.keys()).collect();
+        let none = Answers::default();
+        let replaced = kinds.into_iter().flat_map(|of| {
+            let [now, then] = [before, after].map(|snapshot| snapshot.kinds.get(of).unwrap_or(&none));
+            now.replaced_by(of, then)
+        });
+        replaced.collect()
+    }
+
     /// Returns every policy that may have to answer: the policies in a place, the policies that objects can pin, and
     /// the predecessors of both.
     pub fn able(&self) -> BTreeSet<PolicyId> {
@@ -232,6 +261,49 @@ impl Answers {
             |answers: &Self| answers.usual(namespace).cloned().into_iter().chain(pins(answers)).collect::<Vec<_>>();
         let (now, before) = (all(self), all(before));
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
+    }
+
+    /// Returns the policies that differ in `after`, by place.
+    fn replaced_by(&self, of: &ResourceType, after: &Self) -> Vec<Replaced> {
+        let in_place = |place: Option<&String>, kind: Option<&Arc<Kind>>| Replaced {
+            of: of.clone(),
+            place: place.cloned(),
+            kind: kind.cloned(),
+        };
+        // A policy of a tenant can fall back to the policy of the cluster. A change of the fallback replaces no answer.
+        let is_same = |one: Option<&Arc<Kind>>, other: Option<&Arc<Kind>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.answers_like(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let mut replaced = Vec::new();
+        if !is_same(self.cluster.as_ref(), after.cluster.as_ref()) {
+            replaced.push(in_place(None, self.cluster.as_ref()));
+        }
+        let places: BTreeSet<&String> = self.namespaces.keys().chain(after.namespaces.keys()).collect();
+        for place in places {
+            let (now, then) = (self.usual(place), after.usual(place));
+            let is_listed = |answers: &Self| answers.namespaces.contains_key(place);
+            if !is_same(now, then) || is_listed(self) != is_listed(after) {
+                replaced.push(in_place(Some(place), now));
+            }
+        }
+        let pins = |answers: &'_ Self| {
+            let mut by_place: BTreeMap<Option<String>, Vec<Arc<Kind>>> = BTreeMap::new();
+            for (place, kind) in &answers.pins {
+                by_place.entry(place.clone()).or_default().push(Arc::clone(kind));
+            }
+            by_place
+        };
+        let (now, then, none) = (pins(self), pins(after), Vec::new());
+        let places: BTreeSet<&Option<String>> = now.keys().chain(then.keys()).collect();
+        for place in places {
+            let [now, then] = [&now, &then].map(|pins| pins.get(place).unwrap_or(&none));
+            let is_in = |kind: &Arc<Kind>, all: &[Arc<Kind>]| all.iter().any(|other| is_same(Some(kind), Some(other)));
+            let ends = now.iter().filter(|kind| !is_in(kind, then)).map(Some);
+            let begins = then.iter().filter(|kind| !is_in(kind, now)).map(|_| None);
+            replaced.extend(ends.chain(begins).map(|kind| in_place(place.as_ref(), kind)));
+        }
+        replaced
     }
 
     /// Removes all policies from a namespace, so that no policy answers there.

@@ -22,7 +22,7 @@ use kaos_policy::{
 use serde_json::json;
 
 use self::mute::Mute;
-use super::{Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Member, Offer, Reach, Tuning, arrange};
+use super::{Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Member, Offer, Reach, Snapshot, Tuning, arrange};
 
 fn widget() -> ResourceType {
     ResourceType::new("test.io/v1", "Widget")
@@ -217,6 +217,31 @@ fn a_swap_does_not_disturb_other_policies() {
     assert!(!second.of(&of).unwrap().are_in("a", first.of(&of).unwrap()));
     catalogue.install(arrange(&offers, &[], &[], &[]).answers);
     assert!(catalogue.load().unwrap().of(&of).unwrap().are_in("a", second.of(&of).unwrap()));
+}
+
+fn snapshot(offers: &[Offer], before: &Catalogue) -> Arc<Snapshot> {
+    before.proposed(arrange(offers, &[], &[], &[]).answers)
+}
+
+#[test]
+fn a_change_replaces_only_the_policies_of_its_own_places() {
+    let cluster = |revision| offer(&member("widget", World::Policy, revision, None), Reach::Cluster, "1");
+    let local = |revision| offer(&member("widget", World::Policy, revision, None), Reach::Own("a".to_owned()), "2");
+    let (catalogue, _) = catalogue(&[cluster("c1"), local("l1")]);
+    let before = catalogue.load().unwrap();
+    let replaced = |offers: &[Offer]| Snapshot::replaced(&before, &snapshot(offers, &catalogue));
+    assert_eq!(replaced(&[cluster("c1"), local("l1")]), []);
+    let next = replaced(&[cluster("c2"), local("l1")]);
+    assert!(!next.is_empty() && !replaced(&[cluster("c1"), local("l2")]).is_empty());
+
+    catalogue.install(arrange(&[cluster("c1"), local("l2")], &[], &[], &[]).answers);
+    let before = catalogue.load().unwrap();
+    let later = Snapshot::replaced(&before, &snapshot(&[cluster("c2"), local("l2")], &catalogue));
+    assert_eq!(later, next, "a swap of the tenant does not change what the candidate replaces");
+    catalogue.install(arrange(&[cluster("c3"), local("l2")], &[], &[], &[]).answers);
+    let before = catalogue.load().unwrap();
+    let last = Snapshot::replaced(&before, &snapshot(&[cluster("c2"), local("l2")], &catalogue));
+    assert_ne!(last, next, "another policy would be replaced");
 }
 
 fn tuned(revision: &str, since: usize, before: Option<&Arc<Tuning>>) -> Arc<Tuning> {

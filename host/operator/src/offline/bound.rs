@@ -85,8 +85,7 @@ impl<'a> At<'a> {
     /// Returns the renderer for an object, or `None` if no policy answers for the object. The reference is valid as
     /// long as the bound policies.
     pub(crate) fn bound_for(&self, object: &Value) -> Option<&'a Renderer> {
-        let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
-        let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
+        let kind = answer_after(self.snapshot, self.before, object)?;
         self.bound.renderers.get(*self.bound.of_kinds.get(&key(&kind))?)
     }
 }
@@ -107,9 +106,17 @@ pub(crate) fn renderer(
     Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
 }
 
+/// Returns the policies that answer for an object in `snapshot`. `before` is the snapshot before a change, or `None`
+/// without a change. The policies before the change still answer for an object whose pin names a policy that does not
+/// exist any more.
+pub(crate) fn answer_after(snapshot: &Snapshot, before: Option<&Snapshot>, object: &Value) -> Option<Arc<Kind>> {
+    let holds_on = before.filter(|_| named_in_vain(snapshot, object).is_some());
+    answer(holds_on.unwrap_or(snapshot), object)
+}
+
 /// Returns whether two renderers give the same answers: they have the same policies, with the same settings from the
 /// same origins.
-fn is_same(one: &Renderer, other: &Renderer) -> bool {
+pub(crate) fn is_same(one: &Renderer, other: &Renderer) -> bool {
     one.layers().count() == other.layers().count()
         && one.layers().zip(other.layers()).all(|((policy, settings), (other, others))| {
             policy.id() == other.id()

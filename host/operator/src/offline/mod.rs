@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::{input::is_cluster_scoped, status::is_unwritten};
 pub use answering::Answering;
 pub use bound::Started;
-pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
+pub(crate) use bound::{At, Bound, answer, answer_after, is_same, named_in_vain, renderer};
 pub use brought::Brought;
 pub use stored::StoredObjects;
 

@@ -26,6 +26,7 @@ use crate::{
     decision_point::{Keeper, News},
     events::EventWriter,
     metrics::Metrics,
+    preview::{CachePreviewer, Changes},
     processors::Processors,
     queue::Queue,
     rbac::Duties,
@@ -59,6 +60,8 @@ pub struct Operator {
     installing: Option<Installing>,
     /// Notifies the task that writes the objects for the decision point.
     news: Arc<News>,
+    /// The objects that the watch reports while the effect of a package is computed.
+    changes: Arc<Changes>,
 }
 
 impl Operator {
@@ -72,11 +75,12 @@ impl Operator {
             let queue = queue.clone();
             move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
         });
-        let news = Arc::new(News::default());
+        let (news, changes) = (Arc::new(News::default()), Arc::new(Changes::default()));
         let wake = {
-            let (queue, news) = (queue.clone(), Arc::clone(&news));
+            let (queue, news, changes) = (queue.clone(), Arc::clone(&news), Arc::clone(&changes));
             move |key: ObjectKey, urgency| {
                 news.about(&key);
+                changes.about(&key);
                 queue.add(&key, urgency);
             }
         };
@@ -117,7 +121,7 @@ impl Operator {
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
         });
-        Self { context, queue, options, installing: None, news }
+        Self { context, queue, options, installing: None, news, changes }
     }
 
     /// Makes the operator take policies from ConfigMaps while it runs. The policies from ConfigMaps replace the content
@@ -136,11 +140,11 @@ impl Operator {
     /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the grace period of the
     /// options to finish.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
-        let Self { context, queue, options, installing, news } = self;
+        let Self { context, queue, options, installing, news, changes } = self;
         let mut revisions = context.runner.catalogue.revisions();
         let laid_down = CancellationToken::new();
         let mut installed = JoinSet::new();
-        installed.spawn(install(&context, &options, installing, laid_down.clone()));
+        installed.spawn(install(&context, &options, installing, changes, laid_down.clone()));
         let begins = tokio::select! {
             biased;
             () = stop.cancelled() => false,
@@ -225,6 +229,7 @@ fn install(
     context: &Arc<Context>,
     options: &Options,
     installing: Option<Installing>,
+    changes: Arc<Changes>,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
     let tools = Tools {
@@ -246,6 +251,8 @@ fn install(
         code_share: options.code_share,
         clock: options.clock,
         events: Arc::clone(&context.access.events),
+        previewer: Arc::new(CachePreviewer::new(Arc::clone(context), changes)),
+        rollout_gate: options.rollout_gate.clone(),
     };
     async move {
         match installing {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kaos_policy::{contract::HOME, guard::UserPrivileges};
+use kaos_policy::{contract::HOME, guard::UserPrivileges, rollout::RolloutGate};
 
 use crate::{
     catalogue::{CodeShare, Grantable},
@@ -46,6 +46,8 @@ pub struct Options {
     pub user_privileges: UserPrivileges,
     /// The limits for the grants and claims of installed policies.
     pub grantable: Grantable,
+    /// The limits for the effect of every package that users install.
+    pub rollout_gate: RolloutGate,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
     /// Optional types that the operator leaves alone.
@@ -83,6 +85,7 @@ impl Default for Options {
             secret_key: Hidden::default(),
             user_privileges: UserPrivileges::default(),
             grantable: Grantable::default(),
+            rollout_gate: RolloutGate::default(),
             code_share: CodeShare::default(),
             left_out: LeftOut::default(),
             decision_point: None,

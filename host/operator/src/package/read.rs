@@ -155,7 +155,7 @@ pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u
 /// Checks the policy file of a package without a component. The file must name the policy whose settings it changes,
 /// and must not contain fields that require a component.
 pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
-    let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _ } = file;
+    let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _, rollout: _ } = file;
     for (present, field) in [
         (sha256.is_some(), "sha256"),
         (version.is_some(), "version"),

@@ -3,32 +3,38 @@
 //! Both sides render the same objects, in the same way as the verb `render`. The caller gathers the objects and
 //! displays the differences.
 
+mod changed_path;
+mod effect;
 mod fields;
 mod immutable;
+mod pods;
+mod secret_values;
 mod side;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     thread,
 };
 
 use kaos_policy::{
     contract::{Reference, ResourceType, Target},
     lookup::Sighting,
-    render::RenderError,
+    render::{RenderError, Rendered},
     stamp::carried_hash,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+pub use changed_path::FrozenPath;
+pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
 pub use immutable::refused;
 pub use side::{Said, Side};
 
-use crate::offline::{Answering, Entry, StoredObjects, World};
+use self::{pods::pods, secret_values::SecretValues};
+use crate::offline::{Answering, StoredObjects, World};
 
 /// The results for one object before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,6 +47,9 @@ pub struct Difference {
     pub after: Option<Side>,
     /// The children that differ.
     pub children: Vec<Child>,
+    /// The number of pods of all children before the change.
+    #[serde(skip)]
+    pub pods: u64,
 }
 
 /// A child that differs.
@@ -59,6 +68,12 @@ pub struct Child {
     /// The manifest after the change; `None` if the child is deleted.
     #[serde(skip)]
     pub manifest: Option<Value>,
+    /// The manifest before the change, if the child is deleted.
+    #[serde(skip)]
+    pub removed: Option<Value>,
+    /// The number of pods that Kubernetes replaces or deletes.
+    #[serde(skip)]
+    pub pods: u64,
 }
 
 /// The difference between the two plans of a child.
@@ -84,6 +99,31 @@ impl Difference {
     pub fn is_failure(&self) -> bool {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
         (failed(&self.after) && !failed(&self.before)) || self.children.iter().any(|child| child.refused.is_some())
+    }
+}
+
+impl Difference {
+    /// Masks secret values in everything that is shown.
+    fn mask(&mut self, secrets: &SecretValues) {
+        if secrets.is_empty() {
+            return;
+        }
+        for side in [&mut self.before, &mut self.after].into_iter().flatten() {
+            match &mut side.said {
+                Said::Planned => {}
+                Said::Refused(_, messages) => messages.iter_mut().for_each(|message| *message = secrets.text(message)),
+                Said::Failed(message) => *message = secrets.text(message),
+            }
+        }
+        for child in &mut self.children {
+            child.refused = child.refused.as_deref().map(|why| secrets.text(why));
+            let Change::Changed(fields) = &mut child.change else { continue };
+            for Field { before, after, .. } in fields {
+                for value in [before, after].into_iter().flatten() {
+                    *value = secrets.value(value);
+                }
+            }
+        }
     }
 }
 
@@ -127,7 +167,8 @@ pub fn compare(
             for entry in before.iter().chain(&after) {
                 share.1.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
             }
-            share.0.push((*position, difference(&stored.objects()[*position], before, after)));
+            let rendered = [&before, &after].map(|entry| entry.as_ref().map(|entry| &entry.rendered));
+            share.0.push((*position, difference(&stored.objects()[*position], rendered, &|_| None)));
         }
         Ok::<_, RenderError>(share)
     };
@@ -145,42 +186,93 @@ pub fn compare(
     Ok(Comparison { differences: ordered.into_values().collect(), needs })
 }
 
-fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) -> Difference {
-    let planned = |entry: &Option<Arc<Entry>>| -> Option<BTreeMap<Reference, Value>> {
-        let manifests = &entry.as_ref()?.rendered.planned()?.manifests;
+/// Returns the live child with this name, or `None` if it does not exist or is not known.
+pub type LiveChild<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
+
+/// Compares the results for one object before and after a change. `None` means that no policy answers. `live` is only
+/// called to count pods that the manifests do not tell. Masks the secret values of the object and of both plans.
+pub fn difference(object: &Value, [before, after]: [Option<&Rendered>; 2], live: LiveChild<'_>) -> Difference {
+    let planned = |rendered: Option<&Rendered>| -> Option<BTreeMap<Reference, Value>> {
+        let manifests = &rendered?.planned()?.manifests;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
     };
-    let children = match (planned(&before), planned(&after)) {
-        (old, Some(new)) => children(&old.unwrap_or_default(), &new),
+    let (old, new) = (planned(before), planned(after));
+    let children = match (&old, &new) {
+        (Some(old), Some(new)) => children(old, new, live),
+        (None, Some(new)) => appearing(new, live),
         // Without a plan, the operator does not change existing children.
         (_, None) => Vec::new(),
     };
-    let side = |entry: Option<Arc<Entry>>| entry.map(|entry| Side::of(&entry));
-    Difference { object: Reference::of_object(object), before: side(before), after: side(after), children }
+    let pods = match (&old, &new) {
+        (Some(old), _) => old.iter().map(|(child, manifest)| pods(manifest, || live(child))).sum(),
+        // Children of an earlier plan can exist.
+        (None, Some(new)) => new.keys().filter_map(live).map(|child| pods(&child, || Some(child.clone()))).sum(),
+        (None, None) => 0,
+    };
+    let sides = [before, after].map(|rendered| rendered.map(Side::of));
+    let [before, after] = sides;
+    let mut difference = Difference { object: Reference::of_object(object), before, after, children, pods };
+    if difference.is_change() {
+        let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
+        difference.mask(&SecretValues::of(std::iter::once(object).chain(manifests)));
+    }
+    difference
 }
 
-fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) -> Vec<Child> {
-    let gone = old.keys().filter(|child| !new.contains_key(child));
-    let gone = gone.map(|child| Child {
+fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveChild<'_>) -> Vec<Child> {
+    let gone = old.iter().filter(|(child, _)| !new.contains_key(child));
+    let gone = gone.map(|(child, manifest)| Child {
         child: child.clone(),
         change: Change::Removed,
         rolls: false,
         refused: None,
         manifest: None,
+        removed: Some(manifest.clone()),
+        pods: pods(manifest, || live(child)),
     });
     let there = new.iter().filter_map(|(child, manifest)| {
-        let (change, rolls, refused) = match old.get(child) {
-            None => (Change::Added, false, None),
+        let (change, rolls, refused, pods) = match old.get(child) {
+            None => (Change::Added, false, None, 0),
             Some(before) => {
                 let fields = fields(before, manifest);
                 let rolls = carried_hash(before) != carried_hash(manifest);
                 if fields.is_empty() && !rolls {
                     return None;
                 }
-                (Change::Changed(fields), rolls, refused(before, manifest))
+                let pods = replaced([before, manifest], rolls, || live(child));
+                (Change::Changed(fields), rolls, refused(before, manifest), pods)
             }
         };
-        Some(Child { child: child.clone(), change, rolls, refused, manifest: Some(manifest.clone()) })
+        let manifest = Some(manifest.clone());
+        Some(Child { child: child.clone(), change, rolls, refused, manifest, removed: None, pods })
     });
     gone.chain(there).collect()
+}
+
+/// Returns the children of a plan for an object without a plan before. Children of an earlier plan can exist.
+fn appearing(new: &BTreeMap<Reference, Value>, live: LiveChild<'_>) -> Vec<Child> {
+    let child = |(child, manifest): (&Reference, &Value)| {
+        let known = live(child);
+        let rolls = known.as_ref().is_some_and(|known| carried_hash(known) != carried_hash(manifest));
+        let pods = known.as_ref().map_or(0, |known| replaced([known, manifest], rolls, || Some(known.clone())));
+        Child {
+            child: child.clone(),
+            change: Change::Added,
+            rolls,
+            refused: None,
+            manifest: Some(manifest.clone()),
+            removed: None,
+            pods,
+        }
+    };
+    new.iter().map(child).collect()
+}
+
+/// Returns the number of pods that Kubernetes replaces or deletes.
+fn replaced([before, after]: [&Value; 2], rolls: bool, live: impl Fn() -> Option<Value>) -> u64 {
+    if !rolls && before["spec"]["replicas"] == after["spec"]["replicas"] {
+        return 0;
+    }
+    let many = pods(before, &live);
+    if rolls { many } else { many.saturating_sub(pods(after, &live)) }
 }

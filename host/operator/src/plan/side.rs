@@ -2,11 +2,9 @@
 
 use kaos_policy::{
     policy::PolicyId,
-    render::{Refused, Verdict},
+    render::{Refused, Rendered, Verdict},
 };
 use serde::Serialize;
-
-use crate::offline::Entry;
 
 /// The result for one object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,8 +35,7 @@ pub enum Said {
 }
 
 impl Side {
-    pub(super) fn of(entry: &Entry) -> Self {
-        let rendered = &entry.rendered;
+    pub(super) fn of(rendered: &Rendered) -> Self {
         let said = match &rendered.verdict {
             Verdict::Planned(_) => Said::Planned,
             Verdict::Refused(refusal) => {

@@ -1,3 +1,4 @@
+use kaos_policy::policy::PolicyId;
 use serde_json::json;
 
 use super::*;
@@ -90,9 +91,9 @@ fn a_change_of_an_immutable_field_is_reported_as_not_applicable() {
     };
     let changed = |before: Value, after: Value| {
         let one = |manifest: Value| BTreeMap::from([(Reference::of_object(&manifest), manifest)]);
-        let children = children(&one(before), &one(after));
+        let children = children(&one(before), &one(after), &|_| None);
         let object = Reference::of_object(&set("1Gi", 1));
-        Difference { object, before: None, after: None, children }
+        Difference { object, before: None, after: None, children, pods: 0 }
     };
     let difference = changed(set("1Gi", 1), set("2Gi", 1));
     let why = difference.children[0].refused.as_deref().unwrap();
@@ -100,4 +101,54 @@ fn a_change_of_an_immutable_field_is_reported_as_not_applicable() {
     assert!(why.contains("kubectl -n t delete statefulset s") && difference.is_failure(), "{why}");
     let difference = changed(set("1Gi", 1), set("1Gi", 2));
     assert!(difference.is_change() && !difference.is_failure());
+}
+
+fn scaled(kind: &str, replicas: &Value, image: &str) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "d", "namespace": "t"},
+        "spec": {"replicas": replicas, "template": {
+            "metadata": {"annotations": {kaos_policy::stamp::POD_SPEC_HASH: image}},
+            "spec": {"containers": [{"name": "c", "image": image}]}}}})
+}
+
+fn one(manifest: Value) -> BTreeMap<Reference, Value> {
+    BTreeMap::from([(Reference::of_object(&manifest), manifest)])
+}
+
+#[test]
+fn pods_that_end_count_whether_kubernetes_replaces_or_deletes_them() {
+    let pods = |before: Value, after: Value| -> u64 {
+        children(&one(before), &one(after), &|_| None).iter().map(|child| child.pods).sum()
+    };
+    let deployment = |replicas: u64, image: &str| scaled("Deployment", &json!(replicas), image);
+    assert_eq!(pods(deployment(3, "a"), deployment(3, "b")), 3);
+    assert_eq!(pods(deployment(3, "a"), deployment(0, "a")), 3, "a scale-down deletes pods");
+    assert_eq!(pods(deployment(3, "a"), deployment(5, "a")), 0);
+}
+
+#[test]
+fn live_children_tell_the_pods_that_manifests_leave_open() {
+    let live = |_: &Reference| Some(scaled("Deployment", &json!(7), "a"));
+    let open = |image: &str| scaled("Deployment", &Value::Null, image);
+    assert_eq!(children(&one(open("a")), &one(open("b")), &live)[0].pods, 7);
+    let appeared = &appearing(&one(open("b")), &live)[0];
+    assert_eq!((appeared.rolls, appeared.pods), (true, 7), "an earlier plan made the child");
+    assert_eq!(appearing(&one(open("a")), &live)[0].pods, 0);
+    assert_eq!(appearing(&one(open("a")), &|_| None)[0].pods, 0);
+}
+
+#[test]
+fn a_secret_value_is_masked_under_its_new_name_and_in_messages() {
+    let canary = "canary-4711";
+    let env = |name: &str| deployment(&json!([{"name": "web", "env": [{"name": name, "value": canary}]}]));
+    let (before, after) = (env("TOKEN"), env("FOO"));
+    let policy = PolicyId { name: "p".into(), version: "1".into(), digest: kaos_policy::digest::Digest::of(b"p") };
+    let said = Said::Failed(format!("cannot use {canary}"));
+    let side = Side { policy, overlays: Vec::new(), fuel: 1, said };
+    let children = children(&one(before.clone()), &one(after.clone()), &|_| None);
+    let object = Reference::of_object(&before);
+    let mut difference = Difference { object, before: None, after: Some(side), children, pods: 0 };
+    assert!(serde_json::to_string(&difference).unwrap().contains(canary));
+    difference.mask(&SecretValues::of([&before, &after]));
+    let told = serde_json::to_string(&difference).unwrap();
+    assert!(!told.contains(canary) && told.contains("FOO"), "{told}");
 }

@@ -11,7 +11,8 @@ struct Widgets;
 /// The number of the edition (a digit), and a word for its special behaviour. Most words make the edition fail on
 /// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy claims another kind,
 /// and with `reads deployments`, it reads Deployments. With `breaks at 5`, the plan for size 5 is invalid. With
-/// `keeps`, Widgets that are not fragile get a second ConfigMap. Tests overwrite this text in the module's bytes before
+/// `keeps`, Widgets that are not fragile get a second ConfigMap. With `renames`, the ConfigMap has another key with the
+/// value of the first edition. Tests overwrite this text in the module's bytes before
 /// the module becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
@@ -114,6 +115,10 @@ impl translation::GuestPass for Pass {
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
+        let number = if does == "renames" && number != '0' { '1' } else { number };
+        if does == "renames" {
+            key = "release";
+        }
         if does.strip_prefix("breaks at ") == Some(size) {
             beside = r#","immutabel":true"#;
         } else if fragile {

@@ -31,7 +31,11 @@ impl Events {
         let status = revision.status.clone().unwrap_or_default();
         let warning = matches!(
             status.state,
-            RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined
+            RevisionState::Held
+                | RevisionState::Refused
+                | RevisionState::NotPermitted
+                | RevisionState::Conflict
+                | RevisionState::Quarantined
         ) || status.reason.as_deref() == Some(NOT_LOADED);
         let note = status.message.or_else(|| status.policy.map(|policy| format!("policy {policy}")));
         let note = note.unwrap_or_default();

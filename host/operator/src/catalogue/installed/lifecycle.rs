@@ -10,6 +10,9 @@
 //! | `reconcile_packages` | decides the next step with each package |
 //! | `not_admitted` | the reason why a package does not serve |
 //! | `admission` | checks a package |
+//! | `candidate` | a checked revision that is to serve |
+//! | `gating` | holds a package whose effect exceeds a limit |
+//! | `approval` | reads approvals, and decides when to look at a held package again |
 //! | `activating` | lets checked revisions serve if all revisions and settings then fit together |
 //! | `code_room` | makes room for the compiled code of a tenant's policy, or refuses the policy |
 //! | `overtaken` | decides when the operator tries a refused package again |
@@ -27,11 +30,14 @@
 
 mod activating;
 mod admission;
+mod approval;
 mod bytes_missing;
+mod candidate;
 mod code_room;
 mod enter;
 mod execute;
 mod facts;
+mod gating;
 mod naming;
 mod not_admitted;
 mod not_loadable;
@@ -65,6 +71,7 @@ use super::{
     events::Events,
     last_good_settings::LastGoodSettings,
     pace::{ATTEMPTS, BACKOFF, LOOK_AGAIN},
+    previews::Previews,
     questions::Questions,
     records::Records,
     revision_set::{Content, RevisionSet},
@@ -84,6 +91,7 @@ pub(super) struct Lifecycle {
     checks: Checks,
     trials: SettingsTrials,
     questions: Questions,
+    previews: Previews,
     sources: Sources,
     records: Records,
     store: Store,
@@ -115,7 +123,8 @@ pub(super) struct Lifecycle {
     /// Revisions that the operator is trying. The API server confirmed that the operator has the rights for the claims
     /// of these revisions.
     permitted: BTreeSet<String>,
-    /// For each refused revision, the policies or settings on which the refusal depends, as of the time of the refusal.
+    /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold depends,
+    /// as of the time of the refusal or of the hold.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// For each revision that waits for a change outside its own package, the time of the next attempt.
     due: BTreeMap<String, Instant>,
@@ -153,6 +162,7 @@ impl Lifecycle {
         let trier = Trier { gatekeeper, processors, server, home };
         let trials = SettingsTrials::new(trier);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
+        let previews = Previews::new(Arc::clone(&tools.previewer));
         let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
             tools,
@@ -161,6 +171,7 @@ impl Lifecycle {
             checks,
             trials,
             questions,
+            previews,
             sources,
             records,
             store,
@@ -188,7 +199,8 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records change, or until a check, a trial or a question to the API server ends.
+    /// Waits until packages or records change, or until a check, a trial, a preview or a question to the API server
+    /// ends.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
@@ -196,6 +208,7 @@ impl Lifecycle {
             () = self.checks.changed() => {}
             () = self.trials.changed() => {}
             () = self.questions.changed() => {}
+            () = self.previews.changed() => {}
         }
     }
 
@@ -279,6 +292,7 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(found);
         self.questions.keep(|name| current.contains(name));
+        self.previews.keep(|name| current.contains(name));
         self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
         self.permitted.retain(|name| current.contains(name));
         self.refused_under.retain(|name, _| current.contains(name));
@@ -304,7 +318,7 @@ impl Lifecycle {
         self.records.settle().await;
         self.checks.keep(|_| false);
         for name in std::mem::take(&mut self.checking) {
-            if self.records.status(&name).state != RevisionState::Checking {
+            if !matches!(self.records.status(&name).state, RevisionState::Checking | RevisionState::Previewing) {
                 continue;
             }
             let state =

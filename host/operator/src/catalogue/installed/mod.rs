@@ -16,6 +16,7 @@
 //! | `questions` | asks the API server about rights in the background |
 //! | `cases` | builds the cases in which a revision is tried before it serves |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
+//! | `previews`, `rollout_gate` | compute the effect of a revision in the background, and compare it with the limits |
 //! | `code_share` | limits the memory for compiled code of tenants' policies |
 //! | `rights` | checks whether the operator has the rights for a policy's claims |
 //! | `revision_set` | the admitted revisions, and the policy table that follows from them |
@@ -37,10 +38,12 @@ mod last_good_settings;
 mod lifecycle;
 mod observed;
 mod pace;
+mod previews;
 mod questions;
 mod records;
 mod revision_set;
 mod rights;
+mod rollout_gate;
 mod settings_trials;
 mod sources;
 mod step_error;
@@ -57,7 +60,8 @@ pub(crate) use cases::try_all;
 pub use code_share::CodeShare;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::is_withheld;
-pub(crate) use records::{NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
+pub(crate) use previews::{EffectOfProposal, Previewer, Proposal};
+pub(crate) use records::{APPROVED_BY, APPROVED_FOR, NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
 pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;

@@ -17,21 +17,60 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
     status
 }
 
-/// Removes the fields that [`observed`] adds.
-pub(super) fn unobserved(status: PolicyRevisionStatus) -> PolicyRevisionStatus {
-    PolicyRevisionStatus { observed_generation: None, conditions: Vec::new(), ..status }
+/// The fields that the definition of PolicyRevision in the cluster has. The definition can be older than the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Definition {
+    Current,
+    /// The definition has neither effects nor approvals, and no states for them.
+    WithoutPreviews,
+    /// The definition also has no conditions.
+    WithoutConditions,
+}
+
+impl Definition {
+    /// Returns the next older definition, or `None` if there is none.
+    pub(super) fn older(self) -> Option<Self> {
+        match self {
+            Self::Current => Some(Self::WithoutPreviews),
+            Self::WithoutPreviews => Some(Self::WithoutConditions),
+            Self::WithoutConditions => None,
+        }
+    }
+
+    /// Returns the status as this definition allows it. A later process computes the effect of such a revision again.
+    pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
+        let mut allowed = status.clone();
+        if self == Self::Current {
+            return allowed;
+        }
+        (allowed.preview, allowed.held_by, allowed.approved, allowed.returned_from) = (None, None, None, None);
+        if matches!(status.state, RevisionState::Previewing | RevisionState::Held) {
+            allowed.state = RevisionState::Pending;
+        }
+        if self == Self::WithoutConditions {
+            (allowed.observed_generation, allowed.conditions) = (None, Vec::new());
+        }
+        allowed
+    }
+}
+
+/// Returns whether the API server refuses a status because the definition of PolicyRevision does not know its state.
+pub(super) fn is_unknown_state(message: &str) -> bool {
+    message.contains("status.state") && message.contains("Unsupported value")
 }
 
 /// Returns the type of the condition that a revision with this status has. Returns `None` if such a revision has no
 /// condition.
 fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
     match status.state {
-        RevisionState::Pending | RevisionState::Checking => Some(RECONCILING),
+        RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing => Some(RECONCILING),
         RevisionState::Active => (status.reason.as_deref() == Some(NOT_LOADED)).then_some(STALLED),
         RevisionState::Superseded => None,
-        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
-            Some(STALLED)
-        }
+        RevisionState::Held
+        | RevisionState::Refused
+        | RevisionState::NotPermitted
+        | RevisionState::Conflict
+        | RevisionState::Quarantined => Some(STALLED),
     }
 }
 
@@ -66,6 +105,8 @@ mod tests {
         let wanted = [
             ("Pending", RECONCILING),
             ("Checking", RECONCILING),
+            ("Previewing", RECONCILING),
+            ("Held", STALLED),
             ("Active", ""),
             ("Superseded", ""),
             ("Refused", STALLED),
@@ -79,6 +120,26 @@ mod tests {
             (unloaded.conditions[0].type_.as_str(), unloaded.conditions[0].reason.as_str()),
             (STALLED, NOT_LOADED)
         );
+    }
+
+    #[test]
+    fn an_older_definition_gets_only_the_fields_and_states_that_it_has() {
+        let held = observed(
+            PolicyRevisionStatus {
+                held_by: Some("sha256:1".to_owned()),
+                preview: Some(kaos_crds::PolicyPreview::default()),
+                ..in_state(RevisionState::Held, Some("WouldRefuse"))
+            },
+            1,
+        );
+        assert_eq!(Definition::Current.allowed(&held), held);
+        let older = Definition::WithoutPreviews.allowed(&held);
+        assert_eq!((older.state, &older.preview, &older.held_by), (RevisionState::Pending, &None, &None));
+        assert_eq!(older.conditions, held.conditions);
+        let oldest = Definition::WithoutConditions.allowed(&held);
+        assert_eq!((oldest.conditions.len(), oldest.observed_generation), (0, None));
+        assert!(is_unknown_state("status.state: Unsupported value: \"Held\": supported values: \"Pending\""));
+        assert!(!is_unknown_state("status.kinds: Invalid value"));
     }
 
     #[test]

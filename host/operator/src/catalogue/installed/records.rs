@@ -24,13 +24,21 @@ use tokio::{sync::Notify, task::JoinSet};
 pub(crate) use super::observed::NOT_LOADED;
 use super::{
     StepError,
-    observed::{observed, unobserved},
+    observed::{Definition, is_unknown_state, observed},
     sources::{is_listed, keep, whole},
 };
 use crate::{error_text::is_misfit, watch::Watch};
 
 /// The annotation with which a user requests another attempt. Any new value is a new request.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
+
+/// The annotation with which a person approves a revision. The value is the name of the user. The chart's admission
+/// policy makes sure that the user has the right to approve, and writes no other name.
+pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
+
+/// The annotation that says which hold a person approves: the value of `status.since` that the person saw. Without it,
+/// an old approval would also count when the operator holds the same revision again.
+pub(crate) const APPROVED_FOR: &str = "kaos.tools/approved-for";
 
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
 /// command uses a different value, because an old value has no effect.
@@ -61,8 +69,8 @@ pub(super) struct Records {
     opened: bool,
     /// Records without conditions in their status, which an earlier version of the operator wrote.
     unobserved: BTreeSet<String>,
-    /// Whether the CRD in the cluster is from an earlier version of the operator, and declares no conditions.
-    is_old_definition: bool,
+    /// The definition in the cluster, which can be from an earlier version of the operator.
+    definition: Definition,
     _watches: JoinSet<()>,
 }
 
@@ -96,7 +104,7 @@ impl Records {
             confirmed,
             opened: false,
             unobserved: BTreeSet::new(),
-            is_old_definition: false,
+            definition: Definition::Current,
             _watches: watches,
         }
     }
@@ -222,8 +230,9 @@ impl Records {
         if known.status.as_ref() == Some(&status) && !self.owed.contains_key(name) {
             return Ok(true);
         }
+        let allowed = self.definition.allowed(&status);
         let body =
-            json!({"apiVersion": API_VERSION, "kind": "PolicyRevision", "metadata": {"name": name}, "status": status});
+            json!({"apiVersion": API_VERSION, "kind": "PolicyRevision", "metadata": {"name": name}, "status": allowed});
         let parameters = PatchParams::apply(MANAGER).force();
         match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
             Ok(_) => {
@@ -240,11 +249,16 @@ impl Records {
                 self.owed.remove(name);
                 Ok(false)
             }
-            Err(kube::Error::Api(answer)) if is_misfit(&answer.message) && !self.is_old_definition => {
-                self.is_old_definition = true;
+            Err(kube::Error::Api(answer)) if is_misfit(&answer.message) || is_unknown_state(&answer.message) => {
+                let Some(older) = self.definition.older() else {
+                    let what = format!("write the status of PolicyRevision {name}");
+                    return Err(StepError::new(what, &kube::Error::Api(answer)));
+                };
+                self.definition = older;
                 tracing::warn!(
-                    "revisions get no conditions, because the definition of PolicyRevision in the cluster is older \
-                     than the operator: apply the operator's definitions, and restart the operator"
+                    ?older,
+                    "a part of the status of revisions is left out, because the definition of PolicyRevision in the \
+                     cluster is older than the operator: apply the operator's definitions, and restart the operator"
                 );
                 Box::pin(self.write(name, status)).await
             }
@@ -252,11 +266,8 @@ impl Records {
         }
     }
 
-    /// Adds the conditions that follow from the state, if the CRD in the cluster declares conditions.
+    /// Adds the conditions that follow from the state.
     fn completed(&self, name: &str, status: PolicyRevisionStatus) -> PolicyRevisionStatus {
-        if self.is_old_definition {
-            return unobserved(status);
-        }
         let generation = self.get(name).and_then(|revision| revision.metadata.generation);
         observed(status, generation.unwrap_or(1))
     }

@@ -10,7 +10,9 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
-use kaos_policy::{code::World, contract::ResourceType, manifest::OnRefusal, policy::Policy, settings::Layer};
+use kaos_policy::{
+    code::World, contract::ResourceType, manifest::OnRefusal, policy::Policy, rollout::Rollout, settings::Layer,
+};
 use serde_json::Value;
 
 pub(crate) use self::claims::age_of;
@@ -37,6 +39,8 @@ pub(crate) struct AdmittedRevision {
     pub(crate) content: Content,
     /// The behaviour of the operator if the policy refuses an object.
     pub(crate) on_refusal: OnRefusal,
+    /// The package's own limits for its effect.
+    pub(crate) rollout: Rollout,
     pub(crate) since: Option<Timestamp>,
     pub(crate) predecessor: Option<String>,
 }
@@ -87,6 +91,14 @@ impl Content {
     /// Returns the policy of the revision, or `None` if the policy is not loaded.
     pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
         if let Self::Policy(policy, _) = self { Some(policy) } else { None }
+    }
+
+    /// Returns the name of the revision's policy. For settings, returns the policy to which the settings apply.
+    pub(super) fn policy_name(&self) -> &str {
+        match self {
+            Self::Policy(policy, _) => &policy.id().name,
+            Self::Settings(policy, _) | Self::Unloaded(policy, ..) | Self::Lost { policy, .. } => policy,
+        }
     }
 
     /// Returns the gate's remarks for the author of the policy.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kaos_policy::settings::Layer;
+use kaos_policy::{rollout::RolloutGate, settings::Layer};
 use kube::Client;
 
-use super::{CodeShare, Gatekeeper};
+use super::{CodeShare, Gatekeeper, Previewer};
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
     clock::Clock,
@@ -41,4 +41,7 @@ pub(crate) struct Tools {
     pub(crate) code_share: CodeShare,
     pub(crate) clock: Clock,
     pub(crate) events: Arc<EventWriter>,
+    pub(crate) previewer: Arc<dyn Previewer>,
+    /// The limits for the effect of every package.
+    pub(crate) rollout_gate: RolloutGate,
 }

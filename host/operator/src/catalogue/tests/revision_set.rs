@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kaos_crds::PolicySource;
+use kaos_policy::rollout::Rollout;
 use serde_json::Value;
 
 use super::*;
@@ -23,6 +24,7 @@ fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Ad
         pinned: false,
         content,
         on_refusal: OnRefusal::default(),
+        rollout: Rollout::default(),
         since: None,
         predecessor: before.map(str::to_owned),
     }

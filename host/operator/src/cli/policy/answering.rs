@@ -253,6 +253,7 @@ impl Shipped {
             pinned: file.scope.pinned,
             content,
             on_refusal: file.on_refusal,
+            rollout: file.rollout.clone(),
             since: *since,
             predecessor: predecessor.clone(),
         }

@@ -199,11 +199,17 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
         // If a user installs an earlier package again, the state of its revision stays `Superseded` until the operator
         // sees the package.
-        RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
+        RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Superseded => {
+            Says::Nothing
+        }
         // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
         RevisionState::Active => Says::Serves,
-        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
+        RevisionState::Held
+        | RevisionState::Refused
+        | RevisionState::NotPermitted
+        | RevisionState::Conflict
+        | RevisionState::Quarantined => {
             let asked = revision.metadata.annotations.as_ref().and_then(|all| all.get(RETRY));
             let is_tried_again = asked.is_some() && asked != status.retried.as_ref();
             match (before == Some(&status), late && !is_tried_again) {
@@ -229,7 +235,8 @@ fn unplanned(left: &Unplanned) -> String {
 fn remedy(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, retried, .. } = status(revision);
     if !matches!(state, RevisionState::Refused | RevisionState::Quarantined) {
-        // The operator checks revisions in other states again without a request.
+        // The operator checks revisions in most other states again without a request. The message of a held revision
+        // contains the command that approves it.
         return String::new();
     }
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `policy`: the verbs for writing, checking and installing policies, with one file for each verb.
 
 mod answering;
+mod approve;
 mod bench;
 #[cfg(feature = "authoring")]
 mod build;
@@ -25,6 +26,7 @@ mod new;
 mod not_built_in;
 mod pack;
 mod plan;
+mod preview;
 mod push;
 mod remove;
 mod revisions;
@@ -81,6 +83,10 @@ enum PolicyVerb {
     /// Print the changes that a policy, settings for a policy, or another preset would make
     #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
     Plan(Box<plan::Plan>),
+    /// Print the effect of an installed package, which the operator computed before the package serves
+    Preview(preview::Preview),
+    /// Let a package serve that the operator holds because of its effect
+    Approve(approve::Approve),
     /// Install a policy, or settings for a policy, and wait until the package serves
     Push(push::Push),
     /// List the installed policies and the states of their revisions
@@ -126,6 +132,8 @@ impl Policy {
             PolicyVerb::Bench(bench) => bench.run(out),
             PolicyVerb::Pack(pack) => pack.run(out),
             PolicyVerb::Plan(plan) => Ok(plan.run(out)),
+            PolicyVerb::Preview(preview) => preview.run(out),
+            PolicyVerb::Approve(approve) => approve.run(out),
             PolicyVerb::Push(push) => push.run(out),
             PolicyVerb::List(list) => list.run(out),
             PolicyVerb::Explain(explain) => explain.run(out),

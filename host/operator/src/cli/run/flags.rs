@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::{compile::container_memory, guard::UserPrivileges};
+use kaos_policy::{compile::container_memory, guard::UserPrivileges, rollout::RolloutGate};
 
 use super::super::{
     compatibility::Compatibility, connection::Connection, decision_point::DecisionPointFlags,
@@ -113,6 +113,10 @@ pub(in crate::cli) struct Run {
     user_privileges: Privileges,
     #[command(flatten)]
     pub(super) grantable: GrantableFlags,
+    /// Limits for the effect of every package that users install, as rollout.gate in policy.yaml, such as
+    /// {noneRefused: true, maxPodsReplaced: 10%}. A package can only add limits
+    #[arg(long, env = "ROLLOUT_GATE", value_name = "LIMITS", default_value = "", hide_default_value = true)]
+    rollout_gate: RolloutGate,
     #[command(flatten)]
     without: Without,
     /// Read lists as streams if the API server supports this; streams save memory on the API server
@@ -196,6 +200,7 @@ impl Run {
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
             grantable: self.grantable.grantable(),
+            rollout_gate: self.rollout_gate.clone(),
             left_out: self.without.left_out(),
             decision_point: self.decision_point.decision_point(),
             code_share: CodeShare::of(container_memory()),

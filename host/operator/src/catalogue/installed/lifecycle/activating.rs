@@ -9,7 +9,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 
-use super::{Found, Lifecycle, StepError, Transition, not_admitted::NotAdmitted, plan::Action};
+use super::{
+    Found, Lifecycle, StepError, Transition, candidate::Candidate, gating::GateAnswer, not_admitted::NotAdmitted,
+    plan::Action,
+};
 use crate::{
     catalogue::{
         Reach,
@@ -24,18 +27,6 @@ use crate::{
     timestamps::written,
 };
 
-/// A checked revision that is to serve.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    name: String,
-    entry: AdmittedRevision,
-    package: Arc<Package>,
-    /// The revisions of the candidate's source that serve now.
-    before: Vec<String>,
-    /// The entry that the revision's name had before the revision became a candidate.
-    kept: Option<AdmittedRevision>,
-}
-
 /// The answer to the question whether candidates can serve together.
 enum Verdict {
     /// The candidates can serve together. The value contains all revisions that then serve, including the candidates.
@@ -45,15 +36,10 @@ enum Verdict {
     Unfit(NotAdmitted),
 }
 
-impl Candidate {
-    pub(super) fn new(name: &str, entry: AdmittedRevision, package: Arc<Package>) -> Self {
-        Self { name: name.to_owned(), entry, package, before: Vec::new(), kept: None }
-    }
-}
-
 impl Lifecycle {
     /// Lets a revision serve if it can serve together with all other serving revisions. The earlier revision of the
-    /// same source stops serving. Returns `None` while a trial of settings is not finished.
+    /// same source stops serving. Returns `None` while a trial of settings or the computation of the effect is not
+    /// finished.
     pub(super) async fn activate(
         &mut self,
         candidate: Candidate,
@@ -61,7 +47,7 @@ impl Lifecycle {
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
         let mut alone = vec![candidate.clone()];
         let unfit = match self.weigh(&mut alone).await {
-            Verdict::Fit(serving) => return self.let_in(alone, &serving).await.map(Some),
+            Verdict::Fit(serving) => return self.let_in_gated(alone, &serving).await,
             Verdict::Open => return Ok(None),
             Verdict::Unfit(unfit) => unfit,
         };
@@ -73,13 +59,14 @@ impl Lifecycle {
         match self.weigh(&mut together).await {
             // Admit the settings first: if this process ends before it admits the policy, the next process still checks
             // the policy.
-            Verdict::Fit(serving) => self.let_in(together, &serving).await.map(Some),
+            Verdict::Fit(serving) => self.let_in_gated(together, &serving).await,
             Verdict::Open => Ok(None),
             Verdict::Unfit(_) => Ok(Some(Err(unfit))),
         }
     }
 
-    /// Returns the refused or waiting settings for a policy that would replace active settings of the same ConfigMap.
+    /// Returns refused, waiting or held settings for a policy, if these settings would replace active settings of the same
+    /// ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
@@ -87,7 +74,7 @@ impl Lifecycle {
             let (name, package) = (self.name_of(found)?, found.package()?);
             let status = &self.records.get(&name)?.status.clone().unwrap_or_default();
             let waits = match status.state {
-                RevisionState::Pending => true,
+                RevisionState::Pending | RevisionState::Held => true,
                 RevisionState::Refused => status.reason.as_deref() == Some(BAD_SETTINGS),
                 _ => false,
             };
@@ -207,6 +194,23 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
+    /// Lets candidates serve if their effect is within the limits.
+    async fn let_in_gated(
+        &mut self,
+        mut candidates: Vec<Candidate>,
+        serving: &BTreeSet<String>,
+    ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
+        let answer = self.gate(&candidates, serving).await;
+        if matches!(answer, Ok(GateAnswer::Passed)) {
+            return self.let_in(candidates, serving).await.map(Some);
+        }
+        self.withdraw(&mut candidates);
+        answer.map(|answer| match answer {
+            GateAnswer::Held(held) => Some(Err(held)),
+            GateAnswer::Passed | GateAnswer::Open => None,
+        })
+    }
+
     /// Lets candidates serve, one after another. The caller proposed the candidates and found that they can serve.
     async fn let_in(
         &mut self,
@@ -229,9 +233,10 @@ impl Lifecycle {
 
     async fn let_one_in(
         &mut self,
-        Candidate { name, entry, package, before, .. }: &Candidate,
+        candidate: &Candidate,
         serving: &BTreeSet<String>,
     ) -> Result<Result<(), NotAdmitted>, StepError> {
+        let Candidate { name, entry, package, before, .. } = candidate;
         let waits = |this: &mut Self, reason, message: String| {
             this.waiting.insert(name.clone(), entry.content.clone());
             Ok(Err(NotAdmitted::pending(reason, message)))
@@ -250,13 +255,22 @@ impl Lifecycle {
         // A revision that replaces a serving revision keeps the place of that revision.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
-        let transition = match kept_out {
-            Some(why) => Transition::new(RevisionState::Conflict, why.reason, why.message),
-            None => Transition::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
+        let (remarks, approval) = (entry.content.remarks().join("; "), self.approval(name));
+        let transition = match (kept_out, &approval) {
+            (Some(why), _) => Transition::new(RevisionState::Conflict, why.reason, why.message),
+            (None, Some(approval)) => {
+                let by = format!("approved by {}", approval.by);
+                let message = if remarks.is_empty() { by } else { format!("{by}; {remarks}") };
+                Transition::new(RevisionState::Active, "Approved", message)
+            }
+            (None, None) => Transition::new(RevisionState::Active, "Active", remarks),
         };
+        let (preview, returned_from) = (self.previews.last(name).cloned(), self.way_back(candidate));
         let is_there = self.enter(name, transition, |status| {
             describe(status, entry);
             status.retried = asked;
+            status.preview = preview.or(status.preview.take());
+            (status.approved, status.held_by, status.returned_from) = (approval, None, returned_from);
         });
         if !is_there.await? {
             // Do not admit a revision without a record: if this revision replaced the serving revision, no policy would
@@ -283,6 +297,7 @@ pub(super) fn entry_of(found: &Found, package: &Package, reach: Reach, content: 
         pinned: package.file.scope.pinned,
         content,
         on_refusal: package.file.on_refusal,
+        rollout: package.file.rollout.clone(),
         since: None,
         predecessor: None,
     }

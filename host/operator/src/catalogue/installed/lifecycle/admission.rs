@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::{
     BACKOFF, Found, Held, LOOK_AGAIN, Lifecycle, StepError, Transition,
-    activating::{Candidate, entry_of},
+    activating::entry_of,
+    candidate::Candidate,
     not_admitted::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
@@ -61,14 +62,15 @@ impl Lifecycle {
                 return Ok(false);
             }
         };
+        self.record_approval(name).await;
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
             // When this check or an earlier check ends, a new round starts.
             return Ok(false);
         }
-        let stands = [self.questions.stand(name), self.trials.stand(name)];
+        let stands = [self.questions.stand(name), self.trials.stand(name), self.previews.stand(name)];
         if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
-            // When the question to the API server or the trial ends, a new round starts.
+            // When the question, the trial or the preview ends, a new round starts.
             return Ok(false);
         }
         if package.component.is_some() {
@@ -89,13 +91,14 @@ impl Lifecycle {
                     // Keep the checked content: passing the gate again would take time.
                     self.waiting.insert(name.to_owned(), content);
                 }
-                // The end of the trial starts a new round.
+                // The end of the trial or of the preview starts a new round.
                 let Some(activated) = activated? else { return Ok(false) };
                 activated
             }
             Err(refused) => Err(refused),
         };
-        if !matches!(&admitted, Err(NotAdmitted { again: true, .. })) {
+        let is_over = !matches!(&admitted, Err(NotAdmitted { again: true, .. }));
+        if is_over {
             self.trials.forget(name);
         }
         let again = match admitted {
@@ -108,19 +111,34 @@ impl Lifecycle {
                 let NotAdmitted { transition, again } = self.or_waits(not_admitted, &package, found, all);
                 let of = self.waiting.get(name).and_then(|content| content.policy()).map(|of| of.id().name.clone());
                 self.remember_refusal(name, &transition, &package, of.as_deref(), all);
+                let is_held = transition.to == RevisionState::Held;
+                let held_by = is_held.then(|| self.held_by(&package.file.rollout));
+                let preview = self.previews.last(name).cloned();
+                let of = of.or_else(|| package.file.name.clone().filter(|_| is_held));
                 self.enter_or_owe(name, transition, |status| {
                     status.retried = asked;
                     status.policy = of.or(status.policy.take());
+                    status.preview = preview.or(status.preview.take());
+                    status.held_by = held_by;
                 })
                 .await;
+                if is_held {
+                    self.remember_hold(name, &package);
+                }
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
                 } else {
+                    self.due.remove(name);
+                }
+                // Keep the checked content of a held revision, so that an approval takes effect at once.
+                if !again && !is_held {
                     self.waiting.remove(name);
                 }
                 again
             }
         };
+        // A later attempt needs a new effect, because the objects can change meanwhile.
+        self.previews.forget(name);
         // Remove this entry last: if an earlier write of this function fails, the next round continues the check.
         self.checking.remove(name);
         Ok(again)

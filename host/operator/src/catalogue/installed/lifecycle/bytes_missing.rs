@@ -11,6 +11,7 @@ use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, RevisionState};
 use kaos_policy::{
     cut::{NOTE, cut},
     manifest::OnRefusal,
+    rollout::Rollout,
 };
 
 use super::{
@@ -54,6 +55,7 @@ impl Lifecycle {
                 failures: 1,
             },
             on_refusal: OnRefusal::default(),
+            rollout: Rollout::default(),
             since: parsed(status.since.as_deref()),
             predecessor: status.predecessor,
         };

@@ -1,11 +1,12 @@
 //! Records the state that a revision enters, and writes an Event. Also reads the retry annotation.
 
+use jiff::SignedDuration;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::cut::{STATUS, cut};
 
 use super::{Lifecycle, StepError, transition::Transition};
 use crate::{
-    catalogue::installed::records::{RETRY, retry_command},
+    catalogue::installed::records::{APPROVED_FOR, RETRY, retry_command},
     timestamps::written,
 };
 
@@ -57,9 +58,9 @@ impl Lifecycle {
         // and then the operator could not quarantine the policy.
         status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
-            status.since = Some(written(self.tools.clock.now()));
+            status.since = Some(self.start_of(name, state));
         }
-        if !matches!(state, RevisionState::Checking | RevisionState::Pending) {
+        if !matches!(state, RevisionState::Checking | RevisionState::Previewing | RevisionState::Pending) {
             status.attempts = None;
         }
         if !matches!(state, RevisionState::Active) {
@@ -67,8 +68,21 @@ impl Lifecycle {
         }
         change(&mut status);
         let differs = (before.state, &before.reason) != (status.state, &status.reason);
-        let is_news = differs && !matches!(state, RevisionState::Checking | RevisionState::Pending);
+        let is_passing = matches!(state, RevisionState::Checking | RevisionState::Pending | RevisionState::Previewing);
+        let is_news = differs && !is_passing;
         (status, is_news)
+    }
+
+    /// Returns the time at which a revision enters a state. Two holds of a revision have different times, even within one
+    /// second: otherwise the approval of the first hold would also count for the second.
+    fn start_of(&self, name: &str, state: RevisionState) -> String {
+        let annotations = self.records.get(name).and_then(|revision| revision.metadata.annotations.as_ref());
+        let approved = annotations.and_then(|all| all.get(APPROVED_FOR)).filter(|_| state == RevisionState::Held);
+        let now = self.tools.clock.now();
+        match approved {
+            Some(approved) if *approved == written(now) => written(now + SignedDuration::from_secs(1)),
+            _ => written(now),
+        }
     }
 
     async fn tell(&self, name: &str, is_news: bool) {

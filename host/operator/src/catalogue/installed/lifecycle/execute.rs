@@ -97,12 +97,12 @@ impl Lifecycle {
             }
             Action::Replace { name, by } => {
                 let message = format!("{by} serves instead of this revision");
-                self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
+                self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), end).await;
             }
             Action::Retire(name) => {
                 let message = "the revision's ConfigMap was deleted, or no longer contains a policy";
                 let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
-                self.enter_or_owe(&name, ended, |_| {}).await;
+                self.enter_or_owe(&name, ended, end).await;
             }
             Action::Quarantine { name, why } => {
                 tracing::error!(revision = name, why, "policy failed in service and is quarantined");
@@ -187,5 +187,36 @@ impl Lifecycle {
         self.revisions.entries.get_mut(restored)?.age = age;
         self.revisions.claim(restored, earlier, &serving, &waiting, self.tools.clock.now());
         self.revisions.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
+    }
+}
+
+/// Removes what matters only while a revision serves or waits: an approval, and the details of the effect.
+pub(super) fn end(status: &mut PolicyRevisionStatus) {
+    (status.approved, status.held_by, status.returned_from) = (None, None, None);
+    if let Some(preview) = &mut status.preview {
+        (preview.paths, preview.problems) = (Vec::new(), Vec::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_crds::{PolicyApproval, PolicyPreview, PreviewPath};
+
+    use super::*;
+
+    #[test]
+    fn an_approval_ends_with_the_service_of_the_revision() {
+        let preview =
+            PolicyPreview { summary: "s".to_owned(), paths: vec![PreviewPath::default()], ..PolicyPreview::default() };
+        let mut status = PolicyRevisionStatus {
+            approved: Some(PolicyApproval::default()),
+            held_by: Some("sha256:1".to_owned()),
+            preview: Some(preview),
+            ..PolicyRevisionStatus::default()
+        };
+        end(&mut status);
+        assert_eq!((&status.approved, &status.held_by), (&None, &None));
+        let preview = status.preview.unwrap();
+        assert_eq!((preview.summary.as_str(), preview.paths.len()), ("s", 0));
     }
 }

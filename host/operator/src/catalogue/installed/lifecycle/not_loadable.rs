@@ -11,7 +11,7 @@ use std::{
 };
 
 use kaos_crds::{PolicyRevisionSpec, PolicySource, RevisionState};
-use kaos_policy::manifest::OnRefusal;
+use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
 use tokio::time::Instant;
 
 use super::{
@@ -277,6 +277,7 @@ fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
         pinned: scope.pinned,
         content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, 1),
         on_refusal: OnRefusal::default(),
+        rollout: Rollout::default(),
         since: parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }

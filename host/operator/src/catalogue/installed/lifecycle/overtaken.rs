@@ -18,7 +18,7 @@ use crate::{
 const AWAITS_POLICY: &str = "AwaitsPolicy";
 
 impl Lifecycle {
-    /// Returns whether the reason for refusing a package can be gone.
+    /// Returns whether the reason for refusing or holding a package can be gone.
     pub(super) fn is_overtaken(
         &mut self,
         name: &str,
@@ -27,6 +27,9 @@ impl Lifecycle {
         found: &[Found],
     ) -> bool {
         let (Ok(package), Some(reason)) = (&held.package, status.reason.as_deref()) else { return false };
+        if status.state == RevisionState::Held {
+            return self.is_released(name, package);
+        }
         let named = package.file.name.as_deref();
         if reason == NO_SUCH_POLICY {
             return named.is_some_and(|name| self.revisions.knows_policy(name));
@@ -108,14 +111,17 @@ impl Lifecycle {
             let status = self.records.status(&name);
             let named = package.file.name.as_deref().or(status.policy.as_deref());
             package.component.is_some()
-                && matches!(status.state, RevisionState::Pending | RevisionState::Checking)
+                && matches!(
+                    status.state,
+                    RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Held
+                )
                 && named.is_none_or(|named| named == policy)
         })
     }
 
     /// Returns whether a package can apply to objects of `namespace`: the package is in this namespace or in the
     /// operator's namespace.
-    fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
+    pub(super) fn is_in_reach(&self, source: &PolicySource, namespace: &str) -> bool {
         source.namespace == self.tools.duties.operator_namespace || source.namespace == namespace
     }
 }

@@ -18,11 +18,11 @@ struct PackageFacts {
     is_retried: bool,
     /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for refusing the package can be gone.
+    /// Whether the reason for refusing or holding the package can be gone.
     is_overtaken: bool,
     /// Whether the time of the next attempt has come.
     is_due: bool,
-    /// Whether this process started the check of the package.
+    /// Whether this process started the check or the preview of the package.
     is_checked_here: bool,
 }
 
@@ -35,7 +35,7 @@ enum Step {
     Acknowledge,
     /// Waits until the next attempt is due.
     Wait,
-    /// Handles an interrupted check: a previous process ended during the check. The value is the number of attempts.
+    /// Handles an interrupted check or preview: a previous process ended meanwhile. The value is the number of attempts.
     Interrupted(i64),
     /// Checks the package and lets it serve.
     Admit,
@@ -48,9 +48,15 @@ impl PackageFacts {
             // The revision already serves, so there is nothing to try.
             (state, true) if state.is_let_in() && self.is_loaded == Some(true) => Step::Acknowledge,
             (state, _) if state.is_let_in() && self.is_loaded.is_some() => Step::Nothing,
-            (RevisionState::Refused | RevisionState::Quarantined, false) if !self.is_overtaken => Step::Nothing,
+            (RevisionState::Refused | RevisionState::Held | RevisionState::Quarantined, false)
+                if !self.is_overtaken =>
+            {
+                Step::Nothing
+            }
             (_, false) if !self.is_due => Step::Wait,
-            (RevisionState::Checking, false) if !self.is_checked_here => Step::Interrupted(self.attempts.unwrap_or(1)),
+            (RevisionState::Checking | RevisionState::Previewing, false) if !self.is_checked_here => {
+                Step::Interrupted(self.attempts.unwrap_or(1))
+            }
             _ => Step::Admit,
         }
     }
@@ -135,6 +141,7 @@ impl Lifecycle {
         if self.records.get(&name).is_none() {
             return Ok(false);
         }
+        self.leave_conflict(&name).await;
         let (status, asked) = (self.records.status(&name), self.asked(&name));
         let is_overtaken = self.is_overtaken(&name, held, &status, all);
         let entry = self.revisions.entries.get(&name);
@@ -167,6 +174,19 @@ impl Lifecycle {
                 self.admit(&name, found, held, asked, all).await
             }
         }
+    }
+
+    /// Ends the wait of a revision for a place if limits apply to the revision. Such a revision was let in before the
+    /// limits existed, or lost its place. When the place is free, the operator looks at the limits.
+    async fn leave_conflict(&mut self, name: &str) {
+        let status = self.records.status(name);
+        let is_limited = self.revisions.entries.get(name).is_some_and(|entry| self.is_gated(name, entry));
+        if status.state != RevisionState::Conflict || !is_limited {
+            return;
+        }
+        self.revisions.entries.remove(name);
+        let message = status.message.unwrap_or_default();
+        self.enter_or_owe(name, Transition::new(RevisionState::Pending, "PlaceTaken", message), |_| {}).await;
     }
 
     /// Handles an interrupted check: a previous process ended during the check of a package. The previous process may
@@ -207,6 +227,7 @@ mod tests {
         let asked = PackageFacts { is_retried: true, ..new };
         let active = PackageFacts { state: RevisionState::Active, is_loaded: Some(true), ..new };
         let refused = PackageFacts { state: RevisionState::Refused, ..new };
+        let held = PackageFacts { state: RevisionState::Held, ..new };
         let checking = PackageFacts { state: RevisionState::Checking, attempts: Some(2), ..new };
         for (observed, step) in [
             (new, Step::Admit),
@@ -220,6 +241,11 @@ mod tests {
             (refused, Step::Nothing),
             (PackageFacts { is_overtaken: true, ..refused }, Step::Admit),
             (PackageFacts { is_retried: true, ..refused }, Step::Admit),
+            (held, Step::Nothing),
+            (PackageFacts { is_overtaken: true, ..held }, Step::Admit),
+            (PackageFacts { is_retried: true, ..held }, Step::Admit),
+            (PackageFacts { state: RevisionState::Previewing, attempts: Some(1), ..new }, Step::Interrupted(1)),
+            (PackageFacts { state: RevisionState::Previewing, is_checked_here: true, ..new }, Step::Admit),
             (PackageFacts { state: RevisionState::Quarantined, ..new }, Step::Nothing),
             (PackageFacts { state: RevisionState::Superseded, ..new }, Step::Admit),
             (PackageFacts { state: RevisionState::NotPermitted, is_due: false, ..new }, Step::Wait),

@@ -146,6 +146,7 @@ impl Lifecycle {
                     pinned: package.file.scope.pinned,
                     content,
                     on_refusal: package.file.on_refusal,
+                    rollout: package.file.rollout.clone(),
                     since: parsed(status.since.as_deref()),
                     predecessor: status.predecessor,
                 };

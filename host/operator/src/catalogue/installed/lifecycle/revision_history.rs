@@ -7,7 +7,7 @@ use std::{
 
 use kaos_crds::{PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, facts::Facts, plan::Action};
+use super::{Found, Lifecycle, StepError, Transition, execute::end, facts::Facts, plan::Action};
 use crate::catalogue::installed::{records::Revision, sources::MOST};
 
 /// The number of revisions of each [`Line`] that the operator keeps.
@@ -74,6 +74,7 @@ impl Lifecycle {
     /// otherwise a slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
+        self.end_holds(&current).await;
         let history = History {
             facts: self.facts(),
             sources: found.iter().map(|found| &found.source).collect(),
@@ -91,6 +92,21 @@ impl Lifecycle {
             }
         }
         Ok(())
+    }
+
+    /// Ends the holds of revisions that served before and whose ConfigMaps have other content now. Other held revisions
+    /// are deleted, but these can still be fallbacks.
+    async fn end_holds(&mut self, current: &BTreeSet<String>) {
+        let is_left = |name: &&String| {
+            let status = self.records.status(name);
+            let is_held = matches!(status.state, RevisionState::Previewing | RevisionState::Held);
+            is_held && status.claimed.is_some() && !current.contains(*name)
+        };
+        let left: Vec<String> = self.records.all().keys().filter(is_left).cloned().collect();
+        for name in left {
+            let message = "the revision's ConfigMap has other content";
+            self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), end).await;
+        }
     }
 
     /// Forgets the state in memory of revisions that have neither a package nor a record.
@@ -154,7 +170,11 @@ impl<'a> History<'a> {
             !current.contains(*name)
                 && matches!(
                     facts.state(name),
-                    RevisionState::Pending | RevisionState::Checking | RevisionState::NotPermitted
+                    RevisionState::Pending
+                        | RevisionState::Checking
+                        | RevisionState::Previewing
+                        | RevisionState::Held
+                        | RevisionState::NotPermitted
                 )
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();

@@ -187,15 +187,24 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place while the revision in this place cannot be loaded. If a
-    /// waiting revision served, pods would restart at once, and again when the revision with the place is loaded.
-    fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
+    /// Returns the revisions that must keep waiting for a place: while the revision in this place cannot be loaded, and
+    /// while limits apply to the waiting revision. In the first case, pods would restart for the waiting revision, and
+    /// again when the other revision is loaded. In the second case, the effect of the waiting revision is not known.
+    pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
-            let why = self.revisions.kept_out(self.revisions.entries.get(name)?, serving)?;
+            let entry = self.revisions.entries.get(name)?;
+            let limited = || self.is_gated(name, entry).then(|| self.conflict_of(name));
+            let why = self.revisions.kept_out(entry, serving).or_else(limited)?;
             Some((name.as_str().into(), why))
         });
         kept_out.collect()
+    }
+
+    /// Returns the conflict that the record of a waiting revision tells.
+    fn conflict_of(&self, name: &str) -> Conflict {
+        let status = self.records.status(name);
+        Conflict { reason: "PlaceTaken", message: status.message.unwrap_or_default() }
     }
 
     /// Returns the revisions that wait for a place in which another revision serves.

@@ -84,7 +84,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource};
-    use kaos_policy::manifest::OnRefusal;
+    use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
     use serde_json::{Value, json};
 
     use super::*;
@@ -107,6 +107,7 @@ mod tests {
             pinned: false,
             content: Content::Settings("widget".to_owned(), settings),
             on_refusal: OnRefusal::default(),
+            rollout: Rollout::default(),
             since: None,
             predecessor: None,
         }

@@ -4,8 +4,8 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::{super::output::Output, Fuel, Summary};
-use crate::plan::Difference;
+use super::{super::output::Output, Summary};
+use crate::plan::{Difference, Fuel};
 
 pub(super) fn write(out: &mut Output, differences: &[Difference], summary: &Summary) -> io::Result<()> {
     let Summary { objects, changed, rolls, refused, failed, fuel: (before, after) } = summary;

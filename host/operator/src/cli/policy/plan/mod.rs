@@ -36,7 +36,7 @@ use change::ProposedChange;
 pub(super) use live::compared;
 pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
-use summary::{Fuel, Summary};
+use summary::Summary;
 
 /// The exit code if the plan of at least one object changes.
 const CHANGES: u8 = UNUSABLE;
@@ -176,7 +176,7 @@ pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: 
         }
     }
     out.flush()?;
-    for Difference { object, before, after, children } in differences {
+    for Difference { object, before, after, children, .. } in differences {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         let (before, after) = (said(before), said(after));
         match after {

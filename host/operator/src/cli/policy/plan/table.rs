@@ -61,13 +61,13 @@ fn folded(line: &TableLine) -> TableLine {
 }
 
 fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
-    let Difference { object, before, after, children } = difference;
+    let Difference { object, before, after, children, .. } = difference;
     let said = |side: &Option<Side>| side.as_ref().map_or_else(|| "no policy".to_owned(), |side| side.said.to_string());
     let mut lines = Vec::new();
     if said(before) != said(after) {
         lines.push([String::new(), String::new(), said(before), said(after)]);
     }
-    for Child { child, change, rolls, refused, manifest: _ } in children {
+    for Child { child, change, rolls, refused, .. } in children {
         let name = format!("{}/{}", child.kind, child.name);
         let nothing = || "-".to_owned();
         match change {

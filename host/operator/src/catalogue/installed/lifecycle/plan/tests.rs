@@ -2,7 +2,7 @@
 //! process ends after any action, the next process reaches the same final state.
 
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
-use kaos_policy::manifest::OnRefusal;
+use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
 use serde_json::json;
 
 use super::*;
@@ -76,6 +76,7 @@ fn entry(revision: &Revision) -> AdmittedRevision {
         pinned: false,
         content: Content::Settings("p".to_owned(), json!({})),
         on_refusal: OnRefusal::default(),
+        rollout: Rollout::default(),
         since: crate::timestamps::parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }

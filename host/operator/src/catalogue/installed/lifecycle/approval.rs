@@ -1,0 +1,105 @@
+//! Reads approvals, and decides when the operator looks at a held revision again.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::{PolicyApproval, PolicyRevisionStatus, RevisionState};
+
+use super::Lifecycle;
+use crate::{
+    catalogue::installed::records::{APPROVED_BY, APPROVED_FOR},
+    package::Package,
+    timestamps::written,
+};
+
+/// The status reason of a held revision whose place another package has.
+const PLACE_TAKEN: &str = "PlaceTaken";
+
+impl Lifecycle {
+    /// Returns the approval of a revision by a person, or `None` without an approval. An annotation counts only for the
+    /// hold for which the person wrote it: the annotation stays when the revision serves and when another revision
+    /// replaces it.
+    pub(super) fn approval(&self, name: &str) -> Option<PolicyApproval> {
+        let status = self.records.status(name);
+        if status.approved.is_some() {
+            return status.approved;
+        }
+        let annotations = self.records.get(name)?.metadata.annotations.as_ref()?;
+        let by = approver(&status, annotations.get(APPROVED_BY)?, annotations.get(APPROVED_FOR)?)?;
+        Some(PolicyApproval { by, at: Some(written(self.tools.clock.now())) })
+    }
+
+    /// Writes the approval of a held revision into the status, because the revision now leaves the state to which the
+    /// approval belongs.
+    pub(super) async fn record_approval(&mut self, name: &str) {
+        let status = self.records.status(name);
+        if status.approved.is_none()
+            && let Some(approval) = self.approval(name)
+        {
+            self.records.write_or_owe(name, PolicyRevisionStatus { approved: Some(approval), ..status }).await;
+        }
+    }
+
+    /// Returns whether the operator must look at a held revision again: a person approved the revision or a revision
+    /// that starts to serve together with it, the limits changed, or other packages serve than those that had the place.
+    pub(super) fn is_released(&self, name: &str, package: &Package) -> bool {
+        let status = self.records.status(name);
+        if status.held_by != Some(self.held_by(&package.file.rollout)) {
+            return true;
+        }
+        let now = self.hold_depends_on(name, &status, package);
+        match self.refused_under.get(name) {
+            Some(then) => *then != now,
+            // An earlier process held the revision.
+            None => status.reason.as_deref() == Some(PLACE_TAKEN) || !now.is_empty(),
+        }
+    }
+
+    /// Remembers the approvals and revisions on which a hold depends.
+    pub(super) fn remember_hold(&mut self, name: &str, package: &Package) {
+        let depends_on = self.hold_depends_on(name, &self.records.status(name), package);
+        self.refused_under.insert(name.to_owned(), depends_on);
+    }
+
+    /// Returns the approved revisions among those that start to serve together. If another package has the place, also
+    /// returns the serving revisions, without those of tenants for a package of the owner.
+    fn hold_depends_on(&self, name: &str, status: &PolicyRevisionStatus, package: &Package) -> BTreeSet<String> {
+        let together = status.preview.iter().flat_map(|preview| preview.inputs.together.iter().map(String::as_str));
+        let approved = std::iter::once(name).chain(together).filter(|name| self.approval(name).is_some());
+        let mut depends_on: BTreeSet<String> = approved.map(|name| format!("approval of {name}")).collect();
+        if status.reason.as_deref() == Some(PLACE_TAKEN) {
+            let is_rival = |name: &String| {
+                let entry = self.revisions.entries.get(name);
+                entry.is_some_and(|entry| self.is_in_reach(&entry.source, &package.namespace))
+            };
+            depends_on.extend(self.facts().serving().into_iter().filter(is_rival));
+        }
+        depends_on
+    }
+}
+
+/// Returns the name of the person who approved a revision with this status, or `None` if the annotations do not approve
+/// its current hold. `hold` is the start of the hold that the person saw.
+fn approver(status: &PolicyRevisionStatus, by: &str, hold: &str) -> Option<String> {
+    let is_current = status.state == RevisionState::Held && status.since.as_deref() == Some(hold.trim());
+    Some(by.trim().to_owned()).filter(|by| is_current && !by.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_annotation_approves_only_the_hold_for_which_it_was_written() {
+        let status = |state, since: &str| PolicyRevisionStatus {
+            state,
+            since: Some(since.to_owned()),
+            ..PolicyRevisionStatus::default()
+        };
+        let held = status(RevisionState::Held, "t2");
+        assert_eq!(approver(&held, " alice ", "t2").as_deref(), Some("alice"));
+        assert_eq!(approver(&held, "alice", "t1"), None, "the revision was held before");
+        assert_eq!(approver(&held, " ", "t2"), None);
+        assert_eq!(approver(&status(RevisionState::Pending, "t2"), "alice", "t2"), None);
+        assert_eq!(approver(&PolicyRevisionStatus { since: None, ..held }, "alice", ""), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! A checked revision that is to serve.
+
+use std::sync::Arc;
+
+use crate::{catalogue::installed::revision_set::AdmittedRevision, package::Package};
+
+/// A checked revision that is to serve.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) name: String,
+    pub(super) entry: AdmittedRevision,
+    pub(super) package: Arc<Package>,
+    /// The revisions of the candidate's source that serve now.
+    pub(super) before: Vec<String>,
+    /// The entry that the revision's name had before the revision became a candidate.
+    pub(super) kept: Option<AdmittedRevision>,
+}
+
+impl Candidate {
+    pub(super) fn new(name: &str, entry: AdmittedRevision, package: Arc<Package>) -> Self {
+        Self { name: name.to_owned(), entry, package, before: Vec::new(), kept: None }
+    }
+}

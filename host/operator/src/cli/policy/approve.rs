@@ -1,0 +1,133 @@
+//! `policy approve`: lets a held package serve.
+//!
+//! The approval is an annotation of the PolicyRevision with the name of the user. The chart's admission policy accepts
+//! the annotation only from users with the right to approve, and only with their own name. A second annotation says
+//! which hold the user approves.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kaos_crds::RevisionState;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    HELD_BACK,
+    connection::Connection,
+    facts::Home,
+    named::Only,
+    output::{Output, complain},
+    preview::newest,
+    revisions::{Revision, Revisions, name, shown, state, status},
+};
+use crate::catalogue::installed::{self, APPROVED_BY, APPROVED_FOR};
+
+/// Interval between two reads of the revision.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Arguments of `policy approve`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 the package serves; 1 the package does not serve, or the time ran out; 2 no such \
+                        package is held, you may not approve it, or the cluster cannot be reached."
+)]
+pub(super) struct Approve {
+    /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    only: Only,
+    #[command(flatten)]
+    home: Home,
+    /// Seconds to wait until the package serves; 0 does not wait
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+impl Approve {
+    /// Writes the approval, and waits until the package serves.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { name: named, connection, only, home: Home { operator_namespace: home }, timeout } = self;
+        super::on_cluster(connection, async |client| {
+            let revisions = Revisions::new(client.clone(), &home);
+            let all = revisions.all().await?;
+            // The user must have seen the effect, so there is nothing to approve before the revision is held.
+            let is_held = |revision: &Revision| state(revision) == RevisionState::Held;
+            let Some(revision) = newest(&all, &named, &only, &home, is_held)? else {
+                bail!("{named}: no package of this name is held: see `policy list`");
+            };
+            let (user, hold) = (user(&client).await?, status(revision).since.unwrap_or_default());
+            let api: Api<Revision> = Api::namespaced_with(client, &home, &installed::revision_resource());
+            let approval = json!({"metadata": {"annotations": {APPROVED_BY: user, APPROVED_FOR: hold}}});
+            let written = api.patch(name(revision), &PatchParams::default(), &Patch::Merge(&approval)).await;
+            written.with_context(|| format!("PolicyRevision {} cannot be approved", name(revision)))?;
+            let source = shown(&revision.spec.source);
+            complain("approved", format_args!("PolicyRevision {} of ConfigMap {source}, by {user}", name(revision)));
+            if timeout == 0 {
+                return Ok(ExitCode::SUCCESS);
+            }
+            wait(&api, name(revision), &hold, Duration::from_secs(timeout), out).await
+        })
+    }
+}
+
+/// Returns the name under which the API server knows the user.
+async fn user(client: &Client) -> anyhow::Result<String> {
+    let reviewed = Api::<SelfSubjectReview>::all(client.clone())
+        .create(&PostParams::default(), &SelfSubjectReview::default())
+        .await
+        .context("the API server does not tell your user name (SelfSubjectReview)")?;
+    let user = reviewed.status.and_then(|status| status.user_info).and_then(|info| info.username);
+    user.filter(|user| !user.is_empty()).context("the API server does not tell your user name (SelfSubjectReview)")
+}
+
+/// Waits until a revision serves, or until it ends in another state. `hold` is the start of the approved hold.
+async fn wait(
+    api: &Api<Revision>,
+    name: &str,
+    hold: &str,
+    patience: Duration,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let mut told = None;
+    loop {
+        let revision = api.get(name).await.with_context(|| format!("PolicyRevision {name}"))?;
+        let text = format!("PolicyRevision {name} is {}", state(&revision).name());
+        match state(&revision) {
+            RevisionState::Active => {
+                out.text(&format!("{text}\n"))?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            RevisionState::Held if status(&revision).since.unwrap_or_default() != hold => {
+                let again = "the operator held the revision again meanwhile: look at the new effect, and approve it";
+                complain("error", format_args!("{text}: {again}"));
+                return Ok(ExitCode::from(HELD_BACK));
+            }
+            RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => {}
+            RevisionState::Superseded
+            | RevisionState::Refused
+            | RevisionState::NotPermitted
+            | RevisionState::Conflict
+            | RevisionState::Quarantined => {
+                complain("error", format_args!("{text}: {}", status(&revision).message.unwrap_or_default()));
+                return Ok(ExitCode::from(HELD_BACK));
+            }
+        }
+        if told.replace(state(&revision)) != Some(state(&revision)) {
+            complain("waiting", &text);
+        }
+        if began.elapsed() >= patience {
+            complain("error", format_args!("{text} after {} seconds: is the operator running?", patience.as_secs()));
+            return Ok(ExitCode::from(HELD_BACK));
+        }
+        sleep(LOOK).await;
+    }
+}

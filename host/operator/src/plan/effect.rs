@@ -1,0 +1,340 @@
+//! Adds up the differences of all objects: the effect of a change on a cluster. The size of the result does not depend
+//! on the number of objects.
+
+mod counts;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::PreviewExample;
+use kaos_policy::{
+    contract::Reference,
+    cut::{VALUE, cut},
+};
+use serde_json::Value;
+
+use self::counts::count;
+pub use self::counts::{Counts, Fuel};
+use super::{
+    Change, Child, Difference, Field, FrozenPath, Said, Side,
+    changed_path::{ChangedPath, with_renames},
+};
+use crate::masking;
+
+/// The maximum number of different paths that this module counts.
+const KNOWN_PATHS: usize = 2000;
+/// The maximum number of examples for each path.
+const EXAMPLES: usize = 3;
+/// The maximum length of a path or of a message, in bytes.
+const TEXT: usize = 300;
+
+/// The effect of a change on a set of objects. Each object counts once: a later difference of the same object replaces
+/// the earlier one.
+#[derive(Debug, Default)]
+pub struct Effect {
+    objects: BTreeMap<Reference, Contribution>,
+    /// The known paths. Contributions refer to a path by its index, because many objects change in the same way.
+    paths: Vec<(PathKey, Examples)>,
+    indexes: BTreeMap<PathKey, usize>,
+    frozen: Vec<FrozenPath>,
+}
+
+/// The part of the effect that comes from one object.
+#[derive(Debug, Default)]
+struct Contribution {
+    is_change: bool,
+    children: u64,
+    rolls: u64,
+    pods: u64,
+    pods_replaced: u64,
+    fuel: [Option<u64>; 2],
+    problem: Option<(ObjectProblem, String)>,
+    /// Whether a policy fails on the object after the change, whether or not it failed before.
+    fails: bool,
+    /// The number of changes for each path, by the index of the path.
+    paths: BTreeMap<usize, u64>,
+    /// The number of changes whose paths were not counted separately, because there are too many different paths.
+    uncounted: u64,
+    /// The indexes of the frozen paths that change.
+    frozen: BTreeSet<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ObjectProblem {
+    Refused,
+    Failed,
+    Unknown,
+}
+
+/// Changes of the same field in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct PathKey {
+    kind: String,
+    child: Option<String>,
+    path: Option<String>,
+    change: &'static str,
+    value: Option<&'static str>,
+}
+
+/// The examples of a path, by object.
+#[derive(Debug, Default)]
+struct Examples(BTreeMap<Reference, PreviewExample>);
+
+impl Effect {
+    /// Starts an effect without objects. Also counts the changes of `frozen` paths.
+    pub fn new(frozen: Vec<FrozenPath>) -> Self {
+        Self { frozen, ..Self::default() }
+    }
+
+    /// Adds up differences.
+    pub fn of<'a>(differences: impl IntoIterator<Item = &'a Difference>) -> Self {
+        let mut effect = Self::default();
+        for difference in differences {
+            effect.set(difference);
+        }
+        effect
+    }
+
+    /// Adds the difference of an object, or replaces its earlier difference.
+    pub fn set(&mut self, difference: &Difference) {
+        let object = &difference.object;
+        self.forget(object);
+        let Difference { before, after, children, pods, .. } = difference;
+        let was_served = matches!(before, Some(Side { said: Said::Planned, .. }));
+        let problem = match after {
+            None if was_served => {
+                Some((ObjectProblem::Refused, "no policy answers for the object any more".to_owned()))
+            }
+            Some(Side { said: said @ Said::Refused(..), .. }) if was_served => {
+                Some((ObjectProblem::Refused, text_of(said)))
+            }
+            Some(Side { said: Said::Failed(message), .. }) if !is_failed(before.as_ref()) => {
+                Some((ObjectProblem::Failed, masking::text(message)))
+            }
+            _ => children.iter().find_map(|Child { child, refused, .. }| {
+                let why = refused.as_ref()?;
+                let why = masking::text(why);
+                Some((ObjectProblem::Failed, format!("the API server refuses the planned {child}: {why}")))
+            }),
+        };
+        let mut contribution = Contribution {
+            is_change: difference.is_change(),
+            children: count(children.len()),
+            rolls: count(children.iter().filter(|child| child.rolls).count()),
+            pods: *pods,
+            pods_replaced: children.iter().map(|child| child.pods).sum(),
+            fuel: [before, after].map(|side| side.as_ref().map(|side| side.fuel)),
+            fails: is_failed(after.as_ref()),
+            ..Contribution::default()
+        };
+        if problem.is_none() {
+            self.answer(difference, &mut contribution);
+        }
+        contribution.problem = problem.map(|(problem, message)| (problem, cut(&message, TEXT).into_owned()));
+        for child in children {
+            self.child(object, child, &mut contribution);
+        }
+        self.objects.insert(object.clone(), contribution);
+    }
+
+    /// Adds an object whose effect is not known.
+    pub fn set_unknown(&mut self, object: &Reference, why: &str) {
+        self.forget(object);
+        let problem = Some((ObjectProblem::Unknown, cut(why, TEXT).into_owned()));
+        self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
+    }
+
+    /// Removes an object.
+    pub fn forget(&mut self, object: &Reference) {
+        let Some(contribution) = self.objects.remove(object) else { return };
+        for at in contribution.paths.keys() {
+            if let Some((_, Examples(examples))) = self.paths.get_mut(*at) {
+                examples.remove(object);
+            }
+        }
+    }
+
+    /// Adds a change of the answer, except a change that is a problem.
+    fn answer(&mut self, Difference { object, before, after, .. }: &Difference, to: &mut Contribution) {
+        let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
+        if said(before) == said(after) {
+            return;
+        }
+        let text = |side| said(side).map(|said| cut(&text_of(&said), VALUE).into_owned());
+        let change = word_of(before.is_some(), after.is_some());
+        let key = PathKey { kind: object.kind.clone(), child: None, path: None, change, value: None };
+        self.change(object, key, to, || PreviewExample {
+            object: place(object),
+            child: None,
+            before: text(before),
+            after: text(after),
+        });
+    }
+
+    fn child(&mut self, object: &Reference, child: &Child, to: &mut Contribution) {
+        let Child { child, change, removed, .. } = child;
+        let example = |before: Option<String>, after: Option<String>| PreviewExample {
+            object: place(object),
+            child: Some(child.name.clone()),
+            before,
+            after,
+        };
+        let key = |path: Option<String>, change, value| PathKey {
+            kind: object.kind.clone(),
+            child: Some(child.kind.clone()),
+            path,
+            change,
+            value,
+        };
+        let fields = match change {
+            Change::Added => return self.change(object, key(None, "Added", None), to, || example(None, None)),
+            Change::Removed => {
+                to.frozen.extend(self.frozen_that(|frozen| removed.as_ref().is_some_and(|it| frozen.is_in(it))));
+                return self.change(object, key(None, "Removed", None), to, || example(None, None));
+            }
+            Change::Changed(fields) => fields,
+        };
+        if !self.frozen.is_empty() {
+            let changed: Vec<ChangedPath> = fields.iter().map(|field| ChangedPath::new(&field.path)).collect();
+            to.frozen.extend(self.frozen_that(|frozen| changed.iter().any(|path| frozen.covers(path))));
+        }
+        if fields.is_empty() {
+            // Only a hash differs, for example because the content of a ConfigMap of the plan changes.
+            self.change(object, key(Some("(pods)".to_owned()), "Changed", None), to, || example(None, None));
+        }
+        for (path, field) in with_renames(fields) {
+            let path = Some(cut(&path, TEXT).into_owned());
+            let Some(Field { before, after, .. }) = field else {
+                self.change(object, key(path, "Renamed", None), to, || example(None, None));
+                continue;
+            };
+            let change = word_of(before.is_some(), after.is_some());
+            let value = after.as_ref().or(before.as_ref()).map(type_of);
+            let shown = |value: &Option<Value>| value.as_ref().map(text);
+            self.change(object, key(path, change, value), to, || example(shown(before), shown(after)));
+        }
+    }
+
+    fn change(
+        &mut self,
+        object: &Reference,
+        key: PathKey,
+        to: &mut Contribution,
+        example: impl FnOnce() -> PreviewExample,
+    ) {
+        let at = match self.indexes.get(&key) {
+            Some(at) => *at,
+            None if self.paths.len() >= KNOWN_PATHS => {
+                to.uncounted += 1;
+                return;
+            }
+            None => {
+                self.indexes.insert(key.clone(), self.paths.len());
+                self.paths.push((key, Examples::default()));
+                self.paths.len() - 1
+            }
+        };
+        let Some((_, Examples(examples))) = self.paths.get_mut(at) else { return };
+        *to.paths.entry(at).or_default() += 1;
+        let is_wanted = examples.len() < EXAMPLES || examples.last_key_value().is_some_and(|(last, _)| object < last);
+        if is_wanted && !examples.contains_key(object) {
+            examples.insert(object.clone(), example());
+            if examples.len() > EXAMPLES {
+                examples.pop_last();
+            }
+        }
+    }
+
+    /// Returns the indexes of the frozen paths that fit.
+    fn frozen_that(&self, fits: impl Fn(&FrozenPath) -> bool) -> Vec<usize> {
+        self.frozen.iter().enumerate().filter(|(_, frozen)| fits(frozen)).map(|(at, _)| at).collect()
+    }
+
+    /// Returns the numbers.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { objects: count(self.objects.len()), ..Counts::default() };
+        for it in self.objects.values() {
+            counts.changed += u64::from(it.is_change);
+            counts.children += it.children;
+            counts.rolls += it.rolls;
+            counts.pods += it.pods;
+            counts.pods_replaced += it.pods_replaced;
+            counts.failing += u64::from(it.fails);
+            match it.problem {
+                Some((ObjectProblem::Refused, _)) => counts.refused += 1,
+                Some((ObjectProblem::Failed, _)) => counts.failed += 1,
+                Some((ObjectProblem::Unknown, _)) => counts.unknown += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    /// Returns the fuel of a pass, before and after the change.
+    pub fn fuel(&self) -> [Fuel; 2] {
+        [0, 1].map(|side| Fuel::of(self.objects.values().filter_map(|it| it.fuel[side]).collect()))
+    }
+
+    /// Returns each frozen path that changes, with the number of objects whose children change there.
+    pub fn frozen_changes(&self) -> Vec<(&str, u64)> {
+        let objects = |at: usize| count(self.objects.values().filter(|it| it.frozen.contains(&at)).count());
+        let all = self.frozen.iter().enumerate().map(|(at, frozen)| (frozen.path.as_str(), objects(at)));
+        all.filter(|(_, objects)| *objects > 0).collect()
+    }
+}
+
+impl ObjectProblem {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Refused => "Refused",
+            Self::Failed => "Failed",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// Returns the word for a change of something that existed before, exists afterwards, or both.
+fn word_of(before: bool, after: bool) -> &'static str {
+    match (before, after) {
+        (false, _) => "Added",
+        (true, false) => "Removed",
+        (true, true) => "Changed",
+    }
+}
+
+fn is_failed(side: Option<&Side>) -> bool {
+    matches!(side, Some(Side { said: Said::Failed(_), .. }))
+}
+
+/// Formats an answer. Masks what the messages themselves name as secret.
+fn text_of(said: &Said) -> String {
+    match said {
+        Said::Planned => said.to_string(),
+        Said::Refused(reason, messages) => {
+            Said::Refused(reason.clone(), messages.iter().map(|message| masking::text(message)).collect()).to_string()
+        }
+        Said::Failed(message) => Said::Failed(masking::text(message)).to_string(),
+    }
+}
+
+fn place(object: &Reference) -> String {
+    object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    }
+}
+
+fn text(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    cut(&text, VALUE).into_owned()
+}

@@ -1,0 +1,123 @@
+//! Collects the secret values of objects, and masks them wherever they appear. The name of a field does not suffice: a
+//! policy can copy a secret value into a field whose name does not show that the value is secret.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::ByteString;
+use serde_json::Value;
+
+use crate::masking::{self, MASK};
+
+/// The minimum length of a secret value, in bytes. Shorter values would mask unrelated text.
+const SHORTEST: usize = 5;
+
+/// The secret values of some objects.
+#[derive(Debug, Default)]
+pub(super) struct SecretValues(BTreeSet<String>);
+
+impl SecretValues {
+    /// Collects the secret values of these objects.
+    pub(super) fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut found = Self::default();
+        for object in objects {
+            if object["kind"] == "Secret" {
+                found.add_secret(object);
+            }
+            found.walk(object);
+        }
+        found
+    }
+
+    /// Masks the secret values in a text.
+    pub(super) fn text(&self, text: &str) -> String {
+        // A value can contain another value, so mask the longest values first.
+        let mut values: Vec<&String> = self.0.iter().filter(|value| text.contains(*value)).collect();
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.into_iter().fold(text.to_owned(), |text, value| text.replace(value, MASK))
+    }
+
+    /// Masks the secret values in the strings of a value.
+    pub(super) fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.text(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => {
+                Value::Object(fields.iter().map(|(key, value)| (key.clone(), self.value(value))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn walk(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => masking::hidden(text).for_each(|hidden| self.add(hidden)),
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            Value::Object(fields) => {
+                let named = fields.get("name").and_then(Value::as_str).is_some_and(masking::is_secret);
+                for (key, value) in fields {
+                    if let Some(text) = value.as_str()
+                        && ((named && key == "value") || is_secret_key(key))
+                    {
+                        self.add(text);
+                    }
+                    self.walk(value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Adds the data of a Secret, as base64 and decoded.
+    fn add_secret(&mut self, secret: &Value) {
+        for value in
+            ["data", "stringData"].iter().filter_map(|field| secret[*field].as_object()).flat_map(|it| it.values())
+        {
+            self.add(value.as_str().unwrap_or_default());
+            if let Ok(ByteString(bytes)) = serde_json::from_value(value.clone())
+                && let Ok(text) = String::from_utf8(bytes)
+            {
+                self.add(&text);
+            }
+        }
+    }
+
+    fn add(&mut self, value: &str) {
+        let value = value.trim();
+        if value.len() >= SHORTEST && value != "false" && !value.contains(MASK) {
+            self.0.insert(value.to_owned());
+        }
+    }
+}
+
+/// Returns whether the value of this key is secret. The keys `key`, `…Name` and `…Ref` only refer to a secret.
+fn is_secret_key(key: &str) -> bool {
+    key != "key" && !key.ends_with("Name") && !key.ends_with("Ref") && masking::is_secret(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_value_is_masked_wherever_it_appears() {
+        let secret = json!({"kind": "Secret", "data": {"a": "c2VjcmV0LW9uZQ=="}, "stringData": {"b": "secret-two"}});
+        let config =
+            json!({"kind": "ConfigMap", "data": {"api-key": "secret-three", "c.yaml": "password: secret-four\n"}});
+        let agent = json!({"spec": {"env": [{"name": "API_TOKEN", "value": "secret-five"}, {"name": "A", "value": "plain"}],
+            "ref": {"name": "some-secret", "key": "api-token"}, "secretName": "my-secret", "isSecret": "false"}});
+        let values = SecretValues::of([&secret, &config, &agent]);
+        for hidden in ["secret-one", "c2VjcmV0LW9uZQ==", "secret-two", "secret-three", "secret-four", "secret-five"] {
+            let told = values.value(&json!([format!("url?{hidden}&x")]));
+            assert_eq!(told, json!([format!("url?{MASK}&x")]), "{hidden}");
+        }
+        for shown in ["plain", "api-token", "my-secret", "some-secret", "false"] {
+            assert_eq!(values.text(shown), shown);
+        }
+    }
+}

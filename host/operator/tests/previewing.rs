@@ -1,0 +1,133 @@
+//! Runs `kaos-operator policy preview` and `approve` on an embedded cluster with a running operator, as a user does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use kaos_operator::package::{Package, pack};
+use kaos_policy::rollout::{Approval, Rollout, RolloutGate};
+use serde_json::{Value, json};
+
+use crate::stage::{HOME, Process, Stage, package, team};
+
+/// Returns settings for Agents that change the image and need an approval.
+fn candidate(image: &str) -> Package {
+    let mut package = package(image);
+    let gate = RolloutGate { approval: Some(Approval::Required), ..RolloutGate::default() };
+    package.file.rollout = Rollout { gate, ..Rollout::default() };
+    package
+}
+
+/// Writes a package into a file, as `policy pack` does.
+fn packed(stage: &Stage, package: &Package) -> String {
+    let index = pack(&package.name, &package.namespace, &package.file, None).unwrap().index;
+    stage.folder.write("packed.json", serde_json::to_string(&index).unwrap())
+}
+
+/// Waits until the operator has applied the Deployment of every Agent.
+async fn until_served(stage: &Stage) {
+    for agent in ["a", "b", "c"] {
+        for attempt in 0.. {
+            if stage.cluster.object("apps", "deployments", "team", &format!("agent-{agent}")).is_some() {
+                break;
+            }
+            assert!(attempt < 1200, "the operator does not serve Agent {agent}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Returns the changed fields of the Deployments in a plan, each with the number of objects.
+fn paths_of(plan: &Value) -> Vec<(String, usize)> {
+    let mut paths: Vec<(String, usize)> = Vec::new();
+    let children = plan["changes"].as_array().unwrap().iter().flat_map(|it| it["children"].as_array().unwrap());
+    for field in children.flat_map(|child| child["fields"].as_array().unwrap()) {
+        let path = field["path"].as_str().unwrap().to_owned();
+        match paths.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, count)) => *count += 1,
+            None => paths.push((path, 1)),
+        }
+    }
+    paths.sort();
+    paths
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_preview_of_a_held_package_is_the_plan_and_an_approval_lets_it_serve() {
+    let stage = Stage::start("preview").await;
+    team(&stage);
+    let _operator = Process::operator(&stage);
+    until_served(&stage).await;
+    let packed = packed(&stage, &candidate("registry.example/agent:2"));
+    let plan = stage.policy(&["plan", &packed, "-o", "json"]).await;
+    assert_eq!(plan.code, 2, "{}", plan.stderr);
+    let plan = plan.json();
+
+    let ran = stage.policy(&["push", &packed]).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    for told in ["is Held (AwaitsApproval): a person must approve the package", "kaos-operator policy approve"] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    let ran = stage.policy(&["preview", "policy-agent-settings", "-o", "json"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answer = ran.json();
+    let preview = &answer["preview"];
+    let fuel = &preview["fuel"];
+    for (of_plan, of_preview) in [
+        (&plan["objects"], &preview["objects"]),
+        (&plan["changed"], &preview["changed"]),
+        (&plan["rolls"], &preview["podsReplaced"]),
+        (&plan["refused"], &preview["refused"]),
+        (&plan["fuel"]["before"]["median"], &fuel["medianBefore"]),
+        (&plan["fuel"]["before"]["most"], &fuel["maxBefore"]),
+        (&plan["fuel"]["after"]["median"], &fuel["medianAfter"]),
+        (&plan["fuel"]["after"]["most"], &fuel["maxAfter"]),
+    ] {
+        assert_eq!(of_plan, of_preview, "{plan:#}\n{preview:#}");
+    }
+    let mut paths: Vec<(String, usize)> = preview["paths"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["path"].as_str().unwrap().to_owned(), usize::try_from(it["count"].as_u64().unwrap()).unwrap()))
+        .collect();
+    paths.sort();
+    assert_eq!(paths, paths_of(&plan), "{preview:#}");
+    assert!(!answer.to_string().contains("topsecret"), "{answer:#}");
+
+    let ran = stage.policy(&["preview", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for told in ["is Held", "].image", "registry.example/agent:2", "3 of 3 objects change, 3 pods replaced."] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("held: a person must approve"), "{}", ran.stderr);
+
+    let ran = stage.policy(&["approve", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("by admin") && ran.stdout.contains("is Active"), "{}{}", ran.stdout, ran.stderr);
+    let listed = stage.policy(&["list", "-o", "json"]).await.json();
+    assert_eq!(listed[0]["status"]["approved"]["by"], "admin", "{listed:#}");
+    let ran = stage.policy(&["approve", "agent"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("no package of this name is held"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_verbs_say_what_is_missing() {
+    let stage = Stage::start("preview-none").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&["preview", "agent"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("the operator computed no effect"), "{}", ran.stderr);
+    let ran = stage.policy(&["preview", "nobody", "--operator-namespace", HOME]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("policy list --all"), "{}", ran.stderr);
+    stage.revision(
+        "agent-2",
+        &package("x:2"),
+        2,
+        &json!({"state": "Held", "policy": "agent", "reason": "TooManyPods"}),
+    );
+    let ran = stage.policy(&["approve", "agent-2", "--timeout", "1"]).await;
+    assert!(
+        ran.code == 1 && ran.stderr.contains("is Held after 1 seconds: is the operator running?"),
+        "{}",
+        ran.stderr
+    );
+}

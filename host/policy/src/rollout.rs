@@ -1,0 +1,291 @@
+//! `rollout` in `policy.yaml`: the limits for the effect of a package. The operator compares the effect with these
+//! limits before the package serves.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{cut::cut, yaml};
+
+/// The maximum number of frozen paths of a gate.
+const MAX_FROZEN_PATHS: usize = 50;
+/// The maximum length of a frozen path, in bytes.
+const MAX_FROZEN_PATH: usize = 300;
+
+/// How a package starts to serve.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Rollout {
+    /// Whether the package serves, or only shows its effect.
+    #[serde(skip_serializing_if = "RolloutMode::is_now")]
+    pub mode: RolloutMode,
+    /// The limits for the effect.
+    #[serde(skip_serializing_if = "RolloutGate::is_open")]
+    pub gate: RolloutGate,
+}
+
+/// Whether a package serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RolloutMode {
+    /// The package serves as soon as it has passed its gate.
+    #[default]
+    Now,
+    /// The operator shows the effect of the package. The package serves only after an approval.
+    Shadow,
+}
+
+/// The limits for the effect of a package. The operator holds a package that exceeds a limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RolloutGate {
+    /// The maximum number of objects that change: a number, or a percentage of the objects that the package concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_objects_changed: Option<Share>,
+    /// The maximum number of pods that Kubernetes replaces or deletes: a number, or a percentage of the pods of the
+    /// objects that the package concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_pods_replaced: Option<Share>,
+    /// Whether the package must not refuse an object that the policies accept now.
+    #[serde(skip_serializing_if = "is_false")]
+    pub none_refused: bool,
+    /// Whether the package must not fail on an object on which the policies do not fail now.
+    #[serde(skip_serializing_if = "is_false")]
+    pub none_failed: bool,
+    /// Paths in the manifests of children that must not change. A path covers all fields below it. The name of a
+    /// list's item can be left out, and then the path covers all items.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "frozen_paths")]
+    pub frozen_paths: Vec<String>,
+    /// Whether a person has to approve the package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+}
+
+/// The approval of a package by a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Approval {
+    /// The package serves only after an approval.
+    Required,
+}
+
+/// A number, or a percentage of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// This number.
+    Number(u64),
+    /// This percentage of all, from 0 to 100.
+    Percent(u8),
+}
+
+impl Rollout {
+    /// Returns whether the field is not set, so that the operator does not have to know the effect of the package.
+    pub fn is_open(&self) -> bool {
+        self.mode.is_now() && self.gate.is_open()
+    }
+}
+
+impl RolloutMode {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
+    fn is_now(&self) -> bool {
+        *self == Self::Now
+    }
+}
+
+impl RolloutGate {
+    /// Returns whether the gate has no limits.
+    pub fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl FromStr for RolloutGate {
+    type Err = String;
+
+    /// Parses a gate that is written as in `policy.yaml`. An empty text is a gate without limits.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(text).map_err(|error| yaml::told(error.without_snippet(), 0))
+    }
+}
+
+impl Share {
+    /// Returns the largest allowed number of `all`. Rounds down.
+    pub fn of(self, all: u64) -> u64 {
+        match self {
+            Self::Number(number) => number,
+            Self::Percent(percent) => u64::try_from(u128::from(all) * u128::from(percent) / 100).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Percent(_) => serializer.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShareVisitor)
+    }
+}
+
+struct ShareVisitor;
+
+impl de::Visitor<'_> for ShareVisitor {
+    type Value = Share;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number such as 10, or a percentage such as 5%")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Share, E> {
+        Ok(Share::Number(number))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Share, E> {
+        u64::try_from(number).map(Share::Number).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
+        let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+        match text.strip_suffix('%') {
+            Some(percent) => {
+                percent.parse().ok().filter(|percent| *percent <= 100).map(Share::Percent).ok_or_else(wrong)
+            }
+            None => text.parse().map(Share::Number).map_err(|_| wrong()),
+        }
+    }
+}
+
+/// Reads paths. Refuses a path that can never match a field, and an empty path, which would match all fields.
+fn frozen_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(deserializer)?;
+    if paths.len() > MAX_FROZEN_PATHS {
+        return Err(de::Error::custom(format!("frozenPaths: more than {MAX_FROZEN_PATHS} paths")));
+    }
+    match paths.iter().find(|path| path.len() > MAX_FROZEN_PATH || !is_path(path)) {
+        Some(path) => Err(de::Error::custom(format!(
+            "frozenPaths: {:?} is not a path such as spec.template.spec.containers[NAME].image with at most \
+             {MAX_FROZEN_PATH} bytes",
+            cut(path, 60)
+        ))),
+        None => Ok(paths),
+    }
+}
+
+/// Returns whether a text is a path: keys with dots between them, and brackets after a key for an item or for a quoted
+/// key.
+fn is_path(path: &str) -> bool {
+    let (mut rest, mut after_key) = (path, false);
+    loop {
+        if let Some(inner) = rest.strip_prefix('[').filter(|_| after_key) {
+            let Some(end) = end_of_bracket(inner) else { return false };
+            rest = &inner[end..];
+        } else {
+            let key = if after_key { rest.strip_prefix('.') } else { Some(rest) };
+            let Some(key) = key else { return false };
+            let end = key.find(['.', '[']).unwrap_or(key.len());
+            if end == 0 || key[..end].contains(|c: char| c.is_whitespace() || c == ']') {
+                return false;
+            }
+            (rest, after_key) = (&key[end..], true);
+        }
+        if rest.is_empty() {
+            return true;
+        }
+    }
+}
+
+/// Returns the length of the content of brackets and of the closing bracket. Returns `None` for an empty or open
+/// bracket.
+fn end_of_bracket(inner: &str) -> Option<usize> {
+    if let Some(quoted) = inner.strip_prefix('"') {
+        let end = quoted.find("\"]").filter(|end| *end > 0)?;
+        return Some(end + 3);
+    }
+    inner.find(']').filter(|end| *end > 0).map(|end| end + 1)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{PolicyFile, PolicyFileError};
+
+    #[test]
+    fn a_policy_file_contains_the_limits_of_the_rollout() -> Result<(), PolicyFileError> {
+        let file = PolicyFile::parse(concat!(
+            "rollout:\n  mode: shadow\n  gate: {maxObjectsChanged: 10, maxPodsReplaced: 5%, noneRefused: true,\n",
+            "    frozenPaths: [spec.selector], approval: required}\n",
+        ))?;
+        let RolloutGate { max_objects_changed, max_pods_replaced, none_refused, approval, .. } = file.rollout.gate;
+        assert_eq!(file.rollout.mode, RolloutMode::Shadow);
+        assert_eq!((max_objects_changed, max_pods_replaced), (Some(Share::Number(10)), Some(Share::Percent(5))));
+        assert!(none_refused && approval == Some(Approval::Required));
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_without_a_rollout_has_the_same_text_as_before() -> Result<(), serde_json::Error> {
+        let text = serde_json::to_value(PolicyFile::default())?;
+        assert!(text.get("rollout").is_none(), "the digests of existing packages stay: {text}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_gate_is_read_from_a_line_and_a_misspelt_limit_is_an_error() {
+        let gate: RolloutGate = "{maxPodsReplaced: 10%, noneRefused: true}".parse().unwrap();
+        assert_eq!((gate.max_pods_replaced, gate.none_refused), (Some(Share::Percent(10)), true));
+        assert_eq!("".parse(), Ok(RolloutGate::default()));
+        let refused = "{maxPods: 10%}".parse::<RolloutGate>().unwrap_err();
+        assert!(refused.contains("maxPods"), "{refused}");
+    }
+
+    #[test]
+    fn a_frozen_path_that_matches_nothing_or_everything_is_an_error() {
+        let gate = |path: &str| format!("{{frozenPaths: [{}]}}", serde_json::json!(path)).parse::<RolloutGate>();
+        for path in ["spec", "spec.selector", "spec.containers[web].env", "metadata.labels[\"a.b/c\"].x", "a[0][1]"] {
+            assert!(gate(path).is_ok(), "{path}");
+        }
+        for path in ["", " ", ".spec", "spec.", "spec..a", "[a]", "spec[", "spec[]", "spec]", "spec a", "spec[a]b"] {
+            assert!(gate(path).is_err(), "{path}");
+        }
+        assert!(gate(&"x".repeat(301)).is_err());
+        let many = format!("{{frozenPaths: [{}]}}", vec!["spec"; 51].join(", "));
+        assert!(many.parse::<RolloutGate>().unwrap_err().contains("more than 50 paths"));
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_a_percentage_and_is_written_as_it_was_read() -> Result<(), serde_json::Error> {
+        for (text, share) in [("7", Share::Number(7)), (r#""7""#, Share::Number(7)), (r#""100%""#, Share::Percent(100))]
+        {
+            assert_eq!(serde_json::from_str::<Share>(text)?, share);
+            assert_eq!(serde_json::from_str::<Share>(&serde_json::to_string(&share)?)?, share);
+        }
+        for wrong in ["-1", r#""101%""#, r#""few""#, "1.5", "true"] {
+            assert!(serde_json::from_str::<Share>(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((Share::Percent(5).of(30), Share::Percent(1).of(99), Share::Number(4).of(0)), (1, 0, 4));
+        Ok(())
+    }
+}
