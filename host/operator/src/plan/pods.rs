@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
 
-    fn workload(kind: &str, spec: Value) -> Value {
+    fn workload(kind: &str, spec: &Value) -> Value {
         let mut manifest = json!({"apiVersion": "apps/v1", "kind": kind, "spec": spec});
         manifest["spec"]["template"] = json!({"spec": {"containers": []}});
         manifest
@@ -36,17 +36,17 @@ mod tests {
     #[test]
     fn the_replicas_of_a_workload_are_its_pods() {
         let pods = |manifest: &Value| pods(manifest, || None);
-        assert_eq!(pods(&workload("Deployment", json!({"replicas": 3}))), 3);
-        assert_eq!(pods(&workload("Deployment", json!({"replicas": 0}))), 0);
-        assert_eq!(pods(&workload("StatefulSet", json!({}))), 1);
+        assert_eq!(pods(&workload("Deployment", &json!({"replicas": 3}))), 3);
+        assert_eq!(pods(&workload("Deployment", &json!({"replicas": 0}))), 0);
+        assert_eq!(pods(&workload("StatefulSet", &json!({}))), 1);
         assert_eq!(pods(&json!({"apiVersion": "v1", "kind": "Service", "spec": {"replicas": 3}})), 0);
     }
 
     #[test]
     fn the_live_child_tells_the_pods_that_the_manifest_leaves_open() {
         let live = || Some(json!({"spec": {"replicas": 7}, "status": {"desiredNumberScheduled": 12}}));
-        assert_eq!(pods(&workload("Deployment", json!({})), live), 7);
-        assert_eq!(pods(&workload("Deployment", json!({"replicas": 2})), live), 2);
-        assert_eq!(pods(&workload("DaemonSet", json!({})), live), 12);
+        assert_eq!(pods(&workload("Deployment", &json!({})), live), 7);
+        assert_eq!(pods(&workload("Deployment", &json!({"replicas": 2})), live), 2);
+        assert_eq!(pods(&workload("DaemonSet", &json!({})), live), 12);
     }
 }

@@ -79,7 +79,7 @@ enum ForObject {
     Pending,
     /// The effect stays unknown.
     Unknown(String),
-    Compared(Difference),
+    Compared(Box<Difference>),
 }
 
 impl CachePreviewer {
@@ -255,7 +255,7 @@ fn for_object(
     let live = |child: &Reference| {
         watch.live(&child.of(), child.namespace.as_deref().unwrap_or_default(), &child.name)?.object()
     };
-    ForObject::Compared(difference(&object, [before.as_ref(), after.as_ref()], &live))
+    ForObject::Compared(Box::new(difference(&object, [before.as_ref(), after.as_ref()], &live)))
 }
 
 /// Returns the renderers before and after the change. Returns `None` if the change does not concern the object.

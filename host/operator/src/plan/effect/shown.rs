@@ -51,10 +51,12 @@ impl Effect {
         let (mut of_paths, mut of_problems) = (sizes(&paths), sizes(&problems));
         while of_paths.iter().chain(&of_problems).sum::<usize>() > SIZE {
             if of_paths.iter().sum::<usize>() > of_problems.iter().sum() {
-                (paths.pop(), of_paths.pop());
+                paths.pop();
+                of_paths.pop();
                 preview.more_paths += 1;
             } else {
-                (problems.pop(), of_problems.pop());
+                problems.pop();
+                of_problems.pop();
                 preview.more_problems += 1;
             }
         }

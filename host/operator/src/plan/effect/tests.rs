@@ -8,9 +8,9 @@ fn object(name: &str) -> Reference {
     Reference { api_version: "x.io/v1".into(), kind: "Widget".into(), namespace: Some("n".into()), name: name.into() }
 }
 
-fn side(said: Said, fuel: u64) -> Option<Side> {
+fn side(said: Said, fuel: u64) -> Side {
     let policy = PolicyId { name: "p".into(), version: "1.0.0".into(), digest: Digest::of(b"p") };
-    Some(Side { policy, overlays: Vec::new(), fuel, said })
+    Side { policy, overlays: Vec::new(), fuel, said }
 }
 
 /// Returns the difference of an object whose Deployment changes in these fields.
@@ -30,15 +30,15 @@ fn changed(name: &str, fields: &[(&str, Value, Value)]) -> Difference {
     };
     Difference {
         object: object(name),
-        before: side(Said::Planned, 10),
-        after: side(Said::Planned, 20),
+        before: Some(side(Said::Planned, 10)),
+        after: Some(side(Said::Planned, 20)),
         children,
         pods: 2,
     }
 }
 
 fn refused(name: &str) -> Difference {
-    let after = side(Said::Refused("Invalid".into(), vec!["spec.a: is too large".into()]), 5);
+    let after = Some(side(Said::Refused("Invalid".into(), vec!["spec.a: is too large".into()]), 5));
     Difference { after, ..changed(name, &[]) }
 }
 
@@ -126,20 +126,21 @@ fn only_objects_that_were_served_count_as_refused() {
     let after = |before: Option<Side>, after: Option<Side>| {
         Effect::of([&Difference { before, after, ..changed("w", &[]) }]).counts()
     };
+    let failed = |message: &str| Some(side(Said::Failed(message.into()), 1));
     assert_eq!(after(planned.clone(), refused("w").after).refused, 1);
     assert_eq!(after(planned.clone(), None).refused, 1, "no policy answers any more");
     assert_eq!(after(None, refused("w").after).refused, 0);
-    assert_eq!(after(side(Said::Failed("f".into()), 1), refused("w").after).refused, 0);
+    assert_eq!(after(failed("f"), refused("w").after).refused, 0);
     assert_eq!(after(refused("w").after, None).refused, 0);
-    assert_eq!(after(side(Said::Failed("f".into()), 1), side(Said::Failed("g".into()), 1)).failed, 0);
-    assert_eq!(after(planned, side(Said::Failed("f".into()), 1)).failed, 1);
+    assert_eq!(after(failed("f"), failed("g")).failed, 0);
+    assert_eq!(after(planned, failed("f")).failed, 1);
 }
 
 #[test]
 fn messages_about_secrets_are_masked() {
     let said = Said::Refused("Invalid".into(), vec!["spec.password: canary-1".into()]);
     let preview =
-        Effect::of([&Difference { after: side(said, 1), ..changed("w", &[]) }]).preview(PreviewInputs::default());
+        Effect::of([&Difference { after: Some(side(said, 1)), ..changed("w", &[]) }]).preview(PreviewInputs::default());
     assert!(!serde_json::to_string(&preview).unwrap().contains("canary-1"), "{preview:?}");
 }
 
