@@ -151,6 +151,9 @@ pub struct PreviewInputs {
     /// The other PolicyRevisions that would start to serve together with the package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<String>,
+    /// The digest of the policies that the package replaces, and of the package. An approval holds only for this basis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<String>,
     /// The number of objects that the operator computed again, because they changed meanwhile.
     #[serde(default)]
     pub repeated: i64,

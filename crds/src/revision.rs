@@ -133,7 +133,7 @@ pub struct PolicyRevisionStatus {
     pub preview: Option<PolicyPreview>,
     /// The digest of the limits that held the package: the operator's limits and the limits of policy.yaml.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_by: Option<String>,
+    pub limits_digest: Option<String>,
     /// The approval. With an approval, the package serves although its effect exceeds the limits. The approval ends when
     /// the revision stops serving.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -88,9 +88,11 @@ impl Processors {
     }
 
     /// Runs policies with low priority: waits until a processor is free that no pass needs. If the patience is used up,
-    /// waits in the order of arrival, so that the work ends even if passes always need all processors.
+    /// waits in the order of arrival, so that the work ends even if passes always need all processors. Work with
+    /// `is_local` then counts as work for a tenant's policies.
     pub(crate) async fn run_when_free<T: Send + 'static>(
         &self,
+        is_local: bool,
         Patience(left): &mut Patience,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {
@@ -101,15 +103,21 @@ impl Processors {
         let began = tokio::time::Instant::now();
         let permit = match tokio::time::timeout(*left, self.free()).await {
             Ok(permit) => permit,
-            Err(_) => self.permit(false).await,
+            Err(_) => self.permit(is_local).await,
         };
-        *left = left.saturating_sub(began.elapsed());
-        off_thread(move || {
+        let started = tokio::time::Instant::now();
+        *left = left.saturating_sub(started - began);
+        let done = off_thread(move || {
             let done = work();
             drop(permit);
             done
         })
-        .await
+        .await;
+        if self.reserve == 0 {
+            // A single processor cannot stay free for passes, so leave it to them for half of the time.
+            tokio::time::sleep(started.elapsed()).await;
+        }
+        done
     }
 
     async fn free(&self) -> Permit {
@@ -163,13 +171,13 @@ mod tests {
     async fn work_of_low_priority_leaves_the_last_processor_to_passes_for_a_while() {
         let processors = Processors::new(Compute::Pool, 2);
         let mut patience = Patience::default();
-        assert_eq!(processors.run_when_free(&mut patience, || 1).await, 1);
+        assert_eq!(processors.run_when_free(false, &mut patience, || 1).await, 1);
         let pass = processors.permit(false).await;
         let began = tokio::time::Instant::now();
-        assert_eq!(processors.run_when_free(&mut patience, || 2).await, 2);
+        assert_eq!(processors.run_when_free(false, &mut patience, || 2).await, 2);
         assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
         let began = tokio::time::Instant::now();
-        assert_eq!(processors.run_when_free(&mut patience, || 3).await, 3);
+        assert_eq!(processors.run_when_free(false, &mut patience, || 3).await, 3);
         assert!(began.elapsed() < LOOK, "the patience is used up for the whole preview: {:?}", began.elapsed());
         drop(pass);
     }

@@ -92,7 +92,6 @@ async fn the_preview_of_a_held_package_is_the_plan_and_an_approval_lets_it_serve
         .collect();
     paths.sort();
     assert_eq!(paths, paths_of(&plan), "{preview:#}");
-    assert!(!answer.to_string().contains("topsecret"), "{answer:#}");
 
     let ran = stage.policy(&["preview", "agent"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -6,8 +6,8 @@ use kaos_tests::harness::{World, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    approve, define, first_edition_serves, package, revisions, scenario, settings, states, until_edition, until_state,
-    widget,
+    approve, define, first_edition_serves, package, restart_writes_nothing, retry, revisions, scenario, settings,
+    states, until_edition, until_state, widget,
 };
 
 /// Waits until the package's newest revision is held for another reason than a taken place. Returns the revision.
@@ -25,13 +25,96 @@ fn a_package_that_waited_for_a_place_does_not_serve_beyond_its_limits() {
         world.apply(&package("rival", "2", "rollout: {gate: {maxObjectsChanged: 0}}")).await;
         let waits = until_state(world, "rival", "Held").await;
         assert_eq!(waits["status"]["reason"], "PlaceTaken", "{waits:#}");
+        approve(world, &waits, "alice").await;
         restart_waits(world).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
         let held = until_held_by_limits(world, "rival").await;
         world.quiet().await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the package does not serve");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "nobody saw the effect before");
         approve(world, &held, "alice").await;
         until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn a_package_under_another_name_replaces_the_old_one_although_its_config_map_was_deleted_first() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets-b2", "2", NO_CHANGE)).await;
+        until_state(world, "widgets-b2", "Held").await;
+        world.forget_requests();
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        let held = until_held_by_limits(world, "widgets-b2").await;
+        world.quiet().await;
+        assert_eq!(states(world, "widgets").await, ["Active"], "the old revision serves until the new one is approved");
+        restart_writes_nothing(world).await;
+        assert_eq!(held["status"]["preview"]["paths"][0]["path"], "data.edition", "{held:#}");
+        approve(world, &held, "alice").await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.until_true("the old revision ends", async || states(world, "widgets").await == ["Superseded"]).await;
+        let active = until_state(world, "widgets-b2", "Active").await;
+        let old = &revisions(world, "widgets").await[0];
+        assert_eq!(active["status"]["predecessor"], old["metadata"]["name"]);
+    });
+}
+
+#[test]
+fn the_old_package_ends_when_the_package_that_would_replace_it_is_deleted_too() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets-b2", "2", NO_CHANGE)).await;
+        until_state(world, "widgets-b2", "Held").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_held_by_limits(world, "widgets-b2").await;
+        world.delete("kaos-system:ConfigMap/widgets-b2").await;
+        world.until_true("the old revision ends", async || states(world, "widgets").await == ["Superseded"]).await;
+    });
+}
+
+#[test]
+fn an_approval_does_not_hold_for_other_policies_than_those_that_the_person_saw() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2", NO_CHANGE)).await;
+        let seen = until_state(world, "widgets", "Held").await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 7}}")).await;
+        world.until("the settings apply", "ConfigMap/w", |live| live["data"]["size"] == "7").await;
+        approve(world, &seen, "alice").await;
+        let is_again = |it: &Value| it["status"]["state"] == "Held" && it["status"]["since"] != seen["status"]["since"];
+        let is_held_again = async || revisions(world, "widgets").await.iter().any(is_again);
+        world.until_true("the operator holds the package again", is_held_again).await;
+        world.quiet().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let held = until_state(world, "widgets", "Held").await;
+        assert!(held["status"]["approved"].is_null(), "{held:#}");
+        approve(world, &held, "alice").await;
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn a_quarantined_package_loses_its_approval() {
+    play(scenario(), async |world| {
+        for name in ["a", "b", "c"] {
+            world.apply(&widget(name, &json!({}))).await;
+        }
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 traps", NO_CHANGE)).await;
+        let held = until_state(world, "widgets", "Held").await;
+        approve(world, &held, "alice").await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        for name in ["a", "b", "c", "w"] {
+            world.patch(&format!("Widget/{name}"), &json!({"spec": {"fragile": true}})).await;
+        }
+        let failed = until_state(world, "widgets", "Quarantined").await;
+        assert!(failed["status"]["approved"].is_null(), "{failed:#}");
+        for name in ["a", "b", "c", "w"] {
+            world.patch(&format!("Widget/{name}"), &json!({"spec": {"fragile": false}})).await;
+        }
+        retry(world, &failed).await;
+        until_state(world, "widgets", "Held").await;
+        world.quiet().await;
+        until_edition(world, "ConfigMap/w", "1").await;
     });
 }
 

@@ -193,6 +193,24 @@ impl Kind {
             && self.layers == other.layers
     }
 
+    /// Returns whether the packages of both values request the same behaviour for refused objects.
+    pub(crate) fn refuses_like(&self, other: &Self) -> bool {
+        let requested = |kind: &Self| -> Vec<OnRefusal> {
+            let of_members = kind.members.iter().map(|member| member.on_refusal);
+            of_members.chain(kind.tunings.iter().map(|tuning| tuning.on_refusal)).collect()
+        };
+        requested(self) == requested(other)
+    }
+
+    /// Returns a text that identifies the policies, their settings and their behaviour, also for another process.
+    pub(super) fn identity(&self) -> Vec<String> {
+        let members = self.members.iter().map(|member| {
+            let Member { policy, revision, on_refusal, .. } = &**member;
+            format!("{} {revision:?} {on_refusal:?}", policy.id())
+        });
+        members.chain(self.layers.iter().map(|layer| format!("{layer:?}"))).collect()
+    }
+
     /// Returns whether the policies accept their settings.
     pub(super) fn fits(&self) -> bool {
         Renderer::new(&self.stack, &self.layers, Cluster::default()).is_ok()

@@ -54,6 +54,7 @@ pub use grantable::Grantable;
 pub use installed::{CodeShare, Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
+pub(crate) use precedence::PLACE_TAKEN;
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{environment, operator_config, told_apart};

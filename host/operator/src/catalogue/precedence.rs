@@ -179,10 +179,13 @@ pub struct Conflict {
     pub message: String,
 }
 
+/// The status reason of a revision whose place another package has.
+pub(crate) const PLACE_TAKEN: &str = "PlaceTaken";
+
 impl Conflict {
     /// Returns the conflict for a place that an older package already has.
     pub(super) fn over_place(message: String) -> Self {
-        Self { reason: "PlaceTaken", message }
+        Self { reason: PLACE_TAKEN, message }
     }
 }
 

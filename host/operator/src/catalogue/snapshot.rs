@@ -10,7 +10,7 @@ use kaos_policy::{
     contract::{Claim, ResourceType},
     policy::PolicyId,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Kind;
 
@@ -66,6 +66,14 @@ pub(crate) struct Replaced {
     pub(crate) of: ResourceType,
     place: Option<String>,
     kind: Option<Arc<Kind>>,
+}
+
+impl Replaced {
+    /// Returns a text that identifies the replaced policies, also for another process.
+    pub(crate) fn identity(&self) -> Value {
+        let Self { of, place, kind } = self;
+        json!([of.to_string(), place, kind.as_ref().map(|kind| kind.identity())])
+    }
 }
 
 impl PartialEq for Replaced {

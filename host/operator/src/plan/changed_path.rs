@@ -36,7 +36,7 @@ impl FrozenPath {
         for step in changed {
             match wanted.peek() {
                 None => return true,
-                Some(next) if *next == step => drop(wanted.next()),
+                Some(next) if *next == step || is_any_item(next, step) => drop(wanted.next()),
                 Some(PathStep::Key(_)) if matches!(step, PathStep::Item(_)) => {}
                 Some(_) => return false,
             }
@@ -58,6 +58,12 @@ impl ChangedPath {
     pub(super) fn new(path: &str) -> Self {
         Self(steps(path.strip_suffix(" (order)").unwrap_or(path)))
     }
+}
+
+/// Returns whether a changed item can be the wanted item: lists with an item without a name are compared by index, so an
+/// index can mean any name.
+fn is_any_item(wanted: &PathStep, changed: &PathStep) -> bool {
+    matches!((wanted, changed), (PathStep::Item(_), PathStep::Item(index)) if index.parse::<usize>().is_ok())
 }
 
 fn is_in(steps: &[PathStep], value: &Value) -> bool {
@@ -190,6 +196,7 @@ mod tests {
             assert!(!covers("spec.template.spec.containers.image", path), "{path}");
         }
         assert!(!covers("spec.containers[web].env", "spec.containers[other].env[A].value"));
+        assert!(covers("spec.ports[http].port", "spec.ports[0].port"), "a list with an item without a name");
         assert!(covers("metadata.labels[\"a.b/c\"]", "metadata.labels[\"a.b/c\"]"));
         assert!(!covers("metadata.labels[\"a.b/c\"]", "metadata.labels.a"));
     }

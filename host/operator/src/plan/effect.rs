@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_crds::PreviewExample;
 use kaos_policy::{
-    contract::Reference,
+    contract::{Reference, ResourceType},
     cut::{VALUE, cut},
 };
 use serde_json::Value;
@@ -39,6 +39,8 @@ pub struct Effect {
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
+    /// The kinds whose objects are not all known, with the reason.
+    unknown_kinds: BTreeMap<ResourceType, String>,
 }
 
 /// The part of the effect that comes from one object.
@@ -61,7 +63,8 @@ struct Contribution {
     frozen: BTreeSet<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The problems, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ObjectProblem {
     Refused,
     Failed,
@@ -101,17 +104,18 @@ impl Effect {
     pub fn set(&mut self, difference: &Difference) {
         let object = &difference.object;
         self.forget(object);
-        let Difference { before, after, children, pods, .. } = difference;
-        let was_served = matches!(before, Some(Side { said: Said::Planned, .. }));
-        let problem = match after {
+        let Difference { before, after, children, pods, newest: [newest_before, newest_after], .. } = difference;
+        let said = |side: &'_ Option<Side>| side.as_ref().map(|side| side.said.clone());
+        // If an earlier revision answers for the object on both sides, the change is not the cause.
+        let is_as_before = newest_before.is_some() && newest_after.is_some();
+        let was_served = said(before) == Some(Said::Planned) && !is_as_before;
+        let problem = match newest_after.clone().or_else(|| said(after)) {
             None if was_served => {
                 Some((ObjectProblem::Refused, "no policy answers for the object any more".to_owned()))
             }
-            Some(Side { said: said @ Said::Refused(..), .. }) if was_served => {
-                Some((ObjectProblem::Refused, text_of(said)))
-            }
-            Some(Side { said: Said::Failed(message), .. }) if !is_failed(before.as_ref()) => {
-                Some((ObjectProblem::Failed, masking::text(message)))
+            Some(said @ Said::Refused(..)) if was_served => Some((ObjectProblem::Refused, text_of(&said))),
+            Some(Said::Failed(message)) if !is_failed(before.as_ref()) && !is_as_before => {
+                Some((ObjectProblem::Failed, masking::text(&message)))
             }
             _ => children.iter().find_map(|Child { child, refused, .. }| {
                 let why = refused.as_ref()?;
@@ -126,7 +130,7 @@ impl Effect {
             pods: *pods,
             pods_replaced: children.iter().map(|child| child.pods).sum(),
             fuel: [before, after].map(|side| side.as_ref().map(|side| side.fuel)),
-            fails: is_failed(after.as_ref()),
+            fails: is_failed(after.as_ref()) || matches!(newest_after, Some(Said::Failed(_))),
             ..Contribution::default()
         };
         if problem.is_none() {
@@ -144,6 +148,11 @@ impl Effect {
         self.forget(object);
         let problem = Some((ObjectProblem::Unknown, cut(why, TEXT).into_owned()));
         self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
+    }
+
+    /// Adds a kind whose objects are not all known.
+    pub fn set_kind_unknown(&mut self, kind: &ResourceType, why: &str) {
+        self.unknown_kinds.insert(kind.clone(), cut(why, TEXT).into_owned());
     }
 
     /// Removes an object.
@@ -254,7 +263,8 @@ impl Effect {
 
     /// Returns the numbers.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { objects: count(self.objects.len()), ..Counts::default() };
+        let (objects, unknown) = (count(self.objects.len()), count(self.unknown_kinds.len()));
+        let mut counts = Counts { objects, unknown, ..Counts::default() };
         for it in self.objects.values() {
             counts.changed += u64::from(it.is_change);
             counts.children += it.children;

@@ -50,6 +50,10 @@ pub struct Difference {
     /// The number of pods of all children before the change.
     #[serde(skip)]
     pub pods: u64,
+    /// For both sides, the answer of the newest policies, if an earlier revision answers because these policies fail on
+    /// the object or refuse it.
+    #[serde(skip)]
+    pub newest: [Option<Said>; 2],
 }
 
 /// A child that differs.
@@ -108,8 +112,9 @@ impl Difference {
         if secrets.is_empty() {
             return;
         }
-        for side in [&mut self.before, &mut self.after].into_iter().flatten() {
-            match &mut side.said {
+        let sides = [&mut self.before, &mut self.after].into_iter().flatten().map(|side| &mut side.said);
+        for said in sides.chain(self.newest.iter_mut().flatten()) {
+            match said {
                 Said::Planned => {}
                 Said::Refused(_, messages) => messages.iter_mut().for_each(|message| *message = secrets.text(message)),
                 Said::Failed(message) => *message = secrets.text(message),
@@ -167,8 +172,9 @@ pub fn compare(
             for entry in before.iter().chain(&after) {
                 share.1.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
             }
-            let rendered = [&before, &after].map(|entry| entry.as_ref().map(|entry| &entry.rendered));
-            share.0.push((*position, difference(&stored.objects()[*position], rendered, &|_| None)));
+            let answers = [&before, &after].map(|entry| entry.as_ref().map(|entry| Answers::of(&entry.rendered)));
+            let around = Around { live: &|_| None, settings: Vec::new() };
+            share.0.push((*position, difference(&stored.objects()[*position], answers, &around)));
         }
         Ok::<_, RenderError>(share)
     };
@@ -186,12 +192,39 @@ pub fn compare(
     Ok(Comparison { differences: ordered.into_values().collect(), needs })
 }
 
-/// Returns the live child with this name, or `None` if it does not exist or is not known.
-pub type LiveChild<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
+/// Returns the live object with this name, or `None` if it does not exist or is not known.
+pub type LiveObject<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
 
-/// Compares the results for one object before and after a change. `None` means that no policy answers. `live` is only
-/// called to count pods that the manifests do not tell. Masks the secret values of the object and of both plans.
-pub fn difference(object: &Value, [before, after]: [Option<&Rendered>; 2], live: LiveChild<'_>) -> Difference {
+/// What the comparison knows beside the answers.
+pub struct Around<'a> {
+    /// Finds live children, to count pods that the manifests do not tell, and objects that the policies read.
+    pub live: LiveObject<'a>,
+    /// The settings of both sides, whose secret values are masked.
+    pub settings: Vec<&'a Value>,
+}
+
+/// The answers for one object on one side of a change.
+#[derive(Clone, Copy)]
+pub struct Answers<'a> {
+    /// The answer in use.
+    pub used: &'a Rendered,
+    /// The answer of the newest policies, if an earlier revision answers instead.
+    pub newest: Option<&'a Rendered>,
+}
+
+impl<'a> Answers<'a> {
+    /// Returns the answers if the newest policies answer.
+    pub fn of(used: &'a Rendered) -> Self {
+        Self { used, newest: None }
+    }
+}
+
+/// Compares the results for one object before and after a change. `None` means that no policy answers. Masks the secret
+/// values of the object, of the objects that the policies read, of the settings, and of both plans.
+pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Around<'_>) -> Difference {
+    let Around { live, settings } = around;
+    let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
+    let [before, after] = answers.map(|answers| answers.map(|answers| answers.used));
     let planned = |rendered: Option<&Rendered>| -> Option<BTreeMap<Reference, Value>> {
         let manifests = &rendered?.planned()?.manifests;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
@@ -211,15 +244,26 @@ pub fn difference(object: &Value, [before, after]: [Option<&Rendered>; 2], live:
     };
     let sides = [before, after].map(|rendered| rendered.map(Side::of));
     let [before, after] = sides;
-    let mut difference = Difference { object: Reference::of_object(object), before, after, children, pods };
-    if difference.is_change() {
+    let mut difference = Difference { object: Reference::of_object(object), before, after, children, pods, newest };
+    if difference.is_change() || difference.newest.iter().any(Option::is_some) {
+        let read: Vec<Value> = answers.iter().flatten().flat_map(|answers| read_by(answers.used, live)).collect();
         let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
-        difference.mask(&SecretValues::of(std::iter::once(object).chain(manifests)));
+        let known = std::iter::once(object).chain(manifests).chain(&read).chain(settings.iter().copied());
+        difference.mask(&SecretValues::of(known));
     }
     difference
 }
 
-fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveChild<'_>) -> Vec<Child> {
+/// Returns the objects that a pass read by their names, as far as they are known.
+fn read_by(rendered: &Rendered, live: LiveObject<'_>) -> Vec<Value> {
+    let named = rendered.needs.iter().filter_map(|need| match &need.target {
+        Target::Named(reference) => live(reference),
+        _ => None,
+    });
+    named.collect()
+}
+
+fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let gone = old.iter().filter(|(child, _)| !new.contains_key(child));
     let gone = gone.map(|(child, manifest)| Child {
         child: child.clone(),
@@ -250,7 +294,7 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
 }
 
 /// Returns the children of a plan for an object without a plan before. Children of an earlier plan can exist.
-fn appearing(new: &BTreeMap<Reference, Value>, live: LiveChild<'_>) -> Vec<Child> {
+fn appearing(new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let child = |(child, manifest): (&Reference, &Value)| {
         let known = live(child);
         let rolls = known.as_ref().is_some_and(|known| carried_hash(known) != carried_hash(manifest));

@@ -59,15 +59,28 @@ impl SecretValues {
             Value::Object(fields) => {
                 let named = fields.get("name").and_then(Value::as_str).is_some_and(masking::is_secret);
                 for (key, value) in fields {
-                    if let Some(text) = value.as_str()
-                        && ((named && key == "value") || is_secret_key(key))
-                    {
-                        self.add(text);
+                    if (named && key == "value") || is_secret_key(key) {
+                        self.add_all(value);
                     }
                     self.walk(value);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Adds all values below a secret field, except references: `apiKey: {value: x}` contains the value, and
+    /// `apiKey: {valueFrom: {secretKeyRef: …}}` only names it.
+    fn add_all(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Number(number) => self.add(&number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| self.add_all(item)),
+            Value::Object(fields) => {
+                let values = fields.iter().filter(|(key, _)| !is_reference_key(key));
+                values.for_each(|(_, value)| self.add_all(value));
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
@@ -93,9 +106,13 @@ impl SecretValues {
     }
 }
 
-/// Returns whether the value of this key is secret. The keys `key`, `…Name` and `…Ref` only refer to a secret.
+/// Returns whether the value of this key is secret. Keys of references only name a secret.
 fn is_secret_key(key: &str) -> bool {
-    key != "key" && !key.ends_with("Name") && !key.ends_with("Ref") && masking::is_secret(key)
+    !is_reference_key(key) && masking::is_secret(key)
+}
+
+fn is_reference_key(key: &str) -> bool {
+    matches!(key, "key" | "name" | "valueFrom" | "from") || key.ends_with("Name") || key.ends_with("Ref")
 }
 
 #[cfg(test)]
@@ -111,12 +128,24 @@ mod tests {
             json!({"kind": "ConfigMap", "data": {"api-key": "secret-three", "c.yaml": "password: secret-four\n"}});
         let agent = json!({"spec": {"env": [{"name": "API_TOKEN", "value": "secret-five"}, {"name": "A", "value": "plain"}],
             "ref": {"name": "some-secret", "key": "api-token"}, "secretName": "my-secret", "isSecret": "false"}});
-        let values = SecretValues::of([&secret, &config, &agent]);
-        for hidden in ["secret-one", "c2VjcmV0LW9uZQ==", "secret-two", "secret-three", "secret-four", "secret-five"] {
+        let nested = json!({"apiKey": {"value": "secret-six", "valueFrom": {"secretKeyRef": {"name": "other-secret"}}},
+            "tokens": ["secret-seven", {"of": 8_800_800}]});
+        let values = SecretValues::of([&secret, &config, &agent, &nested]);
+        for hidden in [
+            "secret-one",
+            "c2VjcmV0LW9uZQ==",
+            "secret-two",
+            "secret-three",
+            "secret-four",
+            "secret-five",
+            "secret-six",
+            "secret-seven",
+            "8800800",
+        ] {
             let told = values.value(&json!([format!("url?{hidden}&x")]));
             assert_eq!(told, json!([format!("url?{MASK}&x")]), "{hidden}");
         }
-        for shown in ["plain", "api-token", "my-secret", "some-secret", "false"] {
+        for shown in ["plain", "api-token", "my-secret", "some-secret", "other-secret", "false"] {
             assert_eq!(values.text(shown), shown);
         }
     }

@@ -2,8 +2,9 @@
 //! and with the policies of the candidate, and compares the results. Reads objects only from the memory of the watch,
 //! and writes nothing.
 //!
-//! A pass renders in the same way, and `policy plan` compares in the same way ([`crate::plan`]). Only one preview runs
-//! at a time, and its work waits until passes leave a processor free.
+//! A pass asks the policies in the same way, and `policy plan` compares in the same way ([`crate::plan`]). Only one
+//! preview computes at a time, and its work waits until passes leave a processor free. Previews take turns after each
+//! object, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
 //! |---|---|
@@ -21,7 +22,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use kaos_crds::PreviewInputs;
 use kaos_policy::{
     contract::{Reference, ResourceType},
-    render::Renderer,
+    render::{Rendered, Renderer},
 };
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
@@ -29,15 +30,15 @@ use tokio::{sync::Semaphore, time::Instant};
 pub(crate) use self::changes::Changes;
 use crate::{
     catalogue::{
-        Snapshot,
+        Descent, Kind, Snapshot,
         installed::{EffectOfProposal, Previewer, Proposal},
     },
     offline::{answer_after, is_same},
-    plan::{Difference, Effect, FrozenPath, difference},
+    plan::{Answers, Around, Difference, Effect, FrozenPath, difference},
     processors::Patience,
-    reconcile::Context,
+    reconcile::{Context, FallbackRound},
     timestamps::written,
-    watch::{Coverage, ObjectKey, is_guarded},
+    watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
 
 /// The number of times that a preview computes changed objects again.
@@ -69,6 +70,7 @@ struct RunningPreview {
     unread: Arc<BTreeMap<ResourceType, ResourceType>>,
     effect: Effect,
     patience: Patience,
+    turn: Arc<Semaphore>,
 }
 
 /// The result for one object.
@@ -93,11 +95,9 @@ impl Previewer for CachePreviewer {
     fn preview(&self, proposal: Proposal) -> BoxFuture<'static, EffectOfProposal> {
         let (context, changes, turn) = (Arc::clone(&self.context), Arc::clone(&self.changes), Arc::clone(&self.turn));
         async move {
-            // Acquiring never fails, because the semaphore is never closed.
-            let _turn = turn.acquire_owned().await;
             let effect = Effect::new(proposal.frozen.iter().map(|path| FrozenPath::new(path)).collect());
             let (proposal, unread, patience) = (Arc::new(proposal), Arc::default(), Patience::default());
-            RunningPreview { context, proposal, unread, effect, patience }.run(&changes).await
+            RunningPreview { context, proposal, unread, effect, patience, turn }.run(&changes).await
         }
         .boxed()
     }
@@ -119,18 +119,23 @@ impl RunningPreview {
         let (mut repeated, mut outdated) = (0, BTreeSet::new());
         for repetition in 0..=REPETITIONS {
             outdated.extend(recording.take().into_iter().filter(|key| kinds.contains(&key.of)));
-            if outdated.is_empty() || repetition == REPETITIONS {
+            if outdated.is_empty() {
                 break;
             }
-            for key in std::mem::take(&mut outdated) {
+            // After the last repetition, these objects may have changed once more.
+            for key in &outdated {
                 repeated += 1;
-                self.compute(&key).await;
+                self.compute(key).await;
+            }
+            if repetition < REPETITIONS {
+                outdated.clear();
             }
         }
         let inputs = PreviewInputs {
             at: Some(written(self.context.access.clock.now())),
             replaces: self.proposal.replaces.clone(),
             together: self.proposal.together.clone(),
+            basis: Some(self.proposal.basis.clone()),
             repeated,
             outdated: i64::try_from(outdated.len()).unwrap_or(i64::MAX),
         };
@@ -140,7 +145,7 @@ impl RunningPreview {
                 effect.frozen_changes().into_iter().map(|(path, objects)| (path.to_owned(), objects)).collect();
             EffectOfProposal { preview: effect.preview(inputs), frozen_changes }
         };
-        context.runner.processors.run_when_free(&mut patience, sum).await
+        context.runner.processors.run_when_free(false, &mut patience, sum).await
     }
 
     /// Returns the kinds whose policies differ, after the watch has listed their objects. The effect on a kind is
@@ -155,7 +160,7 @@ impl RunningPreview {
         for of in &unseen {
             let why = "no policy answers for this kind yet, so the operator does not watch its objects: their number \
                        is unknown";
-            self.effect.set_unknown(&all_of(of), why);
+            self.effect.set_kind_unknown(of, why);
         }
         let unlisted = |of: &ResourceType| {
             let is_watched = watch.coverage().is_primary(of);
@@ -169,8 +174,8 @@ impl RunningPreview {
         }
         for of in &kinds {
             if let Some(why) = unlisted(of).or_else(|| watch.trouble(of)) {
-                self.effect
-                    .set_unknown(&all_of(of), &format!("the operator does not see all objects of this kind: {why}"));
+                let why = format!("the operator does not see all objects of this kind: {why}");
+                self.effect.set_kind_unknown(of, &why);
             }
         }
         kinds
@@ -204,6 +209,9 @@ impl RunningPreview {
         {
             return true;
         }
+        // Acquiring never fails, because the semaphore is never closed.
+        let _turn = Arc::clone(&self.turn).acquire_owned().await;
+        let is_local = after.of(&key.of).and_then(|of| of.usual(&key.namespace)).is_some_and(|kind| kind.is_local());
         let (context, proposal, unread) =
             (Arc::clone(&self.context), Arc::clone(&self.proposal), Arc::clone(&self.unread));
         let (key, mut effect) = (key.clone(), std::mem::take(&mut self.effect));
@@ -221,7 +229,8 @@ impl RunningPreview {
             }
             (effect, is_settled)
         };
-        let (effect, is_settled) = self.context.runner.processors.run_when_free(&mut self.patience, work).await;
+        let (effect, is_settled) =
+            self.context.runner.processors.run_when_free(is_local, &mut self.patience, work).await;
         self.effect = effect;
         is_settled
     }
@@ -238,41 +247,85 @@ fn for_object(
     if !object["metadata"]["deletionTimestamp"].is_null() {
         return ForObject::NotConcerned;
     }
-    let Some([before, after]) = renderers(context, proposal, &object) else { return ForObject::NotConcerned };
+    let Some(kinds) = kinds(context, proposal, &object) else { return ForObject::NotConcerned };
     if let Some(of) = unread.get(&key.of) {
         return ForObject::Unknown(format!("the package reads {of}, which the operator does not keep for any policy"));
     }
     let lookup = watch.lookup();
-    let render =
-        |renderer: Option<Arc<Renderer>>| renderer.map(|renderer| renderer.render(&object, &lookup)).transpose();
-    let (Ok(before), Ok(after)) = (render(before), render(after)) else {
-        // An error never happens here, because the watch provides only objects of this kind.
-        return ForObject::Unknown("the object could not be rendered".to_owned());
-    };
+    let mut answers = [None, None];
+    for (answer, kind) in answers.iter_mut().zip(kinds) {
+        let Some(kind) = kind else { continue };
+        *answer = decide(context, kind, &object, &lookup);
+        if answer.is_none() {
+            // An error never happens here, because the watch provides only objects of this kind, and the catalogue
+            // accepts only settings that fit the policies.
+            return ForObject::Unknown("the object could not be rendered".to_owned());
+        }
+    }
     if lookup.is_pending() {
         return ForObject::Pending;
+    }
+    let has_plan = answers.iter().flatten().any(|answer| answer.used.planned().is_some());
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    if !has_plan && !watch.children(uid).is_empty() {
+        return ForObject::Unknown(
+            "the object has children, but no policy plans them now, for example because the object waits for another \
+             object"
+                .to_owned(),
+        );
     }
     let live = |child: &Reference| {
         watch.live(&child.of(), child.namespace.as_deref().unwrap_or_default(), &child.name)?.object()
     };
-    ForObject::Compared(Box::new(difference(&object, [before.as_ref(), after.as_ref()], &live)))
+    let settings = answers.iter().flatten().flat_map(|answer| answer.renderer.layers()).map(|(_, it)| it.tree());
+    let around = Around { live: &live, settings: settings.collect() };
+    let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
+    ForObject::Compared(Box::new(difference(&object, sides, &around)))
 }
 
-/// Returns the renderers before and after the change. Returns `None` if the change does not concern the object.
-fn renderers(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Option<Arc<Renderer>>; 2]> {
+/// The answer for an object that a pass would use.
+struct Decided {
+    renderer: Arc<Renderer>,
+    used: Arc<Rendered>,
+    /// The answer of the newest policies, if an earlier revision answers instead.
+    newest: Option<Arc<Rendered>>,
+}
+
+impl Decided {
+    fn answers(&self) -> Answers<'_> {
+        Answers { used: &self.used, newest: self.newest.as_deref() }
+    }
+}
+
+/// Asks the policies, and their predecessors where a pass asks them. Unlike a pass, sends no dry run.
+fn decide(context: &Context, kind: Arc<Kind>, object: &Value, lookup: &PassLookup) -> Option<Decided> {
+    let (mut descent, mut round, mut newest) = (Descent::new(kind), FallbackRound::new(), None);
+    loop {
+        let renderer = context.runner.renderer(&descent.kind).ok()?;
+        let rendered = Arc::new(renderer.render(object, lookup).ok()?);
+        let first = Arc::clone(newest.get_or_insert_with(|| Arc::clone(&rendered)));
+        let answer = (renderer, Arc::clone(&rendered));
+        if let Some((renderer, used)) = round.hear(&mut descent, &rendered, answer) {
+            let newest = (!Arc::ptr_eq(&first, &used)).then_some(first);
+            return Some(Decided { renderer, used, newest });
+        }
+    }
+}
+
+/// Returns the policies before and after the change. Returns `None` if the change does not concern the object.
+fn kinds(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Option<Arc<Kind>>; 2]> {
     let Proposal { before, after, .. } = proposal;
     let kinds = [answer_after(before, None, object), answer_after(after, Some(&**before), object)];
-    if let [Some(before), Some(after)] = &kinds
-        && Arc::ptr_eq(before, after)
-    {
-        return None;
-    }
-    // An error never happens here, because the catalogue accepts only settings that fit the policies.
-    let renderers = kinds.map(|kind| kind.and_then(|kind| context.runner.renderer(&kind).ok()));
-    match &renderers {
-        [None, None] => None,
-        [Some(before), Some(after)] if is_same(before, after) => None,
-        _ => Some(renderers),
+    let renderers = kinds.each_ref().map(|kind| kind.as_ref().map(|kind| context.runner.renderer(kind)));
+    match (&kinds, &renderers) {
+        ([None, None], _) => None,
+        ([Some(before), Some(after)], _) if Arc::ptr_eq(before, after) => None,
+        ([Some(before), Some(after)], [Some(Ok(one)), Some(Ok(other))])
+            if is_same(one, other) && before.refuses_like(after) =>
+        {
+            None
+        }
+        _ => Some(kinds),
     }
 }
 
@@ -290,9 +343,4 @@ fn unread(
         Some((kind.clone(), unread.clone()))
     };
     kinds.iter().filter_map(of_kind).collect()
-}
-
-/// Returns a reference that stands for all objects of a kind.
-fn all_of(of: &ResourceType) -> Reference {
-    Reference { api_version: of.api_version.clone(), kind: of.kind.clone(), namespace: None, name: "*".to_owned() }
 }

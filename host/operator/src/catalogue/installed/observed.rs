@@ -43,7 +43,7 @@ impl Definition {
         if self == Self::Current {
             return allowed;
         }
-        (allowed.preview, allowed.held_by, allowed.approved, allowed.returned_from) = (None, None, None, None);
+        (allowed.preview, allowed.limits_digest, allowed.approved, allowed.returned_from) = (None, None, None, None);
         if matches!(status.state, RevisionState::Previewing | RevisionState::Held) {
             allowed.state = RevisionState::Pending;
         }
@@ -126,7 +126,7 @@ mod tests {
     fn an_older_definition_gets_only_the_fields_and_states_that_it_has() {
         let held = observed(
             PolicyRevisionStatus {
-                held_by: Some("sha256:1".to_owned()),
+                limits_digest: Some("sha256:1".to_owned()),
                 preview: Some(kaos_crds::PolicyPreview::default()),
                 ..in_state(RevisionState::Held, Some("WouldRefuse"))
             },
@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(Definition::Current.allowed(&held), held);
         let older = Definition::WithoutPreviews.allowed(&held);
-        assert_eq!((older.state, &older.preview, &older.held_by), (RevisionState::Pending, &None, &None));
+        assert_eq!((older.state, &older.preview, &older.limits_digest), (RevisionState::Pending, &None, &None));
         assert_eq!(older.conditions, held.conditions);
         let oldest = Definition::WithoutConditions.allowed(&held);
         assert_eq!((oldest.conditions.len(), oldest.observed_generation), (0, None));

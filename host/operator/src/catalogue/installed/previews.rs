@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kaos_crds::PolicyPreview;
+use kaos_policy::digest::Digest;
+use serde_json::json;
 
 use super::background::{Background, Stand};
 use crate::catalogue::{Replaced, Snapshot};
@@ -24,6 +26,8 @@ pub(crate) struct Proposal {
     pub(crate) replaces: Option<String>,
     /// The other revisions that would start to serve together with the candidate.
     pub(crate) together: Vec<String>,
+    /// The digest of the policies that the candidates replace, and of the candidates.
+    pub(crate) basis: String,
 }
 
 /// The effect of a proposal.
@@ -41,6 +45,14 @@ pub(super) struct Basis {
     pub(super) replaced: Vec<Replaced>,
     pub(super) candidates: Vec<String>,
     pub(super) frozen: Vec<String>,
+}
+
+impl Basis {
+    /// Returns the digest of the basis. Processes of the same version compute the same digest.
+    pub(super) fn digest(&self) -> String {
+        let replaced: Vec<_> = self.replaced.iter().map(Replaced::identity).collect();
+        Digest::of_json(&json!([replaced, self.candidates])).to_string()
+    }
 }
 
 /// The previews that run or ended.

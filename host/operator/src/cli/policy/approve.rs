@@ -26,7 +26,10 @@ use super::{
     preview::newest,
     revisions::{Revision, Revisions, name, shown, state, status},
 };
-use crate::catalogue::installed::{self, APPROVED_BY, APPROVED_FOR};
+use crate::catalogue::{
+    PLACE_TAKEN,
+    installed::{self, APPROVED_BY, APPROVED_FOR},
+};
 
 /// Interval between two reads of the revision.
 const LOOK: Duration = Duration::from_millis(500);
@@ -63,7 +66,14 @@ impl Approve {
             let Some(revision) = newest(&all, &named, &only, &home, is_held)? else {
                 bail!("{named}: no package of this name is held: see `policy list`");
             };
-            let (user, hold) = (user(&client).await?, status(revision).since.unwrap_or_default());
+            let held = status(revision);
+            if held.reason.as_deref() == Some(PLACE_TAKEN) {
+                bail!(
+                    "{named}: another package has the place of this package, so nobody knows its effect yet: {}",
+                    held.message.unwrap_or_default()
+                );
+            }
+            let (user, hold) = (user(&client).await?, held.since.unwrap_or_default());
             let api: Api<Revision> = Api::namespaced_with(client, &home, &installed::revision_resource());
             let approval = json!({"metadata": {"annotations": {APPROVED_BY: user, APPROVED_FOR: hold}}});
             let written = api.patch(name(revision), &PatchParams::default(), &Patch::Merge(&approval)).await;
@@ -125,7 +135,16 @@ async fn wait(
             complain("waiting", &text);
         }
         if began.elapsed() >= patience {
-            complain("error", format_args!("{text} after {} seconds: is the operator running?", patience.as_secs()));
+            let together = status(&revision).preview.map(|preview| preview.inputs.together).unwrap_or_default();
+            let why = if together.is_empty() {
+                "is the operator running?".to_owned()
+            } else {
+                format!(
+                    "it starts to serve together with {}, which may need an approval, too: see `policy list`",
+                    together.join(", ")
+                )
+            };
+            complain("error", format_args!("{text} after {} seconds: {why}", patience.as_secs()));
             return Ok(ExitCode::from(HELD_BACK));
         }
         sleep(LOOK).await;

@@ -21,7 +21,7 @@ pub struct Counts {
     pub failed: u64,
     /// Objects on which a policy fails after the change.
     pub failing: u64,
-    /// Objects without a known effect.
+    /// Objects without a known effect, and kinds whose objects are not all known.
     pub unknown: u64,
 }
 

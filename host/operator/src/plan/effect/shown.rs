@@ -6,7 +6,7 @@ use kaos_crds::{PolicyPreview, PreviewFuel, PreviewInputs, PreviewPath, PreviewP
 use serde::Serialize;
 
 use super::{
-    Effect, Examples, PathKey,
+    Effect, Examples, ObjectProblem, PathKey,
     counts::{count, number},
 };
 
@@ -86,16 +86,25 @@ impl Effect {
         (shown.collect(), more)
     }
 
-    /// Returns the first objects with problems, and the number of other objects with problems.
+    /// Returns the most important problems, and the number of other problems.
     fn problems(&self) -> (Vec<PreviewProblem>, i64) {
-        let all = self.objects.iter().filter_map(|(object, it)| Some((object, it.problem.as_ref()?)));
-        let many = all.clone().count();
-        let shown = all.take(PROBLEMS).map(|(object, (problem, message))| PreviewProblem {
-            object: object.to_string(),
+        let of_objects = self.objects.iter().filter_map(|(object, it)| {
+            let (problem, message) = it.problem.as_ref()?;
+            Some((*problem, object.to_string(), message))
+        });
+        let of_kinds = self
+            .unknown_kinds
+            .iter()
+            .map(|(kind, why)| (ObjectProblem::Unknown, format!("all objects of {}", kind.kind), why));
+        let mut all: Vec<_> = of_kinds.chain(of_objects).collect();
+        all.sort_by_key(|(problem, ..)| *problem);
+        let more = number(count(all.len().saturating_sub(PROBLEMS)));
+        let shown = all.into_iter().take(PROBLEMS).map(|(problem, object, message)| PreviewProblem {
+            object,
             problem: problem.word().to_owned(),
             message: message.clone(),
         });
-        (shown.collect(), number(count(many.saturating_sub(PROBLEMS))))
+        (shown.collect(), more)
     }
 }
 

@@ -34,6 +34,7 @@ fn changed(name: &str, fields: &[(&str, Value, Value)]) -> Difference {
         after: Some(side(Said::Planned, 20)),
         children,
         pods: 2,
+        newest: [None, None],
     }
 }
 

@@ -42,9 +42,10 @@ impl Lifecycle {
     /// finished.
     pub(super) async fn activate(
         &mut self,
-        candidate: Candidate,
+        mut candidate: Candidate,
         found: &[Found],
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
+        candidate.succeeds = self.without_source(&candidate.name, &candidate.entry, found);
         let mut alone = vec![candidate.clone()];
         let unfit = match self.weigh(&mut alone).await {
             Verdict::Fit(serving) => return self.let_in_gated(alone, &serving).await,
@@ -104,8 +105,8 @@ impl Lifecycle {
     /// including the candidates.
     fn propose(&mut self, candidates: &mut [Candidate]) -> BTreeSet<String> {
         let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
-        for Candidate { name, entry, before, .. } in &mut *candidates {
-            *before = self.facts().others_of(name, &entry.source).cloned().collect();
+        for Candidate { name, entry, before, succeeds, .. } in &mut *candidates {
+            *before = self.facts().others_of(name, &entry.source).chain(succeeds.as_ref()).cloned().collect();
             entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, entry));
             entry.since = Some(now);
             serving.retain(|other| !before.contains(other));
@@ -270,7 +271,7 @@ impl Lifecycle {
             describe(status, entry);
             status.retried = asked;
             status.preview = preview.or(status.preview.take());
-            (status.approved, status.held_by, status.returned_from) = (approval, None, returned_from);
+            (status.approved, status.limits_digest, status.returned_from) = (approval, None, returned_from);
         });
         if !is_there.await? {
             // Do not admit a revision without a record: if this revision replaced the serving revision, no policy would

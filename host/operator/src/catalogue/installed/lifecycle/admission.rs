@@ -88,8 +88,10 @@ impl Lifecycle {
                     self.permitted.remove(name);
                 }
                 if activated.is_err() {
-                    // Keep the checked content: passing the gate again would take time.
+                    // Keep the checked content: passing the gate again would take time. But the objects can change until
+                    // the next attempt, so forget the effect.
                     self.waiting.insert(name.to_owned(), content);
+                    self.previews.forget(name);
                 }
                 // The end of the trial or of the preview starts a new round.
                 let Some(activated) = activated? else { return Ok(false) };
@@ -112,14 +114,17 @@ impl Lifecycle {
                 let of = self.waiting.get(name).and_then(|content| content.policy()).map(|of| of.id().name.clone());
                 self.remember_refusal(name, &transition, &package, of.as_deref(), all);
                 let is_held = transition.to == RevisionState::Held;
-                let held_by = is_held.then(|| self.held_by(&package.file.rollout));
+                let limits_digest = is_held.then(|| self.limits_digest(&package.file.rollout));
                 let preview = self.previews.last(name).cloned();
                 let of = of.or_else(|| package.file.name.clone().filter(|_| is_held));
                 self.enter_or_owe(name, transition, |status| {
                     status.retried = asked;
                     status.policy = of.or(status.policy.take());
-                    status.preview = preview.or(status.preview.take());
-                    status.held_by = held_by;
+                    // A refused revision has no effect to show, except if a person approved it: the approval is for
+                    // this effect.
+                    let shows = is_held || status.state == RevisionState::Pending || status.approved.is_some();
+                    status.preview = preview.or(status.preview.take()).filter(|_| shows);
+                    status.limits_digest = limits_digest;
                 })
                 .await;
                 if is_held {

@@ -6,13 +6,13 @@ use kaos_crds::{PolicyApproval, PolicyRevisionStatus, RevisionState};
 
 use super::Lifecycle;
 use crate::{
-    catalogue::installed::records::{APPROVED_BY, APPROVED_FOR},
+    catalogue::{
+        PLACE_TAKEN,
+        installed::records::{APPROVED_BY, APPROVED_FOR},
+    },
     package::Package,
     timestamps::written,
 };
-
-/// The status reason of a held revision whose place another package has.
-const PLACE_TAKEN: &str = "PlaceTaken";
 
 impl Lifecycle {
     /// Returns the approval of a revision by a person, or `None` without an approval. An annotation counts only for the
@@ -43,7 +43,7 @@ impl Lifecycle {
     /// that starts to serve together with it, the limits changed, or other packages serve than those that had the place.
     pub(super) fn is_released(&self, name: &str, package: &Package) -> bool {
         let status = self.records.status(name);
-        if status.held_by != Some(self.held_by(&package.file.rollout)) {
+        if status.limits_digest != Some(self.limits_digest(&package.file.rollout)) {
             return true;
         }
         let now = self.hold_depends_on(name, &status, package);
@@ -80,7 +80,10 @@ impl Lifecycle {
 /// Returns the name of the person who approved a revision with this status, or `None` if the annotations do not approve
 /// its current hold. `hold` is the start of the hold that the person saw.
 fn approver(status: &PolicyRevisionStatus, by: &str, hold: &str) -> Option<String> {
-    let is_current = status.state == RevisionState::Held && status.since.as_deref() == Some(hold.trim());
+    // While another package has the place, the effect is not known, so a person cannot have seen it.
+    let is_current = status.state == RevisionState::Held
+        && status.since.as_deref() == Some(hold.trim())
+        && status.reason.as_deref() != Some(PLACE_TAKEN);
     Some(by.trim().to_owned()).filter(|by| is_current && !by.is_empty())
 }
 
@@ -99,6 +102,8 @@ mod tests {
         assert_eq!(approver(&held, " alice ", "t2").as_deref(), Some("alice"));
         assert_eq!(approver(&held, "alice", "t1"), None, "the revision was held before");
         assert_eq!(approver(&held, " ", "t2"), None);
+        let waits = PolicyRevisionStatus { reason: Some(PLACE_TAKEN.to_owned()), ..held.clone() };
+        assert_eq!(approver(&waits, "alice", "t2"), None, "nobody saw an effect");
         assert_eq!(approver(&status(RevisionState::Pending, "t2"), "alice", "t2"), None);
         assert_eq!(approver(&PolicyRevisionStatus { since: None, ..held }, "alice", ""), None);
     }

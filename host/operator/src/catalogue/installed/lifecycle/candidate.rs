@@ -10,14 +10,16 @@ pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) entry: AdmittedRevision,
     pub(super) package: Arc<Package>,
-    /// The revisions of the candidate's source that serve now.
+    /// The revisions that serve now and that the candidate replaces: those of its source, and those in `succeeds`.
     pub(super) before: Vec<String>,
+    /// The serving revision in the candidate's place whose source was deleted.
+    pub(super) succeeds: Option<String>,
     /// The entry that the revision's name had before the revision became a candidate.
     pub(super) kept: Option<AdmittedRevision>,
 }
 
 impl Candidate {
     pub(super) fn new(name: &str, entry: AdmittedRevision, package: Arc<Package>) -> Self {
-        Self { name: name.to_owned(), entry, package, before: Vec::new(), kept: None }
+        Self { name: name.to_owned(), entry, package, before: Vec::new(), succeeds: None, kept: None }
     }
 }

@@ -67,6 +67,10 @@ impl Lifecycle {
             (status.objects, status.outstanding) = (None, None);
         }
         change(&mut status);
+        if ends_service(status.state) {
+            // An approval for an earlier service would let in a revision whose effect nobody saw.
+            status.approved = None;
+        }
         let differs = (before.state, &before.reason) != (status.state, &status.reason);
         let is_passing = matches!(state, RevisionState::Checking | RevisionState::Pending | RevisionState::Previewing);
         let is_news = differs && !is_passing;
@@ -110,4 +114,10 @@ impl Lifecycle {
         let asked = self.asked(name);
         asked.is_some() && asked != self.records.status(name).retried
     }
+}
+
+/// Returns whether a revision no longer serves in this state although it was let in. In all other states, the revision
+/// serves or is on its way.
+fn ends_service(state: RevisionState) -> bool {
+    matches!(state, RevisionState::Superseded | RevisionState::Conflict | RevisionState::Quarantined)
 }

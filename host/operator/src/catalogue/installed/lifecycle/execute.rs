@@ -192,7 +192,7 @@ impl Lifecycle {
 
 /// Removes what matters only while a revision serves or waits: an approval, and the details of the effect.
 pub(super) fn end(status: &mut PolicyRevisionStatus) {
-    (status.approved, status.held_by, status.returned_from) = (None, None, None);
+    (status.approved, status.limits_digest, status.returned_from) = (None, None, None);
     if let Some(preview) = &mut status.preview {
         (preview.paths, preview.problems) = (Vec::new(), Vec::new());
     }
@@ -210,12 +210,12 @@ mod tests {
             PolicyPreview { summary: "s".to_owned(), paths: vec![PreviewPath::default()], ..PolicyPreview::default() };
         let mut status = PolicyRevisionStatus {
             approved: Some(PolicyApproval::default()),
-            held_by: Some("sha256:1".to_owned()),
+            limits_digest: Some("sha256:1".to_owned()),
             preview: Some(preview),
             ..PolicyRevisionStatus::default()
         };
         end(&mut status);
-        assert_eq!((&status.approved, &status.held_by), (&None, &None));
+        assert_eq!((&status.approved, &status.limits_digest), (&None, &None));
         let preview = status.preview.unwrap();
         assert_eq!((preview.summary.as_str(), preview.paths.len()), ("s", 0));
     }

@@ -71,6 +71,27 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
+    /// Returns whether a revision is on its way to replace a serving revision of another source: the same policy, with
+    /// the same scope, from the same namespace. Tools that give the ConfigMap another name for each content create the
+    /// new ConfigMap, and then delete the old one.
+    pub(super) fn is_successor(self, name: &str, serving: &str) -> bool {
+        let (Some(new), Some(old)) = (self.records.get(name), self.records.get(serving)) else { return false };
+        let (new_spec, old_spec) = (&new.spec, &old.spec);
+        let (status, policy) = (new.status.as_ref(), old.status.as_ref().and_then(|status| status.policy.as_ref()));
+        let is_on_its_way = match self.state(name) {
+            RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => true,
+            RevisionState::Pending => status.is_none_or(|status| status.reason.is_none()),
+            _ => false,
+        };
+        is_on_its_way
+            && new_spec.source != old_spec.source
+            && new_spec.source.namespace == old_spec.source.namespace
+            && new_spec.scope == old_spec.scope
+            && new_spec.digest.is_some() == old_spec.digest.is_some()
+            // The check finds out the name of the policy.
+            && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
+    }
+
     /// Returns the superseded revisions that can replace a failed revision: the revisions with other bytes. The chain
     /// of predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
     /// latest revision comes first.

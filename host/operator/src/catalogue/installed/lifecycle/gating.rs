@@ -39,12 +39,11 @@ impl Lifecycle {
         candidates: &[Candidate],
         serving: &BTreeSet<String>,
     ) -> Result<GateAnswer, StepError> {
-        let limited: Vec<&Candidate> = candidates.iter().filter(|candidate| self.is_limited(candidate)).collect();
+        let mut limited: Vec<&Candidate> = candidates.iter().filter(|candidate| self.is_limited(candidate)).collect();
         let Some(Candidate { name, entry, before, .. }) = candidates.last() else { return Ok(GateAnswer::Passed) };
         if limited.is_empty() {
             return Ok(GateAnswer::Passed);
         }
-        let limits = self.limits(limited.iter().map(|candidate| &candidate.entry.rollout));
         let arranged = match self.arranged_with(name, serving) {
             Ok(arranged) => arranged,
             Err(waits) => return Ok(GateAnswer::Held(waits)),
@@ -66,11 +65,19 @@ impl Lifecycle {
             return Ok(GateAnswer::Held(NotAdmitted::pending(PREVIEWING, waits)));
         };
         let after = self.tools.catalogue.proposed(arranged.answers);
-        let basis = Basis {
+        let mut basis = Basis {
             replaced: Snapshot::replaced(&current, &after),
             candidates: candidates.iter().map(|candidate| candidate.name.clone()).collect(),
-            frozen: limits.frozen(),
+            frozen: Vec::new(),
         };
+        // If the candidates now replace other policies than at the time of an approval, nobody saw the effect.
+        let digest = basis.digest();
+        limited.retain(|candidate| !self.is_approved_on(&candidate.name, &digest));
+        if limited.is_empty() {
+            return Ok(GateAnswer::Passed);
+        }
+        let limits = self.limits(limited.iter().map(|candidate| &candidate.entry.rollout));
+        basis.frozen = limits.frozen();
         self.previews.take_up(name).await;
         if let Some(effect) = self.previews.effect(name, &basis) {
             let exceeded = limits.exceeded(effect);
@@ -94,26 +101,31 @@ impl Lifecycle {
             let transition = Transition::new(RevisionState::Held, "EffectUnknown", message);
             return Ok(GateAnswer::Held(NotAdmitted { transition, again: false }));
         }
+        let (policy, is_approved) = (entry.content.policy_name().to_owned(), self.is_approved_on(name, &digest));
         let proposal = Proposal {
             before: current,
             after,
             frozen: basis.frozen.clone(),
             replaces: before.first().cloned(),
             together: others(&basis.candidates, name),
+            basis: digest,
         };
-        self.enter_preview(name).await?;
+        self.enter_preview(name, &policy, is_approved).await?;
         self.previews.begin(name, basis, proposal);
         Ok(GateAnswer::Open)
     }
 
     /// Records that the operator computes the effect of a revision. Counts an attempt, so that a preview that ends the
     /// operator does not start again and again. A preview after a check of this process belongs to the same attempt.
-    async fn enter_preview(&mut self, name: &str) -> Result<(), StepError> {
+    async fn enter_preview(&mut self, name: &str, policy: &str, is_approved: bool) -> Result<(), StepError> {
         let is_new = !self.checking.contains(name);
         let message = "the operator computes the effect of the package on the objects of the cluster";
         let previewing = Transition::new(RevisionState::Previewing, PREVIEWING, message);
         self.enter(name, previewing, |status| {
             status.attempts = Some(status.attempts.unwrap_or_default() + i64::from(is_new));
+            status.policy = Some(policy.to_owned());
+            // An approval on another basis was for another effect.
+            status.approved = status.approved.take().filter(|_| is_approved);
         })
         .await?;
         self.checking.insert(name.to_owned());
@@ -126,20 +138,26 @@ impl Lifecycle {
         let names: Vec<String> = all.iter().map(|candidate| candidate.name.clone()).collect();
         let mut preview = preview.clone();
         preview.inputs.together = others(&names, name);
-        let (held_by, policy) = (self.held_by(&entry.rollout), entry.content.policy_name().to_owned());
+        let (limits_digest, policy) = (self.limits_digest(&entry.rollout), entry.content.policy_name().to_owned());
         self.enter_or_owe(name, held, |status| {
-            (status.preview, status.held_by, status.policy) = (Some(preview), Some(held_by), Some(policy));
+            (status.preview, status.limits_digest, status.policy) = (Some(preview), Some(limits_digest), Some(policy));
         })
         .await;
         self.remember_hold(name, &other.package);
     }
 
-    /// Returns whether limits apply to a candidate. No limits apply to an approved candidate, and to the way back: a
-    /// return to the previous revision must not need a person.
+    /// Returns whether limits apply to a candidate. No limits apply to the way back: a return to the previous revision
+    /// must not need a person.
     fn is_limited(&self, candidate: &Candidate) -> bool {
         let Candidate { name, entry, .. } = candidate;
         let serves = self.records.status(name).state == RevisionState::Active;
-        !serves && self.is_gated(name, entry) && self.way_back(candidate).is_none()
+        !serves && !self.limits([&entry.rollout]).are_none() && self.way_back(candidate).is_none()
+    }
+
+    /// Returns whether a person approved a revision, and saw the effect on this basis.
+    fn is_approved_on(&self, name: &str, basis: &str) -> bool {
+        let seen = self.records.status(name).preview.and_then(|preview| preview.inputs.basis);
+        self.approval(name).is_some() && seen.is_some_and(|seen| seen == basis)
     }
 
     /// Returns whether limits apply to a revision, and no person approved the revision.
@@ -163,7 +181,7 @@ impl Lifecycle {
     }
 
     /// Returns the digest of the limits for a package, for the status of a held revision.
-    pub(super) fn held_by(&self, rollout: &Rollout) -> String {
+    pub(super) fn limits_digest(&self, rollout: &Rollout) -> String {
         Digest::of(self.limits([rollout]).text().as_bytes()).to_string()
     }
 

@@ -83,13 +83,25 @@ impl Observed<'_> {
         self.packages.iter().filter_map(|package| Some((package.source, package.revision.as_ref()?)))
     }
 
+    /// Returns the revisions that serve, or can serve again, although their source may be gone: predecessors of
+    /// quarantined revisions, and serving revisions with a successor on its way.
+    fn kept(&self) -> BTreeSet<String> {
+        let facts = self.facts;
+        let mut kept = facts.held(&self.sources());
+        let succeeded = facts.records.keys().filter(|name| {
+            facts.state(name) == RevisionState::Active && self.read().any(|(_, new)| facts.is_successor(new, name))
+        });
+        kept.extend(succeeded.cloned());
+        kept
+    }
+
     fn deleted_records(&self) -> Vec<Action> {
         let (sources, facts) = (self.sources(), self.facts);
-        let held = facts.held(&sources);
+        let kept = self.kept();
         let serves = |name: &String| {
             let is_wanted = || facts.records.get(name).is_some_and(|it| sources.contains(&it.spec.source));
             let is_admitted = facts.state(name).is_let_in() && facts.revisions.entries.contains_key(name);
-            is_admitted && (is_wanted() || held.contains(name))
+            is_admitted && (is_wanted() || kept.contains(name))
         };
         let (served, others): (Vec<&String>, Vec<&String>) =
             self.deleted.iter().copied().partition(|name| serves(name));
@@ -158,12 +170,12 @@ impl Observed<'_> {
     }
 
     /// Returns the actions that end the service of revisions after a user deleted their source. The last good
-    /// predecessor of a quarantined revision stays as long as the source of the quarantined revision exists.
+    /// predecessor of a quarantined revision stays as long as the source of the quarantined revision exists. A revision
+    /// with a successor stays until the successor serves, or cannot serve.
     fn retirements(&self) -> Vec<Action> {
-        let sources = self.sources();
-        let held = self.facts.held(&sources);
+        let (sources, kept) = (self.sources(), self.kept());
         let gone =
-            self.facts.records.iter().filter(|(name, it)| !sources.contains(&it.spec.source) && !held.contains(*name));
+            self.facts.records.iter().filter(|(name, it)| !sources.contains(&it.spec.source) && !kept.contains(*name));
         let action = |(name, _): (&String, _)| match self.facts.state(name) {
             // Keep quarantined revisions: if a user adds the same bytes in another source, these bytes must stay in
             // quarantine.

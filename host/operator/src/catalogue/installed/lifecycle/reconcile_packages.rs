@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use tokio::time::Instant;
 
 use super::{ATTEMPTS, BACKOFF, Found, LOOK_AGAIN, Lifecycle, StepError, Transition};
-use crate::catalogue::installed::background::Stand;
+use crate::catalogue::{PLACE_TAKEN, installed::background::Stand};
 
 /// The facts that decide the next step with a package.
 #[derive(Debug, Clone, Copy)]
@@ -186,23 +186,27 @@ impl Lifecycle {
         }
         self.revisions.entries.remove(name);
         let message = status.message.unwrap_or_default();
-        self.enter_or_owe(name, Transition::new(RevisionState::Pending, "PlaceTaken", message), |_| {}).await;
+        self.enter_or_owe(name, Transition::new(RevisionState::Pending, PLACE_TAKEN, message), |_| {}).await;
     }
 
-    /// Handles an interrupted check: a previous process ended during the check of a package. The previous process may
-    /// have been killed for any reason, so the operator checks the package again, with a growing delay. After several
-    /// interrupted checks, the operator refuses the package.
+    /// Handles an interrupted check or preview: a previous process ended meanwhile. The previous process may have been
+    /// killed for any reason, so the operator checks the package again, with a growing delay. After several
+    /// interruptions, the operator refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times during the check, and repeats the check only on request: {}",
+                "the operator ended {attempts} times while it checked the package or computed its effect, and tries the \
+                 package again only on request: {}",
                 self.remedy(name)
             );
             self.enter_or_owe(name, Transition::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
         let wait = BACKOFF.first * u32::try_from(attempts * 10).unwrap_or(1);
-        let message = format!("the operator ended during the check ({attempts} of {ATTEMPTS}), and repeats the check");
+        let message = format!(
+            "the operator ended while it checked the package or computed its effect ({attempts} of {ATTEMPTS}), and \
+             tries the package again"
+        );
         self.due.insert(name.to_owned(), Instant::now() + wait);
         self.enter(name, Transition::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
         Ok(true)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use kaos_crds::RevisionState;
 
-use super::Lifecycle;
+use super::{Found, Lifecycle};
 use crate::{
     catalogue::{
         Reach,
@@ -60,6 +60,19 @@ impl Lifecycle {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
         left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
+    }
+
+    /// Returns the serving revision in the place of a new package whose source was deleted while the new package was on
+    /// its way.
+    pub(super) fn without_source(&self, name: &str, entry: &AdmittedRevision, found: &[Found]) -> Option<String> {
+        let place = RevisionPlace::of(entry);
+        let is_left = |(other, old): &(&String, &AdmittedRevision)| {
+            self.records.status(other).state == RevisionState::Active
+                && found.iter().all(|found| found.source != old.source)
+                && self.facts().is_successor(name, other)
+                && RevisionPlace::of(old) == place
+        };
+        self.revisions.entries.iter().find(is_left).map(|(other, _)| other.clone())
     }
 
     /// Returns, for each place, the revision that a new package of this place would get as its predecessor.

@@ -74,7 +74,7 @@ impl Lifecycle {
     /// otherwise a slow API server would delay all other steps.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
-        self.end_holds(&current).await;
+        self.end_attempts(&current).await;
         let history = History {
             facts: self.facts(),
             sources: found.iter().map(|found| &found.source).collect(),
@@ -94,13 +94,16 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Ends the holds of revisions that served before and whose ConfigMaps have other content now. Other held revisions
-    /// are deleted, but these can still be fallbacks.
-    async fn end_holds(&mut self, current: &BTreeSet<String>) {
+    /// Ends the attempts of revisions that served before and whose ConfigMaps have other content now. Other revisions
+    /// that wait are deleted, but these can still be fallbacks.
+    async fn end_attempts(&mut self, current: &BTreeSet<String>) {
         let is_left = |name: &&String| {
             let status = self.records.status(name);
-            let is_held = matches!(status.state, RevisionState::Previewing | RevisionState::Held);
-            is_held && status.claimed.is_some() && !current.contains(*name)
+            let waits = matches!(
+                status.state,
+                RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Held
+            );
+            waits && status.claimed.is_some() && !current.contains(*name)
         };
         let left: Vec<String> = self.records.all().keys().filter(is_left).cloned().collect();
         for name in left {

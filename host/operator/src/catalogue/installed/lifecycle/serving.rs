@@ -12,7 +12,7 @@ use kaos_policy::settings::Layer;
 
 use super::{BACKOFF, Lifecycle, StepError, Transition, trying::ConfigTrial};
 use crate::{
-    catalogue::{Arranged, Conflict, installed::revision_set::Unfit},
+    catalogue::{Arranged, Conflict, PLACE_TAKEN, installed::revision_set::Unfit},
     config_maps::OPERATOR_CONFIG,
 };
 
@@ -204,7 +204,7 @@ impl Lifecycle {
     /// Returns the conflict that the record of a waiting revision tells.
     fn conflict_of(&self, name: &str) -> Conflict {
         let status = self.records.status(name);
-        Conflict { reason: "PlaceTaken", message: status.message.unwrap_or_default() }
+        Conflict { reason: PLACE_TAKEN, message: status.message.unwrap_or_default() }
     }
 
     /// Returns the revisions that wait for a place in which another revision serves.

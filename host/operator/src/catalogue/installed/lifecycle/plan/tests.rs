@@ -16,9 +16,11 @@ use crate::catalogue::{
 
 /// The number of random clusters.
 const SEEDS: u64 = 3000;
-const STATES: [RevisionState; 8] = [
+const STATES: [RevisionState; 10] = [
     RevisionState::Pending,
     RevisionState::Checking,
+    RevisionState::Previewing,
+    RevisionState::Held,
     RevisionState::Active,
     RevisionState::Superseded,
     RevisionState::Refused,
@@ -94,7 +96,7 @@ impl Model {
             let mut revision = Revision::new(name, &revision_resource(), spec(source(at / 3), random.below(5)));
             let predecessor = (!random.one_in(3)).then(|| all[random.below(9)].clone());
             revision.status = Some(PolicyRevisionStatus {
-                state: STATES[random.below(8)],
+                state: STATES[random.below(10)],
                 since: Some(format!("2026-01-01T00:00:0{}Z", random.below(10))),
                 predecessor: predecessor.filter(|before| before != name),
                 ..PolicyRevisionStatus::default()
@@ -275,4 +277,39 @@ fn a_restoration_that_is_not_due_waits_and_says_for_how_long() {
     assert!(!restores(&model));
     model.now += std::time::Duration::from_mins(1);
     assert!(restores(&model));
+}
+
+#[test]
+fn a_revision_of_a_deleted_source_serves_until_its_successor_serves_or_cannot_serve() {
+    let revision = |name: &str, number: usize, state, policy: Option<&str>| {
+        let mut revision = Revision::new(name, &revision_resource(), spec(source(number), number));
+        let policy = policy.map(str::to_owned);
+        revision.status = Some(PolicyRevisionStatus { state, policy, ..PolicyRevisionStatus::default() });
+        (name.to_owned(), revision)
+    };
+    let due = |state, policy: Option<&str>| {
+        let (old, old_record) = revision("old", 0, RevisionState::Active, Some("p"));
+        let (new, new_record) = revision("new", 1, state, policy);
+        let model = Model {
+            entries: BTreeMap::from([(old.clone(), entry(&old_record))]),
+            records: BTreeMap::from([(old, old_record), (new.clone(), new_record)]),
+            packages: vec![(source(1), Some(new))],
+            deleted: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            compiled: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            due: BTreeMap::new(),
+            now: Instant::now(),
+        };
+        model.plan()
+    };
+    for state in [RevisionState::Pending, RevisionState::Checking, RevisionState::Previewing, RevisionState::Held] {
+        assert_eq!(due(state, Some("p")), [], "{state:?}");
+        assert_eq!(due(state, None), [], "the name of the policy is not known yet: {state:?}");
+    }
+    let retired = [Action::Retire("old".to_owned())];
+    for state in [RevisionState::Refused, RevisionState::NotPermitted, RevisionState::Superseded] {
+        assert_eq!(due(state, Some("p")), retired, "{state:?}");
+    }
+    assert_eq!(due(RevisionState::Held, Some("other")), retired);
 }
