@@ -232,7 +232,7 @@ fn plan_fails_for_settings_that_exceed_grantable_privileges() {
     let ran = finish(command.env("GRANTABLE_PRIVILEGES", "none"), "");
     assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
     let ran = planned(&["--grantable-privileges", "hostPaths"]);
-    assert!(ran.code == 1 && ran.stderr.contains(", or `none`"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("; write `none` to allow"), "{}", ran.stderr);
 }
 
 #[test]

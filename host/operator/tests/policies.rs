@@ -240,7 +240,11 @@ fn policy_from_a_file_replaces_the_default_policy() {
     assert!(ran.stderr.contains("nothing to render"), "{}", ran.stderr);
     let ran = run(["render", "-f", "-", "--policy", &file, "--policy", &twice], input);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("again.wasm: claims ") && ran.stderr.contains("name one of the two"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("again.wasm: this policy and ") && ran.stderr.contains("name only one of the two"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -263,7 +267,7 @@ fn build_refuses_a_module_with_imports_and_names_the_import_and_the_remedy() {
         (
             "wasi_snapshot_preview1",
             "thread_spawn",
-            "imports wasi_snapshot_preview1.thread_spawn, which is not a call",
+            "imports wasi_snapshot_preview1.thread_spawn, but a policy cannot use this",
             "remove the code that declares the import",
         ),
         (
