@@ -31,7 +31,7 @@ fn object_waits_for_an_oversized_registry() {
     assert_eq!(refused["reason"], "Waiting", "{refused}");
     assert_eq!(refused["messages"][0]["path"], "ConfigMap kaos-system/kaos-mcp-runtimes");
     let message = refused["messages"][0]["message"].as_str().expect("a text");
-    assert!(message.contains("runtimes.yaml in ConfigMap") && message.contains("at most 150000"), "{message}");
+    assert!(message.contains("runtimes.yaml in ConfigMap") && message.contains("limit is 150000"), "{message}");
 }
 
 #[test]
