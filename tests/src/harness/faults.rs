@@ -10,7 +10,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// The user of the harness's operators. The users of replicas have a number at the end.
+/// The user name with which the harness's operators send requests to the API server. The user names of replicas have a
+/// number at the end.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
 
 /// Returns whether a user is an operator of the harness.
