@@ -221,7 +221,7 @@ pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
     assert!(
         missed.is_empty(),
-        "this fault hit no request, so the test proves nothing about it: {faults}",
+        "these faults hit no request, so the test proves nothing about them: {faults}",
         faults = missed.join("; ")
     );
 }
