@@ -182,7 +182,7 @@ mod tests {
             panic!("must be refused")
         };
         assert_eq!(refused[0].path, "metadata.name");
-        assert!(refused[0].message.contains("at most 57"), "{}", refused[0].message);
+        assert!(refused[0].message.contains("limit is 57"), "{}", refused[0].message);
     }
 
     #[test]

@@ -292,7 +292,7 @@ fn a_component_of_the_large_class_needs_the_flag_of_the_operator() {
     component.resize(9 << 20, 0);
     let file = folder.write("large.wasm", component);
     let ran = run(["policy", "check", &file], "");
-    assert!(ran.code != 0 && ran.stdout.contains("at most 8388608"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code != 0 && ran.stdout.contains("limit is 8388608"), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("--large-policies"), "{}", ran.stdout);
     let ran = run(["policy", "check", "--large-policies", &file], "");
     assert!(ran.code != 0 && ran.stdout.contains("not a valid component"), "{}{}", ran.stdout, ran.stderr);
