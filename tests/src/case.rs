@@ -98,8 +98,10 @@ pub fn left_by_go() -> Result<Vec<Case>> {
 fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let about: About = serde_saphyr::from_str(&read(&folder.join("case.yaml"))?).with_context(|| name.clone())?;
-    let profile =
-        profiles.profiles.get(&about.profile).with_context(|| format!("{name}: profile {}", about.profile))?;
+    let profile = profiles
+        .profiles
+        .get(&about.profile)
+        .with_context(|| format!("{name}: profiles.yaml has no profile {}", about.profile))?;
     let mut environment = profiles.base.clone();
     environment.extend(profile.clone());
     let mut input = documents(&golden().join("runtimes.yaml"))?;

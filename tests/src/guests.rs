@@ -55,7 +55,7 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
 /// Writes `text` into the bytes of a module, after the bytes `mark`. The module reserves `room` bytes after `mark`.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
-    let from = at.with_context(|| format!("the guest has no {mark}"))? + mark.len();
+    let from = at.with_context(|| format!("the guest does not contain the bytes {mark}"))? + mark.len();
     let padded = format!("{text:room$}");
     ensure!(padded.len() == room, "{text:?} is too long");
     let mut module = module.to_vec();

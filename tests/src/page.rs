@@ -35,7 +35,8 @@ fn put(text: &str, section: &str, table: &str) -> anyhow::Result<String> {
         let (_, after) = rest.split_once(&end)?;
         Some((before, after))
     };
-    let (before, after) = place().with_context(|| format!("the page {PAGE} has no section from {begin} to {end}"))?;
+    let (before, after) = place()
+        .with_context(|| format!("the page {PAGE} has no section that begins with {begin} and ends with {end}"))?;
     Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", table.trim()))
 }
 

@@ -30,7 +30,7 @@ fn read_and_written(manifest: &Value) -> Result<Value> {
         ("policy/v1", "PodDisruptionBudget") => through::<PodDisruptionBudget>(manifest),
         ("v1", "ServiceAccount") => through::<v1::ServiceAccount>(manifest),
         ("gateway.networking.k8s.io/v1", "HTTPRoute") => route(manifest).map(|()| manifest.clone()),
-        _ => bail!("{version} {kind} is no kind that the default policies may emit"),
+        _ => bail!("the default policies may not emit the kind {version} {kind}"),
     }
 }
 

@@ -177,7 +177,7 @@ impl<'a> Versions<'a> {
                 IGNORED,
                 told(&format!("remove the field; only images before {before} read this variable")),
             ),
-            Self::Never => note::info(IGNORED, told("no version of the image reads this variable")),
+            Self::Never => note::info(IGNORED, told("remove the field; no version of the image reads this variable")),
         };
         note::at(path, note)
     }

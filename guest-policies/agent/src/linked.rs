@@ -131,15 +131,20 @@ impl Linked {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => return self.without(name, "PeerForbidden", &format!("cannot be read: {why}")),
             Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {
-                return self.without(name, "PeerNotFound", "not found; the operator adds it once it exists");
+                let why = "not found; the operator adds the peer when the peer exists";
+                return self.without(name, "PeerNotFound", why);
             }
         };
         match found.endpoint() {
             Some(endpoint) => self.peers.push(link(AGENT, name, endpoint)),
             None if found.at(&["spec", "agentNetwork", "expose"]) == Some(&false.into()) => {
-                self.without(name, "PeerNotExposed", "is not exposed; set its spec.agentNetwork.expose to true");
+                let why = "is not exposed; set spec.agentNetwork.expose of the peer to true";
+                self.without(name, "PeerNotExposed", why);
             }
-            None => self.without(name, "PeerNoEndpoint", "has no endpoint yet; the operator adds it once it has one"),
+            None => {
+                let why = "has no endpoint yet; when this Agent has an endpoint, the operator adds the Agent as a peer";
+                self.without(name, "PeerNoEndpoint", why);
+            }
         }
     }
 

@@ -37,21 +37,23 @@ fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
             }
             None if !own.any(|variable| variable.name == ENDPOINT) => wrong(
                 "type",
-                "type 'remote' requires memoryStore to be set: name a MemoryStore, use type local, or name the address of \
-                 another store in the variable MEMORY_STORE_ENDPOINT of spec.container.env",
+                "type 'remote' requires memoryStore to be set: name a MemoryStore, use type local, or set the variable \
+                 MEMORY_STORE_ENDPOINT of spec.container.env to the address of another store",
             ),
             _ => {}
         }
         return;
     }
     if memory.memory_store.is_some() {
-        wrong("memoryStore", "type 'local' must not set memoryStore: remove it, or use type remote");
+        wrong("memoryStore", "type 'local' must not set memoryStore: remove `memoryStore`, or use type remote");
     }
     if memory.tools.is_some() {
-        wrong("tools", "tools requires memoryStore to be set: remove it, or use type remote");
+        wrong("tools", "tools requires memoryStore to be set: remove `tools`, or set `memoryStore` and type remote");
     }
     if memory.max_read_scope.is_some_and(|scope| scope != ReadScope::Session) {
-        wrong("maxReadScope", "non-session maxReadScope requires memoryStore to be set: use session, or type remote");
+        let message = "non-session maxReadScope requires memoryStore to be set: use `maxReadScope: session`, or set \
+            `memoryStore` and type remote";
+        wrong("maxReadScope", message);
     }
 }
 

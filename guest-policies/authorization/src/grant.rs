@@ -61,7 +61,7 @@ pub(crate) fn spec(object: &Object) -> Result<AccessGrantSpec, Refusal> {
         let path = format!("spec.resources[{at}]");
         match (resource.name(), &resource.selector) {
             (Some(_), Some(_)) => wrong.add(path, "give either name or selector, not both"),
-            (None, None) => wrong.add(path, "give name or selector: a resource without both grants nothing"),
+            (None, None) => wrong.add(path, "give name or selector: a resource with neither of them grants nothing"),
             (Some(_), None) => {}
             (None, Some(selector)) => selector::check(selector, &format!("{path}.selector"), &mut wrong),
         }
@@ -96,7 +96,8 @@ pub(crate) fn standing(subject: &Subject) -> Result<Standing, Refusal> {
 fn in_projection(object: &Object, projection: &Object) -> Standing {
     let source = projection.at(&["spec", "dataSource"]).and_then(|source| DataSource::decode(source).ok());
     if source == Some(DataSource::Manual) {
-        return Standing::Inactive(format!("{PROJECTION} {PROJECTION_NAME} leaves data.json to you"));
+        let why = format!("{PROJECTION} {PROJECTION_NAME} has `dataSource: manual`, so you write the grants yourself");
+        return Standing::Inactive(why);
     }
     let namespace = object.namespace();
     let namespaces = projection.at(&["spec", "namespaces"]).and_then(serde_json::Value::as_array);

@@ -59,16 +59,16 @@ fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
     if spec.namespaces.len() > MOST_NAMESPACES {
         wrong.add(
             "spec.namespaces",
-            format!("has {count} namespaces, but may have at most {MOST_NAMESPACES}", count = spec.namespaces.len()),
+            format!("has {count} namespaces, but the limit is {MOST_NAMESPACES}", count = spec.namespaces.len()),
         );
     }
     let mut seen = BTreeSet::new();
     for (at, namespace) in spec.namespaces.iter().enumerate() {
         let path = format!("spec.namespaces[{at}]");
-        wrong.require(dns1123_label(namespace).is_none(), &path, "is no name of a namespace");
+        wrong.require(dns1123_label(namespace).is_none(), &path, "is not a valid name of a namespace");
         wrong.require(seen.insert(namespace), &path, "is in the list twice");
     }
-    wrong.require(is_dns1123_subdomain(&spec.config_map), "spec.configMap", "is no name of a ConfigMap");
+    wrong.require(is_dns1123_subdomain(&spec.config_map), "spec.configMap", "is not a valid name of a ConfigMap");
     wrong.into_result()?;
     Ok(spec)
 }
@@ -145,8 +145,8 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
         return Ok(());
     }
     Err(refusal::unsupported(format!(
-        "the AccessGrants select resources by labels for {kinds} pairs of a kind and a namespace, and beside {} \
-         namespaces at most {most} fit: list fewer namespaces, or name the resources",
+        "the AccessGrants select resources by labels for {kinds} pairs of a kind and a namespace, but with {} \
+         namespaces, the limit is {most} pairs: list fewer namespaces, or select resources by name",
         spec.namespaces.len()
     )))
 }
@@ -209,7 +209,7 @@ impl Projection {
         let bytes: usize = texts.values().map(String::len).sum();
         if bytes > BYTES {
             let message =
-                format!("rules and data have {bytes} bytes, but may have at most {BYTES}: list fewer namespaces");
+                format!("the rules and the data have {bytes} bytes, but the limit is {BYTES}: list fewer namespaces");
             return Err(refusal::unsupported(message));
         }
         let data = texts.into_iter().map(|(key, text)| (key, text.into())).collect();

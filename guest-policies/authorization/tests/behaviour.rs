@@ -213,7 +213,7 @@ fn more_selected_kinds_than_a_pass_can_read_are_refused_with_a_remedy() {
     assert!(asked(50).is_ok());
     let refused = asked(51).unwrap_err();
     let Refusal::Unsupported(message) = &refused else { panic!("{refused:?}") };
-    assert!(message.contains("for 153 pairs") && message.contains("at most 148 fit"), "{message}");
+    assert!(message.contains("for 153 pairs") && message.contains("limit is 148 pairs"), "{message}");
 }
 
 #[test]

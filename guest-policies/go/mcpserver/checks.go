@@ -67,7 +67,8 @@ func checkContainer(container any, hasImage bool, at func(field string) string) 
 	case name == "":
 		return kaos.Invalid{{Path: at("name"), Message: "is required; it is the container's name"}}
 	case image == "" && name != ownContainer:
-		message := fmt.Sprintf("container `%s` needs an image; the container of this kind is named `%s`", kaos.Shown(name, 63),
+		message := fmt.Sprintf("container `%s` needs an image; to change the container of this kind instead, name it `%s`",
+			kaos.Shown(name, 63),
 			ownContainer)
 		return kaos.Invalid{{Path: at("image"), Message: message}}
 	case image == "" && hasImage:

@@ -87,7 +87,8 @@ func (r *request) route(subject *kaos.Subject, notes *[]kaos.Note) (kaos.Map, er
 			return nil, kaos.Invalid{{Path: path, Message: message}}
 		}
 		if spelled != text {
-			message := fmt.Sprintf("`%s` is written `%s` in the HTTPRoute: the Gateway API allows five digits in a number", text,
+			message := fmt.Sprintf("`%s` is written `%s` in the HTTPRoute: the Gateway API allows at most five digits in a "+
+				"number", text,
 				spelled)
 			*notes = append(*notes, kaos.Note{Reason: "TimeoutRespelled", Message: message, Path: path})
 		}

@@ -55,7 +55,7 @@ func unknown(name string, registry registry, settings *Settings) error {
 	remedy := fmt.Sprintf("the registry is empty; add %s to %s of ConfigMap %s, or use", name, settings.Registry.Key,
 		settings.Registry.ConfigMap)
 	if names := registry.names(); len(names) > 0 {
-		remedy = fmt.Sprintf("use one of the registry (%s), or", kaos.Shown(strings.Join(names, ", "), 1000))
+		remedy = fmt.Sprintf("use a runtime of the registry (%s), or", kaos.Shown(strings.Join(names, ", "), 1000))
 	}
 	message := fmt.Sprintf("unknown runtime: %s (not found in registry): %s custom with container.image", name, remedy)
 	return kaos.Invalid{{Path: "spec.runtime", Message: message}}
@@ -63,7 +63,8 @@ func unknown(name string, registry registry, settings *Settings) error {
 
 func registered(name string, runtime *runtime, settings *Settings, ownImage bool) (*launch, error) {
 	if runtime.Image == "" && !ownImage {
-		message := fmt.Sprintf("runtime %s has no image in the registry: set container.image", kaos.Shown(name, 63))
+		message := fmt.Sprintf("the registry of runtimes has no image for runtime %s: set container.image",
+			kaos.Shown(name, 63))
 		return nil, kaos.Invalid{{Path: "spec.container.image", Message: message}}
 	}
 	launch := &launch{
@@ -80,8 +81,8 @@ func registered(name string, runtime *runtime, settings *Settings, ownImage bool
 			launch.command, launch.args = nil, &args
 		} else {
 			launch.notes = append(launch.notes, warning("spec.runtime", "CommandIsFlags", fmt.Sprintf("the registry's "+
-				"command of runtime %s begins with a flag and replaces the entrypoint of the image: move it to args in the "+
-				"registry, or set the policy setting commandFlagsAsArgs", name)))
+				"command of runtime %s begins with a flag and replaces the entrypoint of the image: move the command to "+
+				"args in the registry, or set the policy setting commandFlagsAsArgs", name)))
 		}
 	}
 	return launch, nil
@@ -98,7 +99,7 @@ func packageLaunch(source source, settings *Settings) (*launch, error) {
 		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-')
 	}
 	if program == "" || program[0] == '-' || strings.ContainsFunc(program, isOther) || strings.ContainsFunc(name, unicode.IsControl) {
-		message := fmt.Sprintf("`%s` is not a Python package: name one from PyPI, or use runtime custom with "+
+		message := fmt.Sprintf("`%s` is not a Python package: name a package of PyPI, or use runtime custom with "+
 			"container.image", kaos.Shown(name, 253))
 		return nil, kaos.Invalid{{Path: source.path, Message: message}}
 	}

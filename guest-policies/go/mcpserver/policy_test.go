@@ -45,7 +45,7 @@ func TestTheRegistryOfTheClusterReplacesTheRuntimesOfTheSettings(t *testing.T) {
 		t.Errorf("got %v", main["args"])
 	}
 	_, err = kaostest.Plan(MCPServer{}, subject(kaos.Map{"runtime": "slack"}).Found(registryID, registry).Build())
-	if err == nil || !strings.Contains(err.Error(), "use one of the registry (own), or custom") {
+	if err == nil || !strings.Contains(err.Error(), "use a runtime of the registry (own), or custom") {
 		t.Errorf("got %v", err)
 	}
 }

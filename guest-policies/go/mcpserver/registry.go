@@ -60,7 +60,7 @@ func malformed(settings *Settings, err error) error {
 func parseRegistry(text string) (registry, error) {
 	const most, runtimes = 150_000, "runtimes"
 	if len(text) > most {
-		return nil, fmt.Errorf("%d bytes are too many, at most %d: remove unused entries", len(text), most)
+		return nil, fmt.Errorf("it has %d bytes, but the limit is %d: remove unused entries", len(text), most)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {

@@ -60,7 +60,7 @@ func specOf(subject *kaos.Subject) (*Spec, error) {
 	} {
 		if count := len(object.List(strings.Split(list.path, ".")...)); count > list.most {
 			const remedy = "split the object, or move long content to ConfigMaps or Secrets"
-			message := fmt.Sprintf("%d entries are too many, at most %d: %s", count, list.most, remedy)
+			message := fmt.Sprintf("has %d entries, but the limit is %d: %s", count, list.most, remedy)
 			return nil, kaos.Invalid{{Path: list.path, Message: message}}
 		}
 	}
@@ -101,11 +101,13 @@ func (w workload) checkName() kaos.Violations {
 	var wrong kaos.Violations
 	switch {
 	case len(w.name) > longest:
-		wrong.Add("metadata.name", fmt.Sprintf("the name has %d characters, at most %d are possible: labels and names of "+
-			"Services allow %d, and the Service name begins with `%s-`; choose a shorter name", len(w.name), longest, most, prefix))
+		wrong.Add("metadata.name", fmt.Sprintf("the name has %d characters, but the limit is %d: the Service is named `%s-` "+
+			"plus this name, and names of Services have at most %d characters; choose a shorter name", len(w.name), longest,
+			prefix, most))
 	case w.name == "" || w.name[0] == '-' || kaos.DNS1035Label(w.childName()) != "":
-		wrong.Add("metadata.name", fmt.Sprintf("`%s` cannot be part of a Service name: use lower-case letters, digits and "+
-			"`-` (no dots), begin and end with a letter or digit, at most %d characters", kaos.Shown(w.name, 253), longest))
+		wrong.Add("metadata.name", fmt.Sprintf("`%s` cannot be part of a Service name: use at most %d lower-case letters, "+
+			"digits and `-` (no dots), with a letter or digit at the beginning and at the end", kaos.Shown(w.name, 253),
+			longest))
 	}
 	return wrong
 }

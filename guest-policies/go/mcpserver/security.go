@@ -55,8 +55,8 @@ func require(subject *kaos.Subject, apiVersion, kind string) error {
 	if subject.Serves(apiVersion, kind) {
 		return nil
 	}
-	return kaos.Unsupported(fmt.Sprintf("the setting security protects objects, and the operator cannot create a %s of %s, so "+
-		"this object would be open: install this type and remove it from the operator's flag --without, or turn security off",
+	return kaos.Unsupported(fmt.Sprintf("the operator cannot create a %s of %s, so this object would be open to every "+
+		"caller: install this type and remove it from the operator's flag --without, or turn off the setting `security`",
 		kind, apiVersion))
 }
 

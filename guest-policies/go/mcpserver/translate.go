@@ -55,7 +55,8 @@ func (r *request) unusedParams() []kaos.Note {
 		return nil
 	}
 	return []kaos.Note{warning(r.wanted.params.path, paramsUnused, "this runtime names no variable for parameters, so the "+
-		"container does not get them: set the container's variables in container.env, or set paramsEnvVar in the registry")}
+		"container does not get the parameters: set the container's variables in container.env, or set paramsEnvVar in "+
+		"the registry")}
 }
 
 // missingEnv returns a note on variables that the runtime requires and the container lacks.
@@ -74,7 +75,7 @@ func (r *request) missingEnv(deployment *kaos.Manifest) []kaos.Note {
 			}
 		}
 		if len(missing) > 0 {
-			message := "this runtime needs " + strings.Join(missing, ", ") + ": set it in container.env"
+			message := "in container.env, the variables are missing that this runtime needs: " + strings.Join(missing, ", ")
 			return []kaos.Note{warning("spec.container.env", requiredEnvMissing, message)}
 		}
 	}

@@ -74,7 +74,7 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
         let RegistrySource { config_map, key } = source;
         format!("the registry is empty; add {name} to {key} of ConfigMap {config_map}, or use")
     } else {
-        format!("use one of the registry ({names}), or", names = shown(&names.join(", "), 1000))
+        format!("use a runtime of the registry ({names}), or", names = shown(&names.join(", "), 1000))
     };
     let message = format!("unknown runtime: {name} (not found in registry): {remedy} {CUSTOM} with container.image");
     refusal::invalid("spec.runtime", message)
@@ -117,8 +117,8 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
         return;
     }
     let message = format!(
-        "the registry's command of runtime {name} begins with a flag and replaces the entrypoint of the image: move it \
-         to args in the registry, or set the policy setting commandFlagsAsArgs"
+        "the registry's command of runtime {name} begins with a flag and replaces the entrypoint of the image: move \
+         the command to args in the registry, or set the policy setting commandFlagsAsArgs"
     );
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
@@ -135,7 +135,7 @@ fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusa
         || name.contains(char::is_control)
     {
         let message = format!(
-            "`{name}` is not a Python package: name one from PyPI, or use runtime {CUSTOM} with container.image",
+            "`{name}` is not a Python package: name a package of PyPI, or use runtime {CUSTOM} with container.image",
             name = shown(name, 253)
         );
         return Err(refusal::invalid(path, message));

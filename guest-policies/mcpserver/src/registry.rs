@@ -202,7 +202,7 @@ mod tests {
         assert!(no_variable.contains("runtimes.r.paramsEnvVar: "), "{no_variable}");
         let long = written(&"# of no use\n".repeat(20_000)).unwrap_err().to_string();
         assert!(
-            long.contains("runtimes.yaml in ConfigMap kaos-mcp-runtimes is not usable: 240000 bytes are too many"),
+            long.contains("runtimes.yaml in ConfigMap kaos-mcp-runtimes is not usable: it has 240000 bytes"),
             "{long}"
         );
         let registry = written("runtimes: {bad: {image: [1]}}").unwrap();

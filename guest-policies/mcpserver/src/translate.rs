@@ -123,8 +123,8 @@ fn unused_params(request: &Request) -> Option<Note> {
     if request.launch.params_env_var.is_some() {
         return None;
     }
-    let message = "this runtime names no variable for parameters, so the container does not get them: set the \
-                   container's variables in container.env, or set paramsEnvVar in the registry";
+    let message = "this runtime names no variable for parameters, so the container does not get the parameters: set \
+                   the container's variables in container.env, or set paramsEnvVar in the registry";
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 
@@ -147,6 +147,7 @@ fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
     if missing.is_empty() {
         return None;
     }
-    let message = format!("this runtime needs {variables}: set it in container.env", variables = missing.join(", "));
+    let variables = missing.join(", ");
+    let message = format!("in container.env, the variables are missing that this runtime needs: {variables}");
     Some(note::at("spec.container.env", note::warning(REQUIRED_ENV_MISSING, message)))
 }

@@ -171,7 +171,7 @@ impl Own {
             && wanted < before
         {
             let message = format!(
-                "is {size}, and {KIND} {name} has {asks}: a volume never shrinks; set {asks} or more, or move the \
+                "is {size}, but {KIND} {name} has {asks}: a volume never shrinks; set {asks} or more, or move the \
                  memories to a new store"
             );
             wrong.add(SIZE, message);

@@ -112,7 +112,7 @@ fn marks(spec: &MemoryStoreSpec, wrong: &mut Violations) {
     let number = |number: i32| i64::from(number);
     let message: String = format!(
         "short-term compaction marks must satisfy 0 < compactionTarget < compactionTrigger <= tokenBudget (0 or absent marks \
-         derive from the token budget), and are {target}, {trigger} and {budget}",
+         derive from the token budget); the values are {target}, {trigger} and {budget}",
         target = number(target),
         trigger = number(trigger),
         budget = number(budget)

@@ -30,7 +30,7 @@ pub(crate) fn check(proxy: &Proxy, path_of: impl Fn(usize) -> String, notes: &mu
         }
     }
     if is_generated && proxy.provider.as_deref().is_some_and(is_blank) {
-        let message = "the name is blank: name a provider that LiteLLM knows, such as openai, or remove it";
+        let message = "the name is blank: name a provider that LiteLLM knows, such as openai, or remove the provider";
         wrong.add("spec.proxyConfig.provider", message);
     }
     wrong.into_result()
@@ -51,8 +51,8 @@ fn doubt(model: &str) -> Option<String> {
     let is_plain =
         !before.bytes().any(|byte| byte == b'*') && (!is_pattern || before.is_empty() || before.ends_with('/'));
     (!is_plain).then(|| {
-        let message = "offers only a model of exactly this name: `*` is a pattern only if it stands alone, for \
-                       all models, or after a provider, as in openai/*; otherwise, name each model";
+        let message = "matches only a model of exactly this name: write `*` for all models, openai/* for all models of \
+                       a provider, or the name of each model";
         format!("`{}` {message}", name())
     })
 }

@@ -110,7 +110,7 @@ fn checked(
     callback: Option<&str>,
     notes: &mut Vec<Note>,
 ) -> Result<(), Refusal> {
-    let remedy = "store it in a Secret and name the Secret in fromSecretKeyRef, or make it shorter";
+    let remedy = "write a shorter text, or store the text in a Secret and name the Secret in fromSecretKeyRef";
     bounds::within(path, text.len(), "bytes", READ, remedy)?;
     let oddities = config_yaml::check(text, models, callback);
     let oddities = oddities.map_err(|error| refusal::invalid(path, error.to_string()))?;
@@ -136,5 +136,5 @@ fn checked(
 /// Returns a sentence that tells the user how to fix a configuration that exports no telemetry.
 fn callbacks(callback: Option<&str>) -> String {
     let name = yaml_scalar(callback.unwrap_or_default());
-    format!("add `callbacks: [{name}]` to its litellm_settings, or turn telemetry off")
+    format!("add `callbacks: [{name}]` to litellm_settings of configYaml, or turn telemetry off")
 }

@@ -35,7 +35,7 @@ impl Wanted {
                 Some(config) => proxy(config, notes).map(Self::Proxy),
                 None => Err(refusal::invalid(
                     "spec.proxyConfig",
-                    "mode Proxy requires proxyConfig: set proxyConfig.models, to [\"*\"] for all models",
+                    "mode Proxy requires proxyConfig: set proxyConfig.models; [\"*\"] allows all models",
                 )),
             },
             Mode::Hosted => hosted(spec, notes),
@@ -53,15 +53,16 @@ fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
                        hostedConfig";
         return Err(refusal::invalid(HOSTED_MODEL, message));
     }
-    let (mode, others) = match spec.mode {
+    let (mode, other, blocks) = match spec.mode {
         Mode::Proxy => (
             "Proxy",
+            "Hosted",
             [("spec.hostedConfig", spec.hosted_config.is_some()), ("spec.serverConfig", spec.server_config.is_some())],
         ),
-        Mode::Hosted => ("Hosted", [("spec.proxyConfig", spec.proxy_config.is_some()), ("", false)]),
+        Mode::Hosted => ("Hosted", "Proxy", [("spec.proxyConfig", spec.proxy_config.is_some()), ("", false)]),
     };
-    for (path, _) in others.into_iter().filter(|(_, is_there)| *is_there) {
-        let message = format!("{path} has no effect in mode {mode}: remove it, or choose the other mode");
+    for (path, _) in blocks.into_iter().filter(|(_, is_there)| *is_there) {
+        let message = format!("{path} has no effect in mode {mode}: remove {path}, or choose mode {other}");
         notes.push(note::at(path, note::warning("Unused", message)));
     }
     Ok(())
@@ -112,7 +113,7 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
     }
     match (&config.models, older) {
         (Some(models), _) if models.is_empty() => {
-            let message = "models must name at least one model: set it to [\"*\"] for all models";
+            let message = "models must name at least one model: [\"*\"] allows all models";
             Err(refusal::invalid("spec.proxyConfig.models", message))
         }
         (Some(models), _) => Ok(models.clone()),
@@ -151,7 +152,7 @@ fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> 
         complete(selector, "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef", "ConfigMap")?;
         return Ok(Some(Key::ConfigMap(selector.clone())));
     }
-    let message = "apiKey has neither value nor valueFrom, so the policy ignores it";
+    let message = "apiKey has neither value nor valueFrom, so the policy ignores it: set one of them, or remove apiKey";
     notes.push(note::at("spec.proxyConfig.apiKey", note::warning("ApiKeyEmpty", message)));
     Ok(None)
 }
@@ -189,13 +190,13 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
                 None => Ok(Config::Generated),
                 Some(path) => {
                     let known = ConfigSource::FIELDS.join(" or ");
-                    Err(refusal::invalid(path, format!("is no field of configYaml: did you mean {known}?")))
+                    Err(refusal::invalid(path, format!("is not a field of configYaml: did you mean {known}?")))
                 }
             };
         }
     };
     if let Some(path) = unknown {
-        let message = format!("{path} is no field of configYaml and is ignored: remove it");
+        let message = format!("{path} is not a field of configYaml, so the policy ignores it: remove the field");
         notes.push(note::at(path, note::warning("UnknownField", message)));
     }
     Ok(chosen)

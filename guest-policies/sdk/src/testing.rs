@@ -18,7 +18,7 @@ use look_up::World;
 use serde_json::Value;
 
 /// The reason in the answer `forbidden`, which an operator without `--watch-secrets` gives to each need for a Secret.
-const NO_SECRETS: &str = "the operator does not look at Secrets: start it with --watch-secrets";
+const NO_SECRETS: &str = "the operator does not look at Secrets: start the operator with --watch-secrets";
 
 /// Builds a [`Subject`].
 #[derive(Clone, Debug)]

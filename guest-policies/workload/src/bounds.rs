@@ -44,7 +44,7 @@ pub fn within(path: &str, count: usize, what: &str, most: usize, remedy: &str) -
     if count <= most {
         return Ok(());
     }
-    Err(refusal::invalid(path, format!("{count} {what} are too many, at most {most}: {remedy}")))
+    Err(refusal::invalid(path, format!("has {count} {what}, but the limit is {most}: {remedy}")))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"container": {"env": variables(12_001)}, "a": 1})).unwrap();
         assert_eq!(path, "spec.container.env");
-        assert!(message.starts_with("12001 entries are too many, at most 12000: "), "{message}");
+        assert!(message.starts_with("has 12001 entries, but the limit is 12000: "), "{message}");
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
         let (path, message) =
             refused(&json!({"podSpec": {"containers": many(50), "initContainers": many(101)}})).unwrap();
         assert_eq!(path, "spec.podSpec.initContainers");
-        assert!(message.starts_with("101 entries are too many, at most 100: "), "{message}");
+        assert!(message.starts_with("has 101 entries, but the limit is 100: "), "{message}");
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(refused(&json!({"models": ["a", "b", "c"]})), None);
         let (path, message) = refused(&json!({"models": ["a", "b", "c", "d"]})).unwrap();
         assert_eq!(path, "spec.models");
-        assert!(message.starts_with("4 entries are too many, at most 3: "), "{message}");
+        assert!(message.starts_with("has 4 entries, but the limit is 3: "), "{message}");
     }
 
     #[test]

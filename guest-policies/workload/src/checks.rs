@@ -90,7 +90,9 @@ fn check_container<'a>(
             ),
             (false, _) => {
                 let name = quote::shown(name, 63);
-                let message = format!("container `{name}` needs an image; the container of this kind is named `{own}`");
+                let message = format!(
+                    "container `{name}` needs an image; to change the container of this kind instead, name it `{own}`"
+                );
                 (place("image"), message)
             }
         };

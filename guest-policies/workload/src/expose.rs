@@ -172,8 +172,8 @@ impl Exposure<'_> {
             Ok(spelled) => {
                 if spelled != text {
                     let message = format!(
-                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits in a \
-                         number"
+                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows at most five digits \
+                         in a number"
                     );
                     notes.push(note::at(path, note::info("TimeoutRespelled", message)));
                 }

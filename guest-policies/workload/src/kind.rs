@@ -93,8 +93,8 @@ impl Workload<'_> {
         let longest = LABEL_MAX - prefix;
         let message = if self.name.len() > longest {
             Some(format!(
-                "the name has {length} characters, at most {longest} are possible: labels and names of Services allow \
-                 {LABEL_MAX}, and the Service name begins with `{prefix}-`; choose a shorter name",
+                "the name has {length} characters, but the limit is {longest}: the Service is named `{prefix}-` plus \
+                 this name, and names of Services have at most {LABEL_MAX} characters; choose a shorter name",
                 length = self.name.len(),
                 prefix = self.kind.prefix
             ))
@@ -112,8 +112,8 @@ impl Workload<'_> {
     fn wrong_for_a_service(&self, longest: usize) -> Option<String> {
         if self.name.is_empty() || self.name.starts_with('-') || !is_dns1035_label(&self.child_name()) {
             return Some(format!(
-                "`{name}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and \
-                 end with a letter or digit, at most {longest} characters",
+                "`{name}` cannot be part of a Service name: use at most {longest} lower-case letters, digits and `-` \
+                 (no dots), with a letter or digit at the beginning and at the end",
                 name = quote::shown(self.name, 253)
             ));
         }
@@ -182,7 +182,7 @@ mod tests {
             panic!("must be refused")
         };
         assert_eq!(refused[0].path, "metadata.name");
-        assert!(refused[0].message.contains("at most 57"), "{}", refused[0].message);
+        assert!(refused[0].message.contains("limit is 57"), "{}", refused[0].message);
     }
 
     #[test]

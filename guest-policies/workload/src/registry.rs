@@ -26,7 +26,7 @@ impl Registry {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
             return Err(format!(
-                "{bytes} bytes are too many, at most {READ}: remove unused entries",
+                "it has {bytes} bytes, but the limit is {READ}: remove unused entries",
                 bytes = text.len()
             ));
         }
@@ -121,7 +121,7 @@ mod tests {
         let long = |length: usize| format!("a: {{}}\n#{}\n", "x".repeat(length));
         assert!(Registry::parse(&long(149_990)).is_ok());
         let message = Registry::parse(&long(150_000)).unwrap_err();
-        assert!(message.starts_with("150008 bytes are too many, at most 150000: "), "{message}");
+        assert!(message.starts_with("it has 150008 bytes, but the limit is 150000: "), "{message}");
     }
 
     #[test]

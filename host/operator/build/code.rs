@@ -36,8 +36,9 @@ impl Folder {
     pub(crate) fn of(&self, name: &str, digest: &str) -> Result<Vec<u8>> {
         let file = self.0.join(Path::new(digest)).with_extension("code");
         fs::read(&file).map_err(|error| {
-            let remedy = "write it with `kaos-operator compile-embedded` of a build of these very sources";
-            format!("{VARIABLE}: {}: no code of {name}: {error}; {remedy}", file.display())
+            let remedy = "build kaos-operator from the same sources without this variable, and let its verb \
+                          compile-embedded write the folder";
+            format!("{VARIABLE}: {}: cannot read the compiled code of {name}: {error}; {remedy}", file.display())
         })
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Component>> {
             continue;
         }
         let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else {
-            return Err(failed(&path, &"a name that is not UTF-8"));
+            return Err(failed(&path, &"the file name is not UTF-8"));
         };
         let bytes = fs::read(&path).map_err(|error| failed(&path, &error))?;
         let beside = path.with_extension("yaml");
@@ -30,7 +30,7 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Component>> {
         components.push(Component { name: name.to_owned(), bytes, manifest });
     }
     if components.is_empty() {
-        return Err(failed(directory, &"no *.wasm in it"));
+        return Err(failed(directory, &"this folder has no *.wasm file"));
     }
     components.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(components)

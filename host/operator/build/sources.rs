@@ -61,7 +61,9 @@ fn policy(package: &Value, manifest_path: &Path) -> Result<Policy> {
         .flatten()
         .find(|target| target["crate_types"].as_array().is_some_and(|types| types.contains(&"cdylib".into())))
         .and_then(|target| target["name"].as_str())
-        .ok_or_else(|| format!("{name}: a policy is a cdylib: add crate-type = [\"cdylib\", \"rlib\"] to its [lib]"))?;
+        .ok_or_else(|| {
+            format!("{name}: a policy must be a cdylib: add crate-type = [\"cdylib\", \"rlib\"] to [lib]")
+        })?;
     let manifest_file = manifest_path.with_file_name("policy.yaml");
     println!("cargo::rerun-if-changed={}", manifest_file.display());
     let manifest =

@@ -16,7 +16,7 @@ pub struct GroupKind {
 
 /// The error for a text that is not the name of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write a kind with its group, like Deployment.apps; kinds of the core group have none, like ConfigMap")]
+#[error("write KIND.GROUP, like Deployment.apps, or only KIND for a kind of the core group, like ConfigMap")]
 pub struct NotAKind;
 
 impl From<&ResourceType> for GroupKind {

@@ -175,7 +175,7 @@ impl Gathered {
     /// Returns what passes see instead of the objects of a type; `None` if passes see the objects themselves.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
-            return Some(Sighting::Forbidden("Secrets are not read for this question".to_owned()));
+            return Some(Sighting::Forbidden("this verb does not read Secrets".to_owned()));
         }
         matches!(self.types.get(of), Some(None)).then_some(Sighting::Unserved)
     }

@@ -167,7 +167,7 @@ async fn plan_that_frees_a_place_shows_the_waiting_package_serving() {
     }
     let settings = stage.folder.write("policy-of-pulls.yaml", "imagePullPolicy: Never\n");
     let plan = ["plan", "--settings", settings.as_str(), "--for", "agent", "--into", "team", "-o", "json"];
-    let note = "note: PolicyRevision team.two-1 would serve then";
+    let note = "note: PolicyRevision team.two-1 would serve after the change";
     let ran = stage.policy(&[&plan[..], &["--name", "one"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("x:2") && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);

@@ -166,7 +166,10 @@ fn a_plan_that_changes_after_the_apply_fails() {
 #[test]
 fn a_setting_without_an_effect_fails() {
     let result = fails_only("settings", ("settings", "unused: {type: 'string', default: 'a'},"));
-    assert!(result["found"].as_str().unwrap().starts_with("no effect on any object: unused: "), "{result}");
+    assert!(
+        result["found"].as_str().unwrap().starts_with("settings without an effect on any object: unused: "),
+        "{result}"
+    );
 }
 
 #[test]

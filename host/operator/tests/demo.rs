@@ -171,8 +171,13 @@ fn demo_names_files_without_a_crd_and_objects_of_unknown_kinds() {
     let elsewhere = folder.write("kite.yaml", "apiVersion: example.org/v1\nkind: Kite\nmetadata: {name: red}\n");
     for (flag, file, told) in [
         ("--crds", &object, "agent.yaml: document 1: not a CustomResourceDefinition"),
-        ("-f", &misspelt, "misspelt.yaml: document 1: kaos.tools/v1alpha1 has no kind Agnet here: did you mean Agent?"),
-        ("-f", &elsewhere, "kite.yaml: document 1: example.org/v1 has no kind Kite here"),
+        (
+            "-f",
+            &misspelt,
+            "misspelt.yaml: document 1: the demo's cluster serves no kind Agnet of kaos.tools/v1alpha1: did you mean \
+             Agent?",
+        ),
+        ("-f", &elsewhere, "kite.yaml: document 1: the demo's cluster serves no kind Kite of example.org/v1"),
     ] {
         let ran = finish(binary().args(["demo", "--plain", "--once", flag, file]), "");
         assert_eq!(ran.code, 2, "{file}: {}{}", ran.stdout, ran.stderr);

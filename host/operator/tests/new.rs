@@ -79,7 +79,7 @@ fn a_new_go_project_contains_its_library_and_says_how_to_test_it() {
 #[test]
 fn a_script_needs_no_sdk_and_a_default_policy_is_no_script() {
     let ran = new(&["--language", "javascript", "--sdk", SDK]);
-    assert!(ran.code == 2 && ran.stderr.contains("--sdk is for a policy in Rust"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("--sdk is only for a policy in Rust"), "{}", ran.stderr);
     let ran = run(["policy", "new", "own", "--from", "agent", "--language", "javascript"], "");
     assert!(ran.code == 2 && ran.stderr.contains("the default policies are written in Rust"), "{}", ran.stderr);
     let ran = new(&["--language", "go", "--overlay"]);

@@ -34,7 +34,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stderr.contains("would not serve: theirs-1 already sets `image` of agent in the same place"),
+        ran.stderr.contains("would not serve: theirs-1 already sets `image` of agent in the same namespaces"),
         "{}",
         ran.stderr
     );

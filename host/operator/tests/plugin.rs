@@ -175,7 +175,7 @@ fn the_release_command_packs_the_plugin_and_writes_the_manifest_for_krew() {
     let version = concat!("v", env!("CARGO_PKG_VERSION"));
     let program = format!("amd64={PROGRAM}");
     let told = publish(&[version, &program]);
-    assert!(told.code == 1 && told.stderr.contains("first tests/run man"), "{}", told.stderr);
+    assert!(told.code == 1 && told.stderr.contains("run tests/run man"), "{}", told.stderr);
     folder.write("target/man/kubectl-kaos.1", "a page");
     assert_eq!(publish(&["v9.9.9", &program]).code, 2);
     assert_eq!(publish(&[version, "mips=/bin/sh"]).code, 2);

@@ -82,7 +82,7 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     for told in [
         "to remove: ConfigMap kaos-system/policy-agent-settings (agent-1 is Active)",
         "to remove: ConfigMap kaos-system/left-1 (a chunk)",
-        "answers for kaos.tools/v1alpha1 Agent, which the operator starts with",
+        "answers for kaos.tools/v1alpha1 Agent, from the operator's own policies",
         "x:1",
         "Objects that change: 3 of 3",
     ] {
@@ -96,7 +96,7 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     // No operator is running, so no operator notices the removal, and the records stay.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
     assert!(
-        ran.code == 1 && ran.stderr.contains("Until the operator notices the removal, the records stay"),
+        ran.code == 1 && ran.stderr.contains("The records stay until the operator notices the removal"),
         "{}{}",
         ran.stdout,
         ran.stderr

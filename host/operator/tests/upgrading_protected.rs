@@ -29,7 +29,7 @@ fn the_values_of_a_secured_cluster_need_its_issuer_and_keep_it_protected() {
     let breaks = [of(&ran, "breaks"), of(&ran, "stops")].concat();
     let named = |about: &str, message: &str| breaks.iter().any(|(a, m)| a.contains(about) && m.contains(message));
     assert!(!named("", "every request through the gateway is denied"), "{breaks:?}");
-    assert!(named("security.userAuth.jwks", "could check no token of a user"), "{breaks:?}");
+    assert!(named("security.userAuth.jwks", "cannot check the tokens of users"), "{breaks:?}");
     for field in ["issuer", "jwks"] {
         assert!(named(&format!("serviceAccount.{field}"), "is empty, but SecurityPolicies must"), "{breaks:?}");
     }

@@ -105,7 +105,7 @@ fn a_preset_in_a_file_is_named_and_a_wrong_one_is_an_error_with_the_path() {
     ] {
         let ran = with(preset);
         assert_eq!(ran.code, 1, "{preset}: {}", ran.stdout);
-        assert!(ran.stderr.contains(&format!("has a value at {path} that is no object")), "{preset}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("must have an object at {path}: ")), "{preset}: {}", ran.stderr);
     }
     for preset in ["mcpserver: {runtimes: y}", "mcpserver: {runtimes: {slack: y}}", "mcpserver: {runtimes: [1]}"] {
         let ran = with(preset);

@@ -88,7 +88,7 @@ pub enum CompileError {
         limit: u64,
     },
     /// The caller no longer needs the result: the ConfigMap is gone, or another check has priority.
-    #[error("the operator stopped the check, since its result is not needed any more or another check goes first")]
+    #[error("the operator stopped the check: its result is no longer needed, or another check has priority")]
     Unwanted,
     /// Another process killed the compiler. The component may be valid.
     #[error("another process killed the compile child, most likely because the machine is short of memory")]

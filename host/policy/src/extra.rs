@@ -14,7 +14,7 @@ pub(crate) fn unknown(text: &str) -> Option<String> {
 
 /// Returns the message about a member that this host does not know.
 pub(crate) fn not_known(key: &str) -> String {
-    format!("this host does not know the field `{key}`: leave it out, or use an operator with a newer contract")
+    format!("this host does not know the field `{key}`: remove the field, or use an operator with a newer contract")
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub enum Failure {
         reason: String,
     },
     /// The pass ran out of fuel.
-    #[error("{verb} ran out of fuel: {} it takes more than the {} units of a pass", verb.purpose(), count(limit))]
+    #[error("{verb} ran out of fuel: it takes more than the {} units of a pass {}", count(limit), verb.purpose())]
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
@@ -91,7 +91,9 @@ pub enum Failure {
         limit: u64,
     },
     /// The pass asked for too much memory.
-    #[error("{verb} ran out of memory: {} it needs {}, but a pass has {}", verb.purpose(), bytes(*wanted), bytes(*limit))]
+    #[error(
+        "{verb} ran out of memory: it needs {} {}, but a pass has {}", bytes(*wanted), verb.purpose(), bytes(*limit)
+    )]
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
@@ -144,7 +146,7 @@ pub enum Failure {
     #[error("cannot open a sandbox: {0}")]
     Sandbox(String),
     /// The policy asks for new needs in every round.
-    #[error("the function `needs` named new needs {limit} times in a row")]
+    #[error("the function `needs` named new needs in {limit} successive rounds: name all needs in fewer rounds")]
     TooManyRounds {
         /// The maximum number of rounds.
         limit: usize,
@@ -226,11 +228,11 @@ mod tests {
     #[test]
     fn a_limit_is_reported_in_units_with_the_purpose_that_exceeded_it() {
         let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
-        let told = "translate ran out of fuel: to compute the manifests it takes more than the 500,000,000 units of a \
-            pass";
+        let told = "translate ran out of fuel: it takes more than the 500,000,000 units of a pass to compute the \
+            manifests";
         assert_eq!(fuel.to_string(), told);
         let memory = Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 };
-        let told = "map-env ran out of memory: to compute the environment variables it needs 36.4 MiB, but a pass has \
+        let told = "map-env ran out of memory: it needs 36.4 MiB to compute the environment variables, but a pass has \
             32 MiB";
         assert_eq!(memory.to_string(), told);
         let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };

@@ -181,8 +181,8 @@ fn frozen_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
     }
     match paths.iter().find(|path| path.len() > MAX_FROZEN_PATH || !is_path(path)) {
         Some(path) => Err(de::Error::custom(format!(
-            "frozenPaths: {:?} is not a path such as spec.template.spec.containers[NAME].image with at most \
-             {MAX_FROZEN_PATH} bytes",
+            "frozenPaths: {:?} is not valid: write a path such as spec.template.spec.containers[NAME].image, with at \
+             most {MAX_FROZEN_PATH} bytes",
             cut(path, 60)
         ))),
         None => Ok(paths),

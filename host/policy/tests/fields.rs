@@ -67,7 +67,7 @@ fn invalid_fields_are_a_breach_that_names_the_path() {
     let told = render(json!([{"name": "c", "fields": ["a".repeat(3_000_000)]}]));
     assert!(told.len() < 1_000 && told.contains("is not the path of a field"), "{told}");
     let told = render(json!([{"name": "s", "kind": "Secret", "fields": ["data.a"]}]));
-    assert!(told.contains("a need of a Secret has no fields: the answer has only facts"), "{told}");
+    assert!(told.contains("a need of a Secret must not list fields: the answer has only facts"), "{told}");
 }
 
 /// Renders a Widget whose policy has these needs.

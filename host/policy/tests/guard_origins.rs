@@ -38,12 +38,12 @@ fn messages(rendered: &Rendered) -> String {
 fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_nothing() {
     let user = json!({"hostNetwork": false, "debug": true, "net": {"hostNetwork": true}});
     for (from, reason) in [
-        ("spec.hostNetwork", "its declared origin spec.hostNetwork has another value"),
-        ("spec.debug", "its declared origin spec.debug is not a field for it"),
-        ("spec.nothing", "its declared origin has no such value"),
-        ("metadata.name", "its declared origin metadata.name has another value"),
-        ("settings.hostNetwork", "its declared origin has no such value"),
-        ("found status.hostNetwork", "its declared origin has no such value"),
+        ("spec.hostNetwork", "the declared origin spec.hostNetwork has another value"),
+        ("spec.debug", "the declared origin spec.debug is not a field for such values"),
+        ("spec.nothing", "the declared origin has no such value"),
+        ("metadata.name", "the declared origin metadata.name has another value"),
+        ("settings.hostNetwork", "the declared origin has no such value"),
+        ("found status.hostNetwork", "the declared origin has no such value"),
     ] {
         let refused = run(host_network(), &[(".hostNetwork", from)], user.clone());
         assert_eq!(rules(&refused), [Rule::NoPrivilege], "{from}");
@@ -54,7 +54,7 @@ fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_not
     let undeclared = run(host_network(), &[], user);
     assert!(
         messages(&undeclared)
-            .contains("declare in the plan's origins where it comes from, or grant privilege hostNetwork")
+            .contains("declare the origin of the value in the plan's `origins`, or grant privilege hostNetwork")
     );
 }
 
@@ -62,9 +62,9 @@ fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_not
 fn a_name_comes_only_from_a_field_for_such_names() {
     let user = json!({"modelAPI": "llm", "pullSecret": "other", "secretName": "llm"});
     for (from, reason) in [
-        ("spec.modelAPI", "its declared origin spec.modelAPI is not a field for it"),
-        ("spec.pullSecret", "its declared origin spec.pullSecret has another value"),
-        ("settings.pullSecrets[0]", "its declared origin settings.pullSecrets[0] has another value"),
+        ("spec.modelAPI", "the declared origin spec.modelAPI is not a field for such values"),
+        ("spec.pullSecret", "the declared origin spec.pullSecret has another value"),
+        ("settings.pullSecrets[0]", "the declared origin settings.pullSecrets[0] has another value"),
     ] {
         let refused = run(pull("llm"), &[(".imagePullSecrets[0].name", from)], user.clone());
         assert_eq!(rules(&refused), [Rule::NamedReferences], "{from}");

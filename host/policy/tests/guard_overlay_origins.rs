@@ -48,10 +48,10 @@ fn a_secret_of_an_overlay_needs_a_declared_origin_in_a_field_for_secrets() {
     let user = json!({"pull": [{"name": "mine"}], "pullSecrets": [{"name": "mine"}]});
     let secrets = || ("imagePullSecrets", json!([{"name": "mine"}]));
     let undeclared = broken(&over(pod(), user.clone(), secrets(), None), "over", &[Rule::NamedReferences]);
-    assert!(undeclared.contains("declare in the plan's origins where it comes from"), "{undeclared}");
+    assert!(undeclared.contains("declare the origin of the value in the plan's `origins`"), "{undeclared}");
     let other = over(pod(), user.clone(), secrets(), Some("spec.pull"));
     let other = broken(&other, "over", &[Rule::NamedReferences]);
-    assert!(other.contains("spec.pull[0].name is not a field for it"), "{other}");
+    assert!(other.contains("spec.pull[0].name is not a field for such values"), "{other}");
     let declared = over(pod(), user, secrets(), Some("spec.pullSecrets"));
     assert!(declared.planned().is_some(), "{:?}", declared.verdict);
 }
@@ -60,7 +60,7 @@ fn a_secret_of_an_overlay_needs_a_declared_origin_in_a_field_for_secrets() {
 fn a_false_origin_of_an_overlay_allows_no_privilege() {
     let user = json!({"debug": true, "hostNetwork": false, "net": {"hostNetwork": true}});
     for (from, reason) in [
-        ("spec.debug", "spec.debug is not a field for it"),
+        ("spec.debug", "spec.debug is not a field for such values"),
         ("spec.hostNetwork", "spec.hostNetwork has another value"),
         ("settings.hostNetwork", "has no such value"),
     ] {

@@ -177,7 +177,7 @@ fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
     assert!(
         message.starts_with("asks for privilege hostPath, but the operator's --user-privileges=refused forbids this")
             && message.contains("remove the field")
-            && message.contains("pods that have the privilege keep running until then"),
+            && message.contains("pods that have the privilege keep running"),
         "{message}"
     );
     // If the policy itself adds privileges, the author of the policy must correct the policy.

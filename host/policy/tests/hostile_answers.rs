@@ -176,8 +176,8 @@ fn a_claim_on_a_kind_that_is_served_in_other_capitals_is_refused() {
     assert!(beside("Widget").is_ok());
     let error = beside("WidGet").unwrap_err();
     assert_eq!((error.step(), error.reason(), error.is_lasting()), (Step::Describe, "BadDescription", true));
-    let told =
-        "claims[0].primary names example.com/v1 Widget, but the cluster serves WidGet: spell the kind like the cluster";
+    let told = "claims[0].primary names example.com/v1 Widget, but the cluster spells this kind WidGet: use the \
+        cluster's spelling";
     assert_eq!(error.to_string(), told);
 }
 

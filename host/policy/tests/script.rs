@@ -103,7 +103,7 @@ fn a_script_that_does_not_load_is_refused_with_place_and_remedy() {
         assert!(reason.contains(expected), "{text}: {reason}");
     }
     let long = refused(&"x".repeat(300_000));
-    assert!(long.starts_with("policy.js:1:1: the script has 300000 bytes, at most 262144: remove"), "{long}");
+    assert!(long.starts_with("policy.js:1:1: the script has 300000 bytes, but the limit is 262144: remove"), "{long}");
     let bytes = Candidate { bytes: b"let a;\n\xff".to_vec(), ..candidate("") };
     let error = load_with(&bytes).unwrap_err();
     assert_eq!(error.to_string(), "policy.js:2:1: the script is not UTF-8 text: save it as UTF-8");

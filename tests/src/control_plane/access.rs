@@ -79,7 +79,8 @@ const P256: [u8; 26] = [
 /// Generates a key that signs service account tokens. Returns the key and its public half in DER.
 fn signing_key() -> Result<(Vec<u8>, Vec<u8>)> {
     let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-    let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| anyhow!("no key could be made"))?;
+    let key =
+        EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| anyhow!("could not generate a signing key"))?;
     let pair = EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).map_err(|error| anyhow!("{error}"))?;
     let public = [&P256, pair.public_key().as_ref()].concat();
     Ok((key.as_ref().to_vec(), public))

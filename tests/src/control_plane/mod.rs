@@ -87,7 +87,9 @@ impl ControlPlane {
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start().unwrap_or_else(|error| panic!("no control plane: {error:#}")))
+        SHARED.get_or_init(|| {
+            Self::start().unwrap_or_else(|error| panic!("could not start the control plane: {error:#}"))
+        })
     }
 
     /// Returns the folder with the cluster's kubeconfigs and logs.

@@ -26,7 +26,7 @@ impl Storage {
     pub fn compact(&self) -> Result<()> {
         // The response for any key contains the current revision.
         let now = self.ask("/v3/kv/range", &json!({"key": "AA==", "count_only": true}))?;
-        let revision = now["header"]["revision"].as_str().context("etcd tells no revision")?.to_owned();
+        let revision = now["header"]["revision"].as_str().context("etcd returned no revision")?.to_owned();
         self.ask("/v3/kv/compaction", &json!({"revision": revision, "physical": true}))?;
         Ok(())
     }
@@ -39,8 +39,8 @@ impl Storage {
         write!(stream, "POST {path} HTTP/1.0\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n{body}")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("etcd does not answer")?;
-        ensure!(head.contains(" 200 "), "etcd answers {path} with {answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").context("etcd returned no HTTP response")?;
+        ensure!(head.contains(" 200 "), "etcd answered the request {path} with {answer}");
         Ok(serde_json::from_str(body)?)
     }
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// The user of the harness's operators. The users of replicas have a number at the end.
+/// The user name with which the harness's operators send requests to the API server. The user names of replicas have a
+/// number at the end.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
 
 /// Returns whether a user is an operator of the harness.
@@ -220,7 +221,7 @@ pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
     let missed: Vec<String> = missed.into_iter().collect();
     assert!(
         missed.is_empty(),
-        "this fault hit no request, so the test proves nothing about it: {faults}",
+        "these faults hit no request, so the test proves nothing about them: {faults}",
         faults = missed.join("; ")
     );
 }

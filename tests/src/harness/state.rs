@@ -100,7 +100,7 @@ pub async fn strays(w: &World) -> Vec<String> {
         for child in w.list(kind).await {
             let owner = controller(&child);
             if OWNERS.contains(&text(&owner["kind"])) && !owners.contains(text(&owner["uid"])) {
-                wrong.push(format!("{kind}/{} has no existing owner", text(&child["metadata"]["name"])));
+                wrong.push(format!("the owner of {kind}/{} does not exist", text(&child["metadata"]["name"])));
             }
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn within<T>(time: Duration, story: impl Future<Output = T>) ->
     let words = LAST_WORDS.with(|words| words.borrow_mut().take());
     told.unwrap_or_else(|| {
         let words = words.map(|words| words()).unwrap_or_default();
-        panic!("the test runs for more than {} s of real time\n{words}", time.as_secs())
+        panic!("the test did not end within {} s of real time\n{words}", time.as_secs())
     })
 }
 

@@ -103,7 +103,7 @@ async fn policy_remove_names_the_next_policy_and_deletes_package_and_chunks() {
     for part in [
         "to remove: ConfigMap kaos-system/policy-agent (",
         "to remove: ConfigMap kaos-system/policy-agent-0000-1 (a chunk)",
-        "answers for kaos.tools/v1alpha1 Agent, which the operator starts with",
+        "answers for kaos.tools/v1alpha1 Agent, from the operator's own policies",
         "registry.example/agent:5",
     ] {
         assert!(told.contains(part), "{part}: {told}");

@@ -19,7 +19,7 @@ const MODES: [(&str, &str); 13] = [
     ("answers 20 MiB", "the answer of translate is larger"),
     ("answers 100000 manifests", "the guard rejected the answer"),
     ("answers no UTF-8", "is not UTF-8"),
-    ("needs for ever", "named new needs 5 times"),
+    ("needs for ever", "new needs in 5 successive rounds"),
     ("thirty dear samples", "30 of 30 samples"),
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),

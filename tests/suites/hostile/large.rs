@@ -38,10 +38,10 @@ fn too_many_links_are_refused_at_their_list() {
     for subject in of("Agent") {
         let mut object = subject.object.clone();
         object["spec"]["mcpServers"] = texts(300, "tools");
-        assert_refused(subject, &object, "spec.mcpServers", "at most 90");
+        assert_refused(subject, &object, "spec.mcpServers", "limit is 90");
         let mut object = subject.object.clone();
         object["spec"]["agentNetwork"] = json!({"access": texts(300, "peer")});
-        assert_refused(subject, &object, "spec.agentNetwork.access", "at most 160");
+        assert_refused(subject, &object, "spec.agentNetwork.access", "limit is 160");
         object["spec"]["agentNetwork"] = json!({"access": texts(160, "peer")});
         assert!(subject.answers(&object).unwrap(), "the largest allowed number of links gets a plan");
     }
@@ -55,7 +55,7 @@ fn too_many_containers_are_refused_at_their_list() {
         };
         let mut object = subject.object.clone();
         object["spec"]["podSpec"] = json!({"containers": containers("side", 300)});
-        assert_refused(subject, &object, "spec.podSpec.containers", "at most 100");
+        assert_refused(subject, &object, "spec.podSpec.containers", "limit is 100");
         object["spec"]["podSpec"] =
             json!({"containers": containers("side", 100), "initContainers": containers("init", 100)});
         assert!(subject.answers(&object).unwrap(), "the largest allowed number of containers gets a plan");
@@ -69,7 +69,7 @@ fn too_many_volumes_are_refused_at_their_list() {
             |count: usize| -> Value { (0..count).map(|n| json!({"name": format!("v{n}"), "emptyDir": {}})).collect() };
         let mut object = subject.object.clone();
         object["spec"]["podSpec"] = json!({"volumes": volumes(12_000)});
-        assert_refused(subject, &object, "spec.podSpec.volumes", "at most 2000");
+        assert_refused(subject, &object, "spec.podSpec.volumes", "limit is 2000");
         object["spec"]["podSpec"] = json!({"volumes": volumes(2_000)});
         assert!(subject.answers(&object).unwrap());
     }
@@ -83,7 +83,7 @@ fn a_configuration_that_takes_too_long_to_read_is_refused() {
         object["spec"]["mode"] = json!("Proxy");
         object["spec"]["proxyConfig"] = json!({"models": ["*"], "configYaml": {"fromString": config(18_000)}});
         let path = "spec.proxyConfig.configYaml.fromString";
-        assert_refused(subject, &object, path, "at most 150000");
+        assert_refused(subject, &object, path, "limit is 150000");
         object["spec"]["proxyConfig"]["configYaml"]["fromString"] = json!(config(6_000));
         assert!(subject.answers(&object).unwrap());
         object["spec"]["proxyConfig"]["models"] = texts(1_000, "model");
@@ -140,7 +140,7 @@ fn ten_thousand_variables_give_a_plan_and_more_are_refused() {
             assert!(subject.answers(&with(path, &variables(10_000))).unwrap(), "{path}");
             assert!(subject.answers(&with(path, &references)).unwrap(), "{path}");
         }
-        for (count, limit) in [(12_500, "at most 12000"), (15_000, "at most 40,000")] {
+        for (count, limit) in [(12_500, "limit is 12000"), (15_000, "limit is 40,000")] {
             let object = with("/spec/container/env", &variables(count));
             assert_refused(subject, &object, "spec.container.env", limit);
         }

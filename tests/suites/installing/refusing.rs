@@ -96,8 +96,8 @@ fn a_package_lists_its_missing_rights_and_waits_for_them() {
         // creates the missing binding.
         let role = "kaos-policy-widget";
         let command = format!(
-            "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, where \
-             NAME"
+            "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME`, \
+             where NAME"
         );
         assert!(message.contains(&command), "{message}");
         let api = "rbac.authorization.k8s.io";

@@ -55,9 +55,12 @@ fn compiled_code_of_tenants_has_a_limit_also_after_a_restart() {
         let refused = until_state(world, "own-3", "Refused").await;
         assert_eq!(refused["status"]["reason"], "TooMuchCode");
         let told = refused["status"]["message"].as_str().unwrap();
-        for part in
-            ["the policies of namespace test have ", " of compiled code, and the limit is ", "delete one", "annotate"]
-        {
+        for part in [
+            "the policies of namespace test, including this one, would have ",
+            " of compiled code in total, but the limit is ",
+            "delete one",
+            "annotate",
+        ] {
             assert!(told.contains(part), "{told}");
         }
         world.apply(&package_in("other", "theirs", "2", "")).await;
@@ -65,7 +68,10 @@ fn compiled_code_of_tenants_has_a_limit_also_after_a_restart() {
         world.apply(&package_in("third", "last", "2", "")).await;
         let refused = until_state(world, "last", "Refused").await;
         let told = refused["status"]["message"].as_str().unwrap();
-        assert!(told.contains("the policies of all namespaces other than the operator's have "), "{told}");
+        assert!(
+            told.contains("the policies outside the operator's namespace, including this one, would have "),
+            "{told}"
+        );
         world.apply(&widget("w", &json!({}))).await;
         until_edition(world, "ConfigMap/w", "1").await;
 

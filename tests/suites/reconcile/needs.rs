@@ -177,7 +177,7 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room()
             })
             .await;
         let message = condition(&told, "Resolved")["message"].clone();
-        for part in ["1200 label selectors", "follows at most 1000", "move objects to another namespace"] {
+        for part in ["1200 label selectors", "limit for a namespace is 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
         // The operator denies one selector. This selector must not replace another selector, and must not cause

@@ -242,11 +242,7 @@ fn e3_a_revoked_privilege_is_reported_with_its_field_and_pods_keep_running() {
         let message = accepted["message"].as_str().unwrap();
         assert!(message.starts_with("spec.podSpec.hostNetwork: asks for privilege hostNetwork, but "), "{message}");
         assert!(
-            message.contains("--user-privileges=refused")
-                && message.contains(
-                    "that have the privilege keep running \
-                until then"
-                ),
+            message.contains("--user-privileges=refused") && message.contains("that have the privilege keep running"),
             "{message}"
         );
         let runs = w.look("Deployment/mcpserver-echo").await;

@@ -52,8 +52,8 @@ pub(crate) fn page() -> String {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), prose(&about));
     }
-    page += "\nExit codes, unless a verb has its own: 0 success; 1 the result is negative, for example a refused object; 2 the \
-             verb could not get a result.\n\n";
+    page += "\nExit codes, unless a verb has its own: 0 = success; 1 = the result is negative, for example a refused \
+             object; 2 = the verb could not get a result.\n\n";
     for (name, verb) in &verbs {
         page += &of(name, verb);
     }

@@ -10,9 +10,9 @@ this. Values that are incomplete always fail. */ -}}
 {{- $found = concat $found (include (printf "kaos-operator.secured-%s" $part) $ | fromJsonArray) -}}
 {{- end -}}
 {{- with $found -}}
-{{- $text := "the upgrade would open or close what the earlier release protected:\n" -}}
+{{- $text := "the upgrade would change the protection that the earlier release had:\n" -}}
 {{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
-{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Follow docs/guide/upgrade-from-kaos.md; or accept all of this with security.acceptUnserved=true" $text) -}}
+{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Follow docs/guide/upgrade-from-kaos.md, or accept all these changes with security.acceptUnserved=true" $text) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -63,7 +63,7 @@ this. Values that are incomplete always fail. */ -}}
 {{- if not (has (get $environment .) (list "" (get $earlier .))) }}{{ $excused = true }}{{ end -}}
 {{- end -}}
 {{- if and (not $excused) (include "kaos-operator.weakens" (dict "row" $row "from" $from "to" $to "was" $was)) -}}
-{{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, and these values make it %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}
+{{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, but these values set it to %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -112,7 +112,7 @@ objects, the operator takes over these objects. */ -}}
 {{- end -}}
 {{- end -}}
 {{- with $left -}}
-{{- $found = append $found (printf "%d objects of kind %s that belong to KAOS objects, such as %s, and that no operator updates any more" (len .) $kind (first .)) -}}
+{{- $found = append $found (printf "no operator would update the %d objects of kind %s that belong to KAOS objects, such as %s" (len .) $kind (first .)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -45,10 +45,10 @@ serve the kind, or if the user has no right to read the Gateway. */ -}}
 {{- if $cases.projected -}}
 {{- $namespace := dig "agentAuth" "projection" "policyConfigMap" "namespace" "" $security -}}
 {{- if and $namespace (ne $namespace .Release.Namespace) -}}
-{{- $found = append $found (printf "security.agentAuth.projection.policyConfigMap.namespace is %s: the operator writes the ConfigMap in the release's namespace %s, where the decision point reads it; set it to %s, or leave it empty" $namespace .Release.Namespace .Release.Namespace) -}}
+{{- $found = append $found (printf "security.agentAuth.projection.policyConfigMap.namespace is %s, but the operator writes the ConfigMap into the release's namespace %s, where the decision point reads it: set the value to %s, or leave it empty" $namespace .Release.Namespace .Release.Namespace) -}}
 {{- end -}}
 {{- if and .Values.watchNamespaces (not (has .Release.Namespace .Values.watchNamespaces)) -}}
-{{- $found = append $found (printf "watchNamespaces lacks %s, where the AuthorizationPolicy lies: add it" .Release.Namespace) -}}
+{{- $found = append $found (printf "watchNamespaces lacks %s, the namespace of the AuthorizationPolicy: add this namespace" .Release.Namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- with $found -}}

@@ -130,7 +130,7 @@ protected before. */ -}}
 {{- $undoes := include "kaos-operator.weakens" (dict "row" $row "from" $own "to" $text "was" true) -}}
 {{- $usual := $row.usual | default "" -}}
 {{- if and (ne ($own | default $usual) ($text | default $usual)) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
-{{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value" $row.variable $text $row.value $own) -}}
+{{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value instead" $row.variable $text $row.value $own) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

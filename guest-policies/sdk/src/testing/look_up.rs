@@ -94,7 +94,7 @@ fn check(need: &Need, before: Option<&Need>, claim: Option<&Claim>) {
         of.api_version,
         of.kind
     );
-    assert!(!is_secret(target) || fields.is_empty(), "need {id}: a need for a Secret has no fields");
+    assert!(!is_secret(target) || fields.is_empty(), "need {id}: a need for a Secret must not list fields");
 }
 
 /// Returns the facts of a Secret. The digest differs from the host's digest, which depends on a secret key.

@@ -81,7 +81,7 @@ fn require(subject: &Subject, api_version: &str, kind: &str) -> Result<(), Refus
         return Ok(());
     }
     Err(refusal::unsupported(format!(
-        "the setting security protects objects, and the operator cannot create a {kind} of {api_version}, so this object \
-         would be open: install this type and remove it from the operator's flag --without, or turn security off"
+        "the operator cannot create a {kind} of {api_version}, so this object would be open to every caller: install \
+         this type and remove it from the operator's flag --without, or turn off the setting `security`"
     )))
 }

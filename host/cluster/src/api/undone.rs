@@ -32,7 +32,7 @@ fn instead(family: Family, subresource: &str) -> Option<&'static str> {
             "this cluster runs no containers, so there is nothing to connect to. Use `kubectl describe pod` for the \
              state of a pod, or a real cluster"
         }
-        (Family::Service, "proxy") => "this cluster runs no containers, so no Service reaches one. Use a real cluster",
+        (Family::Service, "proxy") => "this cluster runs no containers, so no Service can answer. Use a real cluster",
         (Family::Node, "proxy") => "this cluster runs no kubelets. Use a real cluster",
         (Family::Pod, "eviction") => {
             "this cluster does not enforce PodDisruptionBudgets. Delete the pod, or use a \

@@ -35,8 +35,8 @@ impl Default for Allowance {
 /// The error if the needs of an object exceed the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "with this object, the objects of namespace {namespace} need {wanted} {what}, but the operator follows at most \
-     {most} in a namespace: refer to fewer objects, or move objects to another namespace"
+    "with this object, the objects of namespace {namespace} need {wanted} {what}, but the limit for a namespace is \
+     {most}: refer to fewer objects, or move objects to another namespace"
 )]
 pub struct TooMany {
     /// The namespace of the objects.

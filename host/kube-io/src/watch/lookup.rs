@@ -138,8 +138,8 @@ pub(super) fn is_cluster_scoped(state: &State, of: &ResourceType) -> bool {
 pub(super) fn look(state: &State, target: &Target) -> Look {
     let of = target.of();
     if of.is_secret() && !state.secrets {
-        let why = "the operator does not look at Secrets: start it with --watch-secrets, so that policies see whether \
-            a Secret exists, which keys it has, and when it changes";
+        let why = "the operator does not look at Secrets: start the operator with --watch-secrets, so that policies \
+            see whether a Secret exists, its keys, and its changes";
         return Look::Forbidden(why.to_owned());
     }
     let namespaced = match state.served.get(&of) {
@@ -152,7 +152,8 @@ pub(super) fn look(state: &State, target: &Target) -> Look {
         return Look::Forbidden(format!("the operator does not watch namespace {namespace}"));
     }
     if !namespaced && state.scope.places(false).is_empty() {
-        return Look::Forbidden(format!("{of} is cluster-scoped, and the operator watches namespaces only"));
+        let why = format!("{of} is cluster-scoped, but with --namespaces, the operator reads only namespaced objects");
+        return Look::Forbidden(why);
     }
     if is_guarded(&of) && !state.coverage.is_primary(&of) {
         if of.is_secret() && matches!(target, Target::Labelled(_)) {

@@ -28,7 +28,7 @@ impl Offer {
                 || older.reach.places().all(|place| self.reach.holds(Some(place)));
             return (self.name() == older.name() && (together || self.reach.meets(&older.reach))).then(|| {
                 format!(
-                    "{} has the same name, and is for the same kind {}: choose another name for the overlay",
+                    "{} has the same policy name and claims the same kind, {}: choose another name for the overlay",
                     shown(),
                     self.of
                 )
@@ -36,7 +36,8 @@ impl Offer {
         }
         self.reach.meets(&older.reach).then(|| {
             format!(
-                "{} claimed the same place for {} first: delete one of the two packages, or give them different scopes",
+                "{} already claims {} in the same namespaces: delete one of the two packages, or give them different \
+                 scopes",
                 shown(),
                 self.of
             )
@@ -56,7 +57,7 @@ impl Given {
         let path = common(own_tree, other_tree, &Path::default())?;
         let policy = own.policy.as_deref().unwrap_or("every policy");
         Some(format!(
-            "{} already sets `{path}` of {policy} in the same place: remove the setting from one of the two \
+            "{} already sets `{path}` of {policy} in the same namespaces: remove the setting from one of the two \
              packages, or give them different scopes",
             older.tuning.revision
         ))

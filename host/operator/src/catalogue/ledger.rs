@@ -64,8 +64,8 @@ impl Book {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };
             format!(
-                "the policy failed on {count} {objects} that its predecessor serves without failure, first {key}: \
-                {how}"
+                "the policy failed on {count} {objects} that its predecessor serves without failure, first on {key}: \
+                 {how}"
             )
         })
     }

@@ -115,7 +115,8 @@ impl Answer {
         let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
         let choice = choice.join(", ");
         Some(format!(
-            "annotation {PIN}: there is no policy `{pin}` for {of} here: name one of {choice}, or remove the annotation"
+            "annotation {PIN}: this namespace has no policy `{pin}` for {of}: name one of {choice}, or remove the \
+             annotation"
         ))
     }
 }

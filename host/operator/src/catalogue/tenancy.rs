@@ -26,7 +26,7 @@ pub(crate) fn reach(file: &PolicyFile, namespace: &str, home: &str) -> Result<Re
         return Ok(reach);
     }
     if listed.iter().any(|listed| listed != namespace) {
-        let message = format!("scope.namespaces: a policy in {namespace} can apply only in {namespace}");
+        let message = format!("scope.namespaces: a policy in namespace {namespace} can apply only in this namespace");
         return Err(Overreach { reason: "ScopeTooWide", message });
     }
     if file.grants != Grants::default() {

@@ -119,7 +119,7 @@ fn of_two_for_one_place_the_older_stays() {
     assert_eq!(who(&catalogue, "b", None), [named(&older)]);
     assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "the loser serves for no kind");
     assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["new"]);
-    assert!(arranged.conflicts["new"].message.contains("old claimed the same place"), "{:?}", arranged.conflicts);
+    assert!(arranged.conflicts["new"].message.contains("old already claims"), "{:?}", arranged.conflicts);
 }
 
 #[test]

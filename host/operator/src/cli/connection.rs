@@ -65,7 +65,8 @@ pub(super) fn for_server<T>(
             Ok(false) => return Err(error),
             Err(why) => {
                 return Err(error.context(format!(
-                    "a newer API server may accept this, but the version of this API server is unknown: {why:#}"
+                    "a newer API server may accept the refused plan, but the version of this API server is unknown: \
+                     {why:#}"
                 )));
             }
         }

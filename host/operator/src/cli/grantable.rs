@@ -80,7 +80,7 @@ fn one_or_none<T, E: Display>(
     if text == "none" {
         return Ok(GrantableEntry(None));
     }
-    read(text).map(|one| GrantableEntry(Some(one))).map_err(|error| format!("{error}, or `none`"))
+    read(text).map(|one| GrantableEntry(Some(one))).map_err(|error| format!("{error}; write `none` to allow nothing"))
 }
 
 /// Returns the entries of a flag, or `None` if the flag is not given.
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(listed(Some(&kinds[1..])).unwrap().len(), 2);
         assert_eq!(listed(Some(&[privilege("hostPath").unwrap()][..])), Some([Privilege::HostPath].into()));
         for refused in [kind("deployments.apps").unwrap_err(), privilege("hostPaths").unwrap_err()] {
-            assert!(refused.ends_with(", or `none`"), "{refused}");
+            assert!(refused.ends_with("; write `none` to allow nothing"), "{refused}");
         }
     }
 }

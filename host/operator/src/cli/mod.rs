@@ -121,7 +121,7 @@ impl Cli {
         }
     }
 
-    /// Runs the verb. Exit codes: 0 success, 1 the answer is no, 2 the verb could not answer.
+    /// Runs the verb. Exit codes: 0 = success; 1 = the answer is no; 2 = the verb could not answer.
     pub fn run(self) -> ExitCode {
         let Self { verb } = self;
         let mut out = Output::stdout();

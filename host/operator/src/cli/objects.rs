@@ -40,7 +40,7 @@ pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Optio
         }
     }
     if usable && documents.is_empty() {
-        complain("error", "the input has no objects: name files with objects with -f");
+        complain("error", "the input has no objects: use -f to specify files that contain objects");
         usable = false;
     }
     usable.then_some(documents)

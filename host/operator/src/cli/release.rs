@@ -38,11 +38,11 @@ const HOLDER: &str = "kaos-operator-release";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Also deletes the records of policies whose ConfigMap was deleted. With --namespaces and without \
-        --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, or if an \
-        object was not released, the verb keeps all records. If the user can read no object of a namespace, for \
-        example because the namespace was deleted, the verb prints a warning and skips the namespace; this is not a \
-        failure. Exit codes: 0 no object that the user can read has the finalizers any more; 1 some objects could not \
-        be released; 2 the cluster cannot be reached."
+                  --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, \
+                  or if an object was not released, the verb keeps all records. If the user can read no object of a \
+                  namespace, for example because the namespace was deleted, the verb prints a warning and skips the \
+                  namespace; this is not a failure. Exit codes: 0 = no object that the user can read has the \
+                  finalizers any more; 1 = some objects could not be released; 2 = the cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -169,7 +169,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
         }
         Err(error) => {
             let so = "a running operator may add finalizers again";
-            complain("warning", format_args!("Lease {namespace}/{LEASE}: {}: {so}", told(&error)));
+            complain("warning", format_args!("could not take Lease {namespace}/{LEASE}: {}: {so}", told(&error)));
         }
     }
 }

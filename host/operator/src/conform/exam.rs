@@ -144,7 +144,8 @@ impl<'a> Exam<'a> {
             }
             Refusal::Waiting(blockers) => {
                 let is_unclear = blockers.is_empty() || blockers.iter().any(|blocker| blocker.message.is_empty());
-                is_unclear.then(|| "the refusal `waiting` names no object, or has no message for an object".to_owned())
+                let message = "the refusal `waiting` must name at least one object, with a message for each object";
+                is_unclear.then(|| message.to_owned())
             }
             Refusal::Unsupported(message) => {
                 message.is_empty().then(|| "the refusal `unsupported` has no message".to_owned())

@@ -57,9 +57,9 @@ fn settings(effects: Option<&Effects>) -> CheckResult {
     if without.is_empty() {
         return CheckResult::passed(property, format!("{effective} of {declared} settings have an effect{untried}"));
     }
-    let none = format!("no effect on any object: {}", without.join(", "));
-    let remedy =
-        "remove the setting, add an object with -f for which it has an effect, or accept it with --without-effect";
+    let none = format!("settings without an effect on any object: {}", without.join(", "));
+    let remedy = "remove each of these settings, add an object with -f on which the setting has an effect, or accept \
+                  the setting with --without-effect";
     CheckResult::failed(property, format!("{none}: {remedy}{untried}"), without.len() as u64, None)
 }
 

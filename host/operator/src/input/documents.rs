@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(documents[0].origin.to_string(), "a.json: document 1: items[0]");
         assert_eq!(
             errors[0].to_string(),
-            "a.json: document 1: items[1]: metadata.name: missing: every object needs it"
+            "a.json: document 1: items[1]: metadata.name: missing: every object needs this field"
         );
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let twice = "the field spec occurs twice at line";
         assert_eq!(
             names("a.yaml", &yaml),
-            (vec!["1 red".into()], vec![format!("a.yaml: document 2: {twice} 9, column 1: correct it there")])
+            (vec!["1 red".into()], vec![format!("a.yaml: document 2: {twice} 9, column 1: correct the input")])
         );
         let json = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"},
             "spec":[{"a":1}],"spec":{}}"#;

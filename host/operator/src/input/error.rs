@@ -19,7 +19,7 @@ pub enum InputError {
     #[error("-: standard input can be read only once")]
     StandardInputTwice,
     /// A text is neither YAML nor JSON.
-    #[error("{origin}: is not YAML or JSON: {message}: correct it there")]
+    #[error("{origin}: is not YAML or JSON: {message}: correct the input")]
     Syntax {
         /// The document.
         origin: DocumentOrigin,
@@ -27,7 +27,7 @@ pub enum InputError {
         message: String,
     },
     /// A text is valid YAML or JSON, but has a repeated field or exceeds a size limit.
-    #[error("{origin}: {message}: correct it there")]
+    #[error("{origin}: {message}: correct the input")]
     Unusable {
         /// The document.
         origin: DocumentOrigin,

@@ -29,7 +29,7 @@ impl Identity {
                 Err((path, "must not contain blanks or control characters".to_owned()))
             }
             Value::String(text) if !text.is_empty() => Ok(text.clone()),
-            Value::Null => Err((path, "missing: every object needs it".to_owned())),
+            Value::Null => Err((path, "missing: every object needs this field".to_owned())),
             _ => Err((path, "must be a text that is not empty".to_owned())),
         };
         if !object.is_object() {
@@ -39,7 +39,12 @@ impl Identity {
         let kind = text("kind", &object["kind"])?;
         let metadata = &object["metadata"];
         if metadata["name"].is_null() && metadata["generateName"].is_string() {
-            return Err(("metadata.name", "missing: an object with generateName has no name before it exists".into()));
+            return Err((
+                "metadata.name",
+                "missing: set a name, because an object with generateName gets its name only \
+                                          in a cluster"
+                    .into(),
+            ));
         }
         let name = text("metadata.name", &metadata["name"])?;
         let group = group(&api_version).to_owned();

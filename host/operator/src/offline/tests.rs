@@ -234,7 +234,10 @@ fn an_object_that_names_an_unknown_policy_gets_the_operators_refusal() {
         let condition = conditions.iter().find(|condition| condition["type"] == "Applied").unwrap();
         assert_eq!(condition["reason"], "PolicyNotFound");
         let message = condition["message"].as_str().unwrap();
-        assert!(message.contains("there is no policy `nope`") && message.contains("name one of kite"), "{message}");
+        assert!(
+            message.contains("this namespace has no policy `nope`") && message.contains("name one of kite"),
+            "{message}"
+        );
     });
     in_world(&named("kite"), |world| assert_eq!(world.entry(0).unwrap().unwrap().rendered.manifests().len(), 1));
 }

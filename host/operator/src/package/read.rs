@@ -88,7 +88,7 @@ pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
         return Err(Problem::EmptyKey { key: FILE, remedy });
     }
     if text.len() > WORDS {
-        let remedy = "settings are values; put files into ConfigMaps that a policy reads";
+        let remedy = "keep settings short, and put large files into ConfigMaps of their own";
         return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: WORDS, remedy });
     }
     Ok(PolicyFile::parse(text)?)

@@ -117,7 +117,8 @@ impl<'a> Walk<'a> {
             })
             .collect();
         let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
-        // For example `env[API_KEY].value` or `data["api-key"]`. A reference to a Secret is not secret.
+        // Some fields are secret because of a name in their path, such as `env[API_KEY].value` and `data["api-key"]`. A
+        // reference to a Secret is not secret.
         let by_name = match keys.as_slice() {
             [.., "env", name, "value"] | ["data" | "stringData", name] => masking::is_secret(name),
             _ => false,

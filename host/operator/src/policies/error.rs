@@ -26,7 +26,10 @@ pub enum PolicyError {
         path: String,
     },
     /// A policy file has a name under which the program does not read it.
-    #[error("{path}: is not read: put these fields into a policy.yaml next to the component, in a folder of its own")]
+    #[error(
+        "{path}: the program does not read this file: put its fields into a policy.yaml, in a folder that contains \
+         only this file and the component"
+    )]
     Misnamed {
         /// The file.
         path: String,
@@ -40,7 +43,7 @@ pub enum PolicyError {
         source: Box<gate::LoadError>,
     },
     /// Two of the user's policies claim the same kind.
-    #[error("{second}: claims {of}, as {first} does: name one of the two policies, and not both")]
+    #[error("{second}: this policy and {first} both claim {of}: name only one of the two policies")]
     ClaimedTwice {
         /// The kind.
         of: ResourceType,
@@ -62,8 +65,8 @@ pub enum PolicyError {
     },
     /// A policy emits a kind that another policy claims.
     #[error(
-        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: a policy must not emit objects of a \
-         kind that a policy answers for"
+        "{origin}: this policy emits {of} for {claimed}, but another policy answers for {of}: remove {of} from \
+         `emits`, or leave out one of the two policies"
     )]
     EmitsClaimed {
         /// The policy that emits the kind.

@@ -48,12 +48,10 @@ pub enum PresetError {
         why: String,
     },
     /// The text does not consist of a section for each policy.
-    #[error("the preset {0} has no section for a policy: write the settings of each policy below its name")]
+    #[error("the preset {0} has no section for a policy: write the settings of each policy below the policy's name")]
     NoSections(String),
     /// The preset has a value where its section needs an object.
-    #[error(
-        "the preset {name} has a value at {path} that is no object: write the settings of {path} below their names"
-    )]
+    #[error("the preset {name} must have an object at {path}: write each setting of {path} as a field of this object")]
     NoObject {
         /// The preset.
         name: String,
@@ -61,7 +59,7 @@ pub enum PresetError {
         path: String,
     },
     /// The ConfigMap has no preset, or several presets.
-    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml: leave only one of these keys")]
+    #[error("ConfigMap {COMPATIBILITY} has {0} keys that end in .yaml, but must have exactly one: add or remove keys")]
     Keys(usize),
 }
 
@@ -229,7 +227,7 @@ mod tests {
         preset.set(&["agent", "security", "jwtOptional"], false.into()).unwrap();
         preset.set(&["modelapi", "image"], "z".into()).unwrap();
         let told = preset.set(&["agent", "serviceAccount", "enabled"], true.into()).unwrap_err().to_string();
-        assert!(told.starts_with("the preset mine has a value at agent.serviceAccount that is no object"), "{told}");
+        assert!(told.starts_with("the preset mine must have an object at agent.serviceAccount: "), "{told}");
         let set = json!({"agent": {"image": "x", "serviceAccount": "y", "security": {"jwtOptional": false}}, "modelapi": {"image": "z"}});
         assert_eq!(preset.sections, set);
     }
@@ -242,7 +240,7 @@ mod tests {
         let fails = |data| Preset::of_config(&config(data)).unwrap_err().to_string();
         assert!(fails(json!({})).contains("0 keys") && fails(json!({"a.yaml": "", "b.yaml": ""})).contains("2 keys"));
         assert!(fails(json!({"a.yaml": "x: ["})).contains("a is not YAML"));
-        assert!(fails(json!({"a.yaml": "image: x"})).contains("below its name"));
+        assert!(fails(json!({"a.yaml": "image: x"})).contains("below the policy's name"));
         let read = Preset::of_config(&config(json!({"mine.yaml": "agent: {image: x}"}))).unwrap();
         assert_eq!((read.name.as_str(), &read.sections), ("mine", &json!({"agent": {"image": "x"}})));
     }

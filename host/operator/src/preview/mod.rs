@@ -224,7 +224,7 @@ impl RunningPreview {
                 ForObject::Compared(difference) => effect.set(&difference),
                 ForObject::Unknown(why) => effect.set_unknown(&object, &why),
                 ForObject::Pending => {
-                    effect.set_unknown(&object, "a policy needs an object that the operator does not keep yet");
+                    effect.set_unknown(&object, "a policy needs an object that the operator has not read yet");
                 }
             }
             (effect, is_settled)
@@ -249,7 +249,7 @@ fn for_object(
     }
     let Some(kinds) = kinds(context, proposal, &object) else { return ForObject::NotConcerned };
     if let Some(of) = unread.get(&key.of) {
-        return ForObject::Unknown(format!("the package reads {of}, which the operator does not keep for any policy"));
+        return ForObject::Unknown(format!("the package reads {of}, but the operator does not watch this type yet"));
     }
     let lookup = watch.lookup();
     let mut answers = [None, None];

@@ -25,7 +25,8 @@ pub(crate) fn finding(objection: &Objection<'_>, schema: &str) -> Finding {
     } else {
         // The message does not contain the value, because the value may be a password, or long.
         let came = objection.came().map(|came| format!(", but is {came}")).unwrap_or_default();
-        let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
+        let empty =
+            error.instance().is_null().then_some("a field without a value is null: write a value, or remove the field");
         let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
         format!("{must}{came}{remedy}")
     };

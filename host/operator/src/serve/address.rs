@@ -21,7 +21,7 @@ pub enum BindAddress {
 
 /// The error for an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an address to listen on: write :8080, 127.0.0.1:8080, or 0 to turn it off")]
+#[error("{0:?} is not an address to listen on: write :8080, 127.0.0.1:8080, or 0 for no address")]
 pub struct AddressError(String);
 
 impl FromStr for BindAddress {
@@ -59,7 +59,7 @@ pub struct LocalAddress(BindAddress);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a loopback address, but these pages show the content of objects: use 127.0.0.1:PORT and kubectl \
-     port-forward, or 0 to turn it off"
+     port-forward, or 0 for no address"
 )]
 pub struct LocalAddressError(String);
 

@@ -14,7 +14,7 @@ fn an_oversized_peer_is_refused_and_an_object_that_reads_only_its_address_is_not
     assert!(list[1]["refused"].is_null(), "{}", list[1]["refused"]);
     assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself is too large");
     let message = list[2]["refused"]["messages"][0]["message"].as_str().expect("a text");
-    assert!(message.contains("80,000 fields are too many, at most 10,000"), "{message}");
+    assert!(message.contains("has 80,000 fields, but the limit is 10,000"), "{message}");
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn object_waits_for_an_oversized_registry() {
     assert_eq!(refused["reason"], "Waiting", "{refused}");
     assert_eq!(refused["messages"][0]["path"], "ConfigMap kaos-system/kaos-mcp-runtimes");
     let message = refused["messages"][0]["message"].as_str().expect("a text");
-    assert!(message.contains("runtimes.yaml in ConfigMap") && message.contains("at most 150000"), "{message}");
+    assert!(message.contains("runtimes.yaml in ConfigMap") && message.contains("limit is 150000"), "{message}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub enum DescribeError {
         reason: String,
     },
     /// `policy.yaml` is for another policy.
-    #[error("policy.yaml says {field} {wanted}, but the component says {found}: leave {field} out of policy.yaml")]
+    #[error("`{field}` is {wanted} in policy.yaml, but {found} in the component: remove `{field}` from policy.yaml")]
     Mismatch {
         /// `name` or `version`.
         field: &'static str,
@@ -53,7 +53,7 @@ pub enum DescribeError {
     #[error("the policy claims {0} twice: claim each kind once")]
     ClaimedTwice(ResourceType),
     /// A list is too long.
-    #[error("{what} has {count} entries: at most {limit}")]
+    #[error("{what} has {count} entries, but the limit is {limit}: remove entries")]
     TooMany {
         /// The name of the list.
         what: String,
@@ -74,7 +74,7 @@ pub enum DescribeError {
     },
     /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. The
     /// two spellings differ only in capitals.
-    #[error("{path} names {of}, but the cluster serves {served}: spell the kind like the cluster")]
+    #[error("{path} names {of}, but the cluster spells this kind {served}: use the cluster's spelling")]
     OtherCapitals {
         /// The path of the list that names the type.
         path: String,
@@ -85,7 +85,8 @@ pub enum DescribeError {
     },
     /// A claim names a type with objects that have power over the cluster.
     #[error(
-        "{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may claim or emit such a type"
+        "{path} names {of}, but no policy may claim or emit a type that is cluster-scoped, grants rights or redirects \
+         traffic"
     )]
     ClusterPower {
         /// The path of the list that names the type.
@@ -104,8 +105,8 @@ pub enum DescribeError {
     },
     /// The policy emits a kind that it claims, so one object could create more objects without end.
     #[error(
-        "{path} names {of}, a kind that the policy answers for: a policy must not emit objects that a policy answers \
-         for"
+        "{path} names {of}, but a claim of this policy is for the same kind: a policy must not emit objects of a kind \
+         that it claims"
     )]
     EmitsClaimed {
         /// The path of the list that names the type.
@@ -122,7 +123,7 @@ pub enum DescribeError {
         key: String,
     },
     /// The claim wishes for a type that it neither emits nor reads.
-    #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
+    #[error("{path}.wishes names {of}, but neither `emits` nor `reads` does: add the type to one of these lists")]
     IdleWish {
         /// The path of the claim.
         path: String,
@@ -130,7 +131,7 @@ pub enum DescribeError {
         of: ResourceType,
     },
     /// An overlay declares a finalizer, which only the policy below may have.
-    #[error("{path} has the finalizer `{finalizer}`, but an overlay must not have one: leave it to the policy below")]
+    #[error("{path} has the finalizer `{finalizer}`, but an overlay must not have a finalizer: remove it")]
     OverlayFinalizer {
         /// The path of the claim.
         path: String,
@@ -138,7 +139,7 @@ pub enum DescribeError {
         finalizer: String,
     },
     /// A text is not a finalizer.
-    #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
+    #[error("{path} has the finalizer `{finalizer}`, which is not valid: write a finalizer as domain/name")]
     Finalizer {
         /// The path of the claim.
         path: String,
@@ -147,7 +148,8 @@ pub enum DescribeError {
     },
     /// A finalizer is outside the group of the claimed kind, and no grant lists it.
     #[error(
-        "{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml"
+        "{path} has the finalizer `{finalizer}`, which is not in the group {group} of the claimed kind: list the \
+         finalizer in grants.finalizers of policy.yaml"
     )]
     ForeignFinalizer {
         /// The path of the claim.

@@ -21,7 +21,8 @@ pub(super) fn script<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<&'a str, Lo
     let (size, limit) = (bytes.len(), bounds.script_bytes);
     if size > limit {
         return Err(LoadError::Script(format!(
-            "{SCRIPT}:1:1: the script has {size} bytes, at most {limit}: remove code that the policy does not use"
+            "{SCRIPT}:1:1: the script has {size} bytes, but the limit is {limit}: remove code that the policy does \
+             not use"
         )));
     }
     std::str::from_utf8(bytes).map_err(|error| {

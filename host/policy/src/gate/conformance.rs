@@ -91,7 +91,8 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
     let outcome = format!("{plans} of {samples} samples end in a plan, and each gives the same answer twice");
     let dropped: Vec<_> = dropped.into_inner().into_iter().collect();
     let dropped = (!dropped.is_empty()).then(|| {
-        format!("`fields` of its reports contains {}, which only the operator writes: remove it", dropped.join(", "))
+        let dropped = dropped.join(", ");
+        format!("the policy's reports must not have {dropped} in `fields`: only the operator writes such fields")
     });
     let newer = newer.map(|error| {
         format!(

@@ -19,8 +19,8 @@ use crate::{
 pub enum LoadError {
     /// The number of bytes is above the limit.
     #[error(
-        "the component has {bytes} bytes, at most {limit}: strip debug information and build with opt-level s, or start the operator \
-        with --large-policies if the policy contains an interpreter"
+        "the component has {bytes} bytes, but the limit is {limit}: strip debug information and build with opt-level \
+         s, or start the operator with --large-policies if the policy contains an interpreter"
     )]
     TooLarge {
         /// The number of bytes.
@@ -40,7 +40,7 @@ pub enum LoadError {
     #[error("the component is gzipped, but damaged: {0}")]
     BadGzip(String),
     /// The digest differs from the pinned digest.
-    #[error("the component's digest is {found}, but policy.yaml pins {wanted}")]
+    #[error("the component's digest is {found}, but policy.yaml pins {wanted}: correct `sha256` in policy.yaml")]
     WrongDigest {
         /// The digest of the component.
         found: Digest,
@@ -57,13 +57,13 @@ pub enum LoadError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The component cannot be instantiated.
-    #[error("trial instantiation: {0}")]
+    #[error("the component cannot be started: {0}")]
     Instantiate(Failure),
     /// The script is not valid JavaScript, or fails while it loads. The text has the line, the column and the remedy.
     #[error("{0}")]
     Script(String),
     /// The policy fails when the host asks for its description.
-    #[error("describe: {0}")]
+    #[error("the policy cannot describe itself: {0}")]
     Silent(Failure),
     /// The component's description is invalid.
     #[error(transparent)]
@@ -102,8 +102,8 @@ pub enum LoadError {
     },
     /// The policy gives different answers in two passes with the same input.
     #[error(
-        "sample {sample} of {kind}: two passes differ in their {what}; the policy must give equal answers to equal \
-         inputs"
+        "sample {sample} of {kind}: two passes with the same input differ in their {what}; the policy must give equal \
+         answers to equal inputs"
     )]
     NotDeterministic {
         /// The claimed kind.
@@ -128,8 +128,8 @@ pub enum LoadError {
     },
     /// The samples together take too much fuel.
     #[error(
-        "the policy's samples used up {allowed} fuel before sample {before}: use fewer or smaller samples, with fewer \
-         settings in annotations"
+        "the samples before {before} used up the fuel for all samples, {allowed} units: use fewer or smaller samples, \
+         with fewer settings in annotations"
     )]
     SamplesTooCostly {
         /// The maximum fuel of all samples together.

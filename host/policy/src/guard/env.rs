@@ -22,16 +22,16 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, 
         let path = format!("env[{i}]");
         if var.name.is_empty() || var.name.contains(['=', '\0']) {
             let author = rules.author(&var.container, &var.name);
-            let message = format_args!("`{}` is not the name of a variable", var.name);
+            let message = format_args!("`{}` is not a valid name of a variable", var.name);
             breaches.add_of(author, Rule::ValidNames, &path, message);
         }
         let Some(source) = source(&var.source) else {
-            let message = format_args!("the source of {} is not a JSON object", var.name);
+            let message = format_args!("the source of variable {} is not a JSON object", var.name);
             breaches.add_of(rules.author(&var.container, &var.name), Rule::JsonObjects, path, message);
             continue;
         };
         if mapped.insert((&var.container, &var.name), source).is_some() {
-            let message = format_args!("container {} has {} twice", var.container, var.name);
+            let message = format_args!("container {} has the variable {} twice", var.container, var.name);
             breaches.add(Rule::NoDuplicateEnv, path, message);
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, 
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
-        let message = format_args!("maps {name} of container {container}, which no manifest contains");
+        let message = format_args!("has the variable {name} of container {container}, but no manifest has it");
         breaches.add_of(rules.author(container, name), Rule::EnvAsMapped, "env", message);
     }
 }
@@ -67,16 +67,16 @@ fn carry<'a>(
             continue;
         };
         if !here.insert(name) {
-            breaches.add(Rule::NoDuplicateEnv, path, format_args!("{name} occurs twice"));
+            breaches.add(Rule::NoDuplicateEnv, path, format_args!("variable {name} occurs twice"));
         }
         carried.insert((container_name, name));
         let Some(wanted) = mapped.get(&(container_name, name)) else {
-            breaches.add(Rule::EnvAsMapped, path, format_args!("{name} is not in the mapping"));
+            breaches.add(Rule::EnvAsMapped, path, format_args!("variable {name} is not in the plan's mapping"));
             continue;
         };
         match carried_source(entry) {
             None => {
-                let message = format_args!("{name} has both value and valueFrom, or neither is usable");
+                let message = format_args!("variable {name} must have a text `value` or an object `valueFrom`");
                 breaches.add(Rule::WellFormed, path, message);
             }
             Some(found) if found != *wanted => {
@@ -85,7 +85,8 @@ fn carry<'a>(
                 }
                 let (found, wanted) = (canonical(&found), canonical(wanted));
                 let (found, wanted) = (cut(&found, VALUE), cut(&wanted, VALUE));
-                breaches.add(Rule::EnvAsMapped, path, format_args!("{name} is {found}, but mapped as {wanted}"));
+                let message = format_args!("variable {name} is {found}, but the plan's mapping has {wanted}");
+                breaches.add(Rule::EnvAsMapped, path, message);
             }
             Some(_) => {}
         }

@@ -20,7 +20,8 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
     let finalizer = finalizer?;
     let shown = cut(finalizer, VALUE);
     if !is_finalizer(finalizer) {
-        breaches.add(Rule::OwnFinalizer, PATH, format_args!("`{shown}` is not a finalizer: write it as domain/name"));
+        let message = format_args!("`{shown}` is not a valid finalizer: write a finalizer as domain/name");
+        breaches.add(Rule::OwnFinalizer, PATH, message);
         return None;
     }
     let group = rules.claim.primary.group();
@@ -32,15 +33,15 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
         let mut given = settings.of_namespaces();
         let (path, source, _) = given.find(|(_, _, value)| is_named(value, finalizer))?;
         let message = format!(
-            "comes from {source}, and settings of a namespace must not name finalizers of other groups: use a \
-             finalizer of {group}, or ask the operator's owner to set this finalizer for the cluster"
+            "comes from {source}, but settings of a namespace must only name finalizers of {group}: use such a \
+             finalizer, or ask the operator's owner to set this finalizer for the cluster"
         );
         Some(Violation { path: format!("settings.{policy}.{path}"), message })
     });
     if of_a_namespace.is_none() {
         let message = format_args!(
-            "`{shown}` is not of the claimed kind's group {group}, nor in the operator's settings: list it in \
-             grants.finalizers"
+            "`{shown}` is not in the claimed kind's group {group}, and the operator's settings do not name it: list \
+             the finalizer in grants.finalizers of policy.yaml"
         );
         breaches.add(Rule::OwnFinalizer, PATH, message);
     }

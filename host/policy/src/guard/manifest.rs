@@ -34,7 +34,8 @@ pub(super) fn check(path: &str, manifest: &Value, is_below: bool, rules: &Rules<
         breach(Rule::EmitsClaimed, "", format!("{of} is not a type that the claim emits"));
     }
     if is_cluster_power(&of) || opens_a_namespace(&of) {
-        breach(Rule::NoClusterPower, "", format!("{of} is cluster-scoped, grants rights or redirects traffic"));
+        let message = format!("{of} is cluster-scoped, grants rights or redirects traffic: no policy may emit it");
+        breach(Rule::NoClusterPower, "", message);
     }
     if fields.contains_key("status") {
         breach(Rule::HostMetadata, " status", "may be written by the cluster only".to_owned());
@@ -58,7 +59,7 @@ pub(super) fn check(path: &str, manifest: &Value, is_below: bool, rules: &Rules<
         }
     }
     if of.group() == rules.owner.of_type().group() && of.kind == rules.owner.kind && name == rules.owner.name {
-        breach(Rule::NotItself, "", "is the object itself".to_owned());
+        breach(Rule::NotItself, "", "is the object for which the policy answers: no policy may emit it".to_owned());
     }
     metadata::check(path, manifest, breaches);
 }

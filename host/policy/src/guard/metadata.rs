@@ -94,7 +94,8 @@ fn labels(labels: Option<&Value>, breach: &mut impl FnMut(Rule, &str, String)) {
             breach(Rule::HostMetadata, &at, "may be written by the operator only".to_owned());
         }
         if !is_key(key) || !value.as_str().is_some_and(is_label_value) {
-            breach(Rule::ValidNames, &at, format!("{} is not a label", cut(&value.to_string(), VALUE)));
+            let shown = cut(&value.to_string(), VALUE).into_owned();
+            breach(Rule::ValidNames, &at, format!("this key with the value {shown} is not a valid label"));
         }
     }
 }
@@ -107,12 +108,12 @@ fn annotations(annotations: Option<&Value>, breach: &mut impl FnMut(Rule, &str, 
             breach(Rule::HostMetadata, &at, "may be written by the operator only".to_owned());
         }
         if !is_key(&key.to_lowercase()) || !value.is_string() {
-            breach(Rule::ValidNames, &at, "is not an annotation".to_owned());
+            breach(Rule::ValidNames, &at, "is not a valid annotation: write a valid key, and a text".to_owned());
         }
         bytes += key.len() + value.as_str().map_or(0, str::len);
     }
     if bytes > ANNOTATIONS {
-        breach(Rule::Bounded, ".annotations", format!("{bytes} bytes, at most {ANNOTATIONS}"));
+        breach(Rule::Bounded, ".annotations", format!("has {bytes} bytes, but the limit is {ANNOTATIONS}"));
     }
 }
 

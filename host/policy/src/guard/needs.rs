@@ -48,10 +48,11 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Clai
             breach(Rule::ReadsClaimed, format!("{of} is not a type that the claim reads"));
         }
         if let Some(name) = unusable_name(target) {
-            breach(Rule::ValidNames, format!("`{name}` is not a name"));
+            breach(Rule::ValidNames, format!("`{name}` is not a valid name"));
         }
         if of.is_secret() && !fields.is_empty() {
-            breach(Rule::NeedsOrderly, "a need of a Secret has no fields: the answer has only facts".to_owned());
+            let message = "a need of a Secret must not list fields: the answer has only facts about the Secret";
+            breach(Rule::NeedsOrderly, message.to_owned());
         }
         if let Target::Labelled(Selector { labels, .. }) = target {
             if labels.len() > LABELS {
@@ -73,7 +74,7 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Clai
         let mut all = vec![Breach {
             rule: Rule::NeedsOrderly,
             path: "needs".to_owned(),
-            message: format!("more than {} needs in all rounds", limits.needs),
+            message: format!("the policy names more than {} needs in all rounds together", limits.needs),
         }];
         all.extend(breaches.into_vec());
         return all;
@@ -124,12 +125,12 @@ pub(crate) fn may_read(
     match target {
         Target::Named(reference) if granted(&reference.name) => Ok(()),
         Target::Named(reference) => Err(format!(
-            "the policy has no grant to read {} {} in {place}: add it to grants.reads in policy.yaml",
+            "the policy has no grant to read {} {} in {place}: add a grant to grants.reads in policy.yaml",
             reference.kind, reference.name
         )),
         Target::Labelled(selector) => Err(format!(
-            "{} in {place} cannot be read by label: grants.reads lists only names, and grants.namespaces applies \
-                 only to objects in the operator's namespace; for default policies, use --read-namespaces",
+            "the policy must not read {} in {place} by label: grants.reads allows only names, and grants.namespaces \
+                 helps only objects in the operator's namespace; for default policies, use --read-namespaces",
             selector.of.kind
         )),
     }

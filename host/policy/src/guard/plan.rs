@@ -30,7 +30,8 @@ use crate::{
 pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>, Origins<'a>), Stop> {
     let mut breaches = Breaches::default();
     if plan.manifests.len() > rules.limits.manifests {
-        let message = format_args!("{} manifests, at most {}", plan.manifests.len(), rules.limits.manifests);
+        let (count, limit) = (plan.manifests.len(), rules.limits.manifests);
+        let message = format_args!("the plan has {count} manifests, but the limit is {limit}");
         breaches.add(Rule::Bounded, "manifests", message);
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
@@ -85,7 +86,9 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     drop(stages);
     if origins.is_exhausted() {
         // Report only this breach: the other breaches may be about values whose origins the guard did not look up.
-        let message = "take too many steps to look up: declare them for smaller parts of the manifests".to_owned();
+        let message = "the look-up of the origins takes too many steps: declare each origin for a smaller part of a \
+            manifest"
+            .to_owned();
         let breach = Breach { rule: Rule::Bounded, path: "origins".to_owned(), message };
         return Err(Stop::Policy(Failure::Guard(vec![breach])));
     }
@@ -141,12 +144,12 @@ fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit
 /// Limits the number of pod specs and containers.
 fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mut Breaches) {
     if specs.len() >= pods::SPECS {
-        breaches.add(Rule::Bounded, path, format_args!("more than {} pod specs", pods::SPECS - 1));
+        breaches.add(Rule::Bounded, path, format_args!("has more than {} pod specs", pods::SPECS - 1));
     }
     for (at, spec) in specs {
         let containers = pods::containers(spec).count();
         if containers > limits.containers {
-            let message = format_args!("{containers} containers, at most {}", limits.containers);
+            let message = format_args!("has {containers} containers, but the limit is {}", limits.containers);
             breaches.add(Rule::Bounded, format_args!("{path} {at}"), message);
         }
     }

@@ -58,13 +58,14 @@ fn breach(stage: &Stage<'_, '_>, raised: &Raised<'_>, reason: &str, rules: &Rule
     let (path, name) = (format_args!("{} {at}", stage.path), raised.privilege);
     if rules.is_beyond(name) {
         let message = format_args!(
-            "is not from the object's own spec, and the operator's --grantable-privileges does not allow installed \
-             policies and settings to raise privilege {name}; {reason}"
+            "does not come from the object's own spec, and the operator's --grantable-privileges does not allow \
+             installed policies and settings to raise privilege {name}; {reason}"
         );
         breaches.add(Rule::NoPrivilege, path, message);
     } else {
-        let message =
-            format_args!("is neither from the object's own spec nor granted: {reason}, or grant privilege {name}");
+        let message = format_args!(
+            "neither the object's own spec nor a grant allows this value: {reason}, or grant privilege {name}"
+        );
         breaches.add(Rule::NoPrivilege, path, message);
     }
 }
@@ -72,9 +73,8 @@ fn breach(stage: &Stage<'_, '_>, raised: &Raised<'_>, reason: &str, rules: &Rule
 /// Returns the violation for a privileged value of a user, for operators that do not let users raise privileges.
 fn of_the_user(path: String, privilege: Privilege) -> Violation {
     let message = format!(
-        "asks for privilege {privilege}, but the operator's --user-privileges=refused forbids this: remove the field, \
-         or ask the operator's owner to write the value in the settings or to grant the privilege to the policy; pods \
-         that have the privilege keep running until then"
+        "asks for privilege {privilege}, but the operator's --user-privileges=refused forbids this in objects: remove \
+         the field, or ask the operator's owner for a setting or a grant; pods that have the privilege keep running"
     );
     Violation { path, message }
 }

@@ -22,27 +22,29 @@ pub(super) fn of(
     // value.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
         return if stage.origins.is_declared(stage.index, path) {
-            "its declared origin has no such value: correct the origin in the plan".to_owned()
+            "the declared origin has no such value: correct the origin in the plan".to_owned()
         } else {
-            "declare in the plan's origins where it comes from".to_owned()
+            "declare the origin of the value in the plan's `origins`".to_owned()
         };
     };
     let shown = shown(place);
     if !is_equal(place.value, value) {
-        return format!("its declared origin {shown} has another value: correct the origin in the plan");
+        return format!("the declared origin {shown} has another value: correct the origin in the plan");
     }
     if let Author::Setting(_, source) = place.author
         && source.origin == Origin::SchemaDefault
     {
-        return format!("its declared origin {shown} has the policy's own default");
+        return format!("the declared origin {shown} has the policy's own default: set the value in the settings");
     }
     if !matches!(place.author, Author::Setting(..)) && !place.is_of_the_spec() {
-        return format!("its declared origin {shown} allows nothing: only the object's spec and settings do");
+        return format!(
+            "the declared origin {shown} is neither in the object's spec nor in the settings: declare an origin there"
+        );
     }
     if is_its(place) {
-        return format!("its declared origin {shown} does not allow it");
+        return format!("the declared origin {shown} does not allow this value: declare another origin");
     }
-    format!("its declared origin {shown} is not a field for it")
+    format!("the declared origin {shown} is not a field for such values: declare another origin")
 }
 
 /// Returns a place as text, in the form in which a plan declares an origin.

@@ -148,8 +148,8 @@ pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Br
         match elsewhere {
             None => {
                 let message = format_args!(
-                    "uses {kind} {name}, whose name comes neither from the object's own spec nor from the settings: \
-                     {reason}, or grant it in grants.{}",
+                    "uses {kind} {name}, but neither the object's own spec nor the settings name it: {reason}, or add \
+                     the name to grants.{}",
                     kind.grant()
                 );
                 breaches.add_of(layer, Rule::NamedReferences, path, message);
@@ -157,8 +157,8 @@ pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Br
             Some(namespace) => {
                 let namespace = cut(namespace, VALUE);
                 let message = format_args!(
-                    "uses {kind} {name} of namespace {namespace}, which comes neither from the object's own spec nor \
-                     from the settings, and which cannot be granted: {reason}"
+                    "uses {kind} {name} of namespace {namespace}, but neither the object's own spec nor the settings \
+                     name it, and no grant can allow another namespace: {reason}"
                 );
                 breaches.add_of(layer, Rule::NamedReferences, path, message);
             }

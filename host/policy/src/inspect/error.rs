@@ -70,12 +70,12 @@ pub enum InspectError {
     MissingInterfaces(Vec<String>),
     /// The component exports the interfaces of a policy and also the interfaces of an overlay.
     #[error(
-        "the component exports translation and amendment: a policy exports only translation, and an overlay only \
-         amendment"
+        "the component exports both translation and amendment: a policy must export only translation, and an overlay \
+         must export only amendment"
     )]
     TwoWorlds,
     /// The component has too many parts of one kind.
-    #[error("the component has {count} {part}, at most {limit}: leave out unused code")]
+    #[error("the component has {count} {part}, but the limit is {limit}: leave out unused code")]
     TooMany {
         /// The kind of part.
         part: Part,
@@ -86,7 +86,8 @@ pub enum InspectError {
     },
     /// A function is too large to compile in reasonable time.
     #[error(
-        "function {index} has {bytes} bytes, at most {limit}: split the function, build with opt-level s, or start the operator with --large-policies"
+        "function {index} has {bytes} bytes, but the limit is {limit}: split the function, build with opt-level s, or \
+         start the operator with --large-policies"
     )]
     FunctionTooLarge {
         /// The function's index in its module.
@@ -97,7 +98,7 @@ pub enum InspectError {
         limit: u64,
     },
     /// A name of an import, export, field or case is too long. Validation compares each name many times.
-    #[error("a name in the component has {bytes} bytes, at most {limit}: the name begins with `{begins}`")]
+    #[error("a name in the component has {bytes} bytes, but the limit is {limit}: the name begins with `{begins}`")]
     NameTooLong {
         /// The beginning of the name.
         begins: String,

@@ -43,6 +43,7 @@ fn decoded(text: &str) -> usize {
 
 fn bounded(data: &Place<'_>, bytes: usize, found: &mut Findings) {
     if bytes > MOST {
-        found.add(data, format!("has {bytes} bytes, at most {MOST}: split the object, or store less data in it"));
+        let remedy = "split the object, or store less data in the object";
+        found.add(data, format!("has {bytes} bytes, but the limit is {MOST}: {remedy}"));
     }
 }

@@ -133,7 +133,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Findings) {
         _ if fields.contains(&path.text()) => {}
         _ => {
             let message = format!("{} cannot be used here: use one of {}", quoted(path.text()), fields.join(", "));
-            found.add(&path, format!("{message}, and labels and annotations as metadata.labels['<key>']"));
+            found.add(&path, format!("{message}, or a label or an annotation as metadata.labels['<key>']"));
         }
     }
 }

@@ -225,7 +225,7 @@ fn rule(error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Not { schema } => match schema["pattern"].as_str() {
             Some(pattern) => patterns::not(pattern)
                 .map_or_else(|| format!("must not match the regular expression {pattern}"), str::to_owned),
-            None => format!("must be anything but {}", shown(schema)),
+            None => format!("must not be {}", shown(schema)),
         },
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             let branches = context.iter().filter_map(|errors| errors.first());

@@ -86,7 +86,7 @@ impl<'a> Origins<'a> {
         };
         let mut declared: HashMap<_, Vec<_>> = HashMap::new();
         if origins.len() > limits.origins {
-            let message = format!("{} origins, at most {}", origins.len(), limits.origins);
+            let message = format!("the plan has {} origins, but the limit is {}", origins.len(), limits.origins);
             breach(Rule::Bounded, "origins".to_owned(), message, None);
         }
         for (i, Origin { manifest, path, from }) in origins.iter().take(limits.origins).enumerate() {

@@ -84,7 +84,10 @@ impl Load {
         self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
-            Ok(()) => Some(format!("the object has {}, at most {}: split the object", bytes(text.len()), bytes(BYTES))),
+            Ok(()) => {
+                let (size, limit) = (bytes(text.len()), bytes(BYTES));
+                Some(format!("the object has {size}, but the limit is {limit}: split the object"))
+            }
             Err(Violation { path, message }) => Some(format!("{path}: {message}")),
         };
         let has_room = match too_large {
@@ -120,11 +123,10 @@ impl Load {
                 && *sum > limit
             {
                 let told = format!(
-                    "the object has {} of the first {} of all referenced objects, which may have {} in total: make it \
+                    "all referenced objects together have more than {}, and this object alone has {}: make this object \
                      smaller, or reference fewer objects",
-                    shown(*most),
-                    shown(*sum),
-                    shown(limit)
+                    shown(limit),
+                    shown(*most)
                 );
                 too_large.push(blocker(on.clone(), &told));
             }
@@ -197,11 +199,14 @@ mod tests {
         assert!(texts[0].len() < 200 && texts[0].contains("\"large\"") && texts[1].contains("\"a\":1"), "{texts:?}");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert_eq!(name, "large");
-        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: 10,001 fields are too many, at \
-            most 10,000: ";
+        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: has 10,001 fields, but the limit \
+            is 10,000: ";
         assert!(message.starts_with(told), "{message}");
         let (_, blockers) = shown(&[object("long", &json!("x".repeat(BYTES)))]);
-        assert!(blockers[0].1.contains("the object has 2.1 MiB, at most 2 MiB: split the object"), "{blockers:?}");
+        assert!(
+            blockers[0].1.contains("the object has 2.1 MiB, but the limit is 2 MiB: split the object"),
+            "{blockers:?}"
+        );
     }
 
     #[test]
@@ -216,8 +221,7 @@ mod tests {
         assert!(
             name == "b"
                 && message.contains(
-                    "the object has 1.6 MiB of the first 4.3 MiB of all referenced objects, which may have 4 MiB in \
-                     total: "
+                    "all referenced objects together have more than 4 MiB, and this object alone has 1.6 MiB: "
                 ),
             "{message}"
         );

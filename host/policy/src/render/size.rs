@@ -26,7 +26,8 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
     if most_fields(object) > FIELDS
         && let Some((path, part)) = widest(object)
     {
-        let message = format!("{} fields are too many, at most {}: {REMEDY}", grouped(fields(part)), grouped(FIELDS));
+        let (all, most) = (grouped(fields(part)), grouped(FIELDS));
+        let message = format!("has {all} fields, but the limit is {most}: {REMEDY}");
         return Err(Violation { path: written(&path), message });
     }
     if count > VALUES {
@@ -34,8 +35,8 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
         let (all, here) = (grouped(count), grouped(values(part)));
         let most = grouped(VALUES);
         let message = format!(
-            "{all} values (texts, numbers, lists and objects) are too many for one object, at most {most}; this field \
-             has {here} of them: {REMEDY}"
+            "has {here} of the {all} values (texts, numbers, lists and objects) of the whole object, but the limit is \
+             {most}: {REMEDY}"
         );
         return Err(Violation { path: written(&path), message });
     }
@@ -166,8 +167,8 @@ mod tests {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"podSpec": {"containers": [{"env": variables(14_000)}]}})).unwrap();
         assert_eq!(path, "spec.podSpec.containers[0].env");
-        let told = "42,008 values (texts, numbers, lists and objects) are too many for one object, at most 40,000; \
-                    this field has 42,001 of them: ";
+        let told = "has 42,001 of the 42,008 values (texts, numbers, lists and objects) of the whole object, but the \
+                    limit is 40,000: ";
         assert!(message.starts_with(told), "{message}");
         let (path, _) = refused(&json!({"a": variables(7_000), "b": variables(7_000)})).unwrap();
         assert_eq!(path, "spec", "two equal parts are named by the path above both");
@@ -178,7 +179,7 @@ mod tests {
         let fields: Value = (0..10_001).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
         let (path, message) = refused(&json!({"list": [0, {"labels": fields}]})).unwrap();
         assert_eq!(path, "spec.list[1].labels");
-        assert!(message.starts_with("10,001 fields are too many, at most 10,000: "), "{message}");
+        assert!(message.starts_with("has 10,001 fields, but the limit is 10,000: "), "{message}");
     }
 
     #[test]
@@ -211,10 +212,7 @@ mod tests {
         let object = json!({"spec": {"env": variables(5_000)}}).to_string();
         let told = |failure| PolicyFailure::new(&policy, failure, &object, &[]).to_string();
         let lack = told(Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 });
-        assert!(
-            lack.contains("it needs 36.4 MiB, but a pass has 32 MiB: spec.env of the object has 140.6 KiB"),
-            "{lack}"
-        );
+        assert!(lack.contains("variables, but a pass has 32 MiB: spec.env of the object has 140.6 KiB"), "{lack}");
         let other = told(Failure::NotUtf8 { verb: Verb::MapEnv });
         assert!(other.ends_with("the answer of map-env is not UTF-8"), "{other}");
     }

@@ -48,7 +48,9 @@ pub enum SchemaError {
     #[error("the settings schema is invalid: {0}")]
     Invalid(String),
     /// The text of the schema is too long.
-    #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
+    #[error(
+        "the settings schema has {bytes} bytes, but the limit is {limit}: use shorter descriptions or fewer settings"
+    )]
     TooLong {
         /// The number of bytes.
         bytes: usize,
@@ -57,8 +59,8 @@ pub enum SchemaError {
     },
     /// With each `$ref` expanded, the schema has too many values for a validator.
     #[error(
-        "the settings schema has more than {limit} values after expanding each $ref, the last value at {path}: use \
-         fewer references in this part"
+        "with each $ref expanded, the settings schema has more than {limit} values; the first value above the limit is \
+         at {path}: use fewer references around this path"
     )]
     TooMuch {
         /// The path of the first value in the schema that is above the limit.
@@ -67,9 +69,7 @@ pub enum SchemaError {
         limit: usize,
     },
     /// With each `$ref` expanded, the schema has too many levels for a validator.
-    #[error(
-        "the settings schema nests more than {limit} levels after expanding each $ref, at {path}: use fewer levels"
-    )]
+    #[error("with each $ref expanded, the settings schema has more than {limit} levels at {path}: use fewer levels")]
     TooDeep {
         /// The path of the first value in the schema that is above the limit.
         path: String,
@@ -77,14 +77,18 @@ pub enum SchemaError {
         limit: usize,
     },
     /// A reference is circular.
-    #[error("{path} of the settings schema refers to a part that contains it: write the levels out instead")]
+    #[error(
+        "the reference {path} of the settings schema is circular: replace the reference by the levels that the \
+         settings need"
+    )]
     Circular {
         /// The path of the reference that closes the circle.
         path: String,
     },
     /// A reference points outside of the schema.
     #[error(
-        "{path} of the settings schema refers to `{target}`: write # or #/ and a path within the schema, without %"
+        "the reference {path} of the settings schema is `{target}`: write `#`, or `#/` and a path within the schema, \
+         without `%`"
     )]
     Reference {
         /// The path of the reference.
@@ -93,13 +97,13 @@ pub enum SchemaError {
         target: String,
     },
     /// The schema contains a keyword that could change the target of a reference.
-    #[error("{path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
+    #[error("the keyword {path} of the settings schema is not supported: remove it, and refer to $defs with $ref")]
     Foreign {
         /// The path of the keyword.
         path: String,
     },
     /// The schema has too many patterns.
-    #[error("the settings schema has {count} patterns, at most {limit}: put equal patterns into $defs")]
+    #[error("the settings schema has {count} patterns, but the limit is {limit}: put equal patterns into $defs")]
     TooManyPatterns {
         /// The number of patterns.
         count: usize,
@@ -108,8 +112,8 @@ pub enum SchemaError {
     },
     /// A pattern is too long.
     #[error(
-        "{path} of the settings schema has {bytes} bytes, at most {limit}: write a shorter pattern, and use maxLength \
-         or enum"
+        "the pattern {path} of the settings schema has {bytes} bytes, but the limit is {limit}: write a shorter \
+         pattern, and use maxLength or enum"
     )]
     PatternTooLong {
         /// The path of the pattern.
@@ -121,7 +125,8 @@ pub enum SchemaError {
     },
     /// All different patterns together are too long.
     #[error(
-        "the patterns of the settings schema have {bytes} bytes together, at most {limit}: write shorter or fewer patterns"
+        "the patterns of the settings schema have {bytes} bytes in total, but the limit is {limit}: write shorter or \
+         fewer patterns"
     )]
     PatternsTooLong {
         /// The number of bytes.
@@ -131,8 +136,8 @@ pub enum SchemaError {
     },
     /// All different patterns together are too large after compilation.
     #[error(
-        "the compiled patterns of the settings schema have more than {limit} bytes in total, the last pattern at \
-         {path}: use maxLength for lengths, and fewer patterns"
+        "the patterns of the settings schema have more than {limit} bytes when compiled; the first pattern above the \
+         limit is at {path}: use maxLength for lengths, and fewer patterns"
     )]
     PatternsTooLarge {
         /// The path of the first value in the schema that is above the limit.
@@ -141,7 +146,7 @@ pub enum SchemaError {
         limit: usize,
     },
     /// The schema has too many settings or too many levels.
-    #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
+    #[error("the settings schema is too large: the limits are {limit} settings and {depth} levels")]
     TooLarge {
         /// The maximum number of settings.
         limit: usize,

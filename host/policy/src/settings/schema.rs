@@ -42,7 +42,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
         return error.to_string();
     }
     let (path, limit) = (error.instance_path().as_str(), PATTERN >> 10);
-    format!("#{path}: {error}, or the compiled pattern has more than {limit} KiB: use maxLength for lengths")
+    format!("#{path}: {error}, or the pattern has more than {limit} KiB when compiled: use maxLength for lengths")
 }
 
 impl Schema {

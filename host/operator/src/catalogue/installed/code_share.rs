@@ -37,8 +37,8 @@ pub(super) struct CodeSum {
 pub(super) enum TooMuchCode {
     /// The code of the namespace exceeds the limit.
     #[error(
-        "with this policy, the policies of namespace {namespace} have {} of compiled code, and the limit is {}: \
-         delete one of these policies, or build with opt-level s and leave out unused code",
+        "the policies of namespace {namespace}, including this one, would have {} of compiled code in total, but the \
+         limit is {}: delete one of these policies, or build with opt-level s and leave out unused code",
         bytes(*.sum), bytes(*.limit)
     )]
     OfNamespace {
@@ -51,8 +51,8 @@ pub(super) enum TooMuchCode {
     },
     /// The code of all namespaces together exceeds the limit.
     #[error(
-        "with this policy, the policies of all namespaces other than the operator's have {} of compiled code, and the \
-         limit is {}: delete policies that are not needed, or give the operator's container more memory",
+        "the policies outside the operator's namespace, including this one, would have {} of compiled code in total, \
+         but the limit is {}: delete policies that are not needed, or give the operator's container more memory",
         bytes(*.sum), bytes(*.limit)
     )]
     OfTenants {
@@ -122,14 +122,14 @@ mod tests {
         let told = admit(8, 8, 3).unwrap_err();
         assert!(
             told.starts_with(
-                "with this policy, the policies of namespace greedy have 11 MiB of compiled code, and the limit is \
-                 10 MiB: delete"
+                "the policies of namespace greedy, including this one, would have 11 MiB of compiled code in total, \
+                 but the limit is 10 MiB: delete"
             ),
             "{told}"
         );
         let told = admit(0, 13, 3).unwrap_err();
         assert!(
-            told.contains("have 16 MiB of compiled code, and the limit is 15 MiB: delete")
+            told.contains("have 16 MiB of compiled code in total, but the limit is 15 MiB: delete")
                 && told.contains("more memory"),
             "{told}"
         );

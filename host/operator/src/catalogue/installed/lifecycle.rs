@@ -329,7 +329,7 @@ impl Lifecycle {
             };
             if let Err(error) = self.enter(&name, state, unbegun).await {
                 tracing::warn!(%error, "could not record an interrupted policy check; the next process will assume \
-                    that the check ended this process");
+                    that the check crashed this process");
             }
         }
     }

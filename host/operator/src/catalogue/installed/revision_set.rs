@@ -305,8 +305,8 @@ impl RevisionSet {
         };
         serving.iter().find(holds).map(|older| {
             Conflict::over_place(format!(
-                "{older} claimed the same place first, although the operator cannot load it any more: delete one of \
-                 the two packages, or give them different scopes"
+                "{older} already claims the same kind in the same namespaces, although the operator cannot load it any \
+                 more: delete one of the two packages, or give them different scopes"
             ))
         })
     }

@@ -115,9 +115,8 @@ pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     }
     let (role, home) = (format!("kaos-policy-{}", policy.id().name), &duties.operator_namespace);
     format!(
-        "; if ClusterRole {role} exists, the operator only lacks its binding, which the chart creates: kubectl create \
-         clusterrolebinding {role} --clusterrole={role} --serviceaccount={home}:NAME, where NAME is the operator's \
-         service account"
+        "; if ClusterRole {role} exists, only its binding is missing: run `kubectl create clusterrolebinding {role} \
+         --clusterrole={role} --serviceaccount={home}:NAME`, where NAME is the operator's service account"
     )
 }
 

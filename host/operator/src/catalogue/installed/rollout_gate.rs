@@ -66,7 +66,8 @@ impl EffectLimits {
             exceeded.push(ExceededLimit::new(
                 "WouldRefuse",
                 format!(
-                    "the package refuses {} that the policies accept now{}, and noneRefused allows none",
+                    "the package refuses {} that the policies accept now{}, but `noneRefused` allows no refused \
+                     objects",
                     objects(preview.refused),
                     named(preview, "Refused")
                 ),
@@ -76,7 +77,7 @@ impl EffectLimits {
             exceeded.push(ExceededLimit::new(
                 "WouldFail",
                 format!(
-                    "the package fails on {}{}, and noneFailed allows none",
+                    "the package fails on {}{}, but `noneFailed` allows no failures",
                     objects(preview.failed),
                     named(preview, "Failed")
                 ),
@@ -126,7 +127,7 @@ impl EffectLimits {
                 ),
             ] {
                 if let Some(limit) = limit.filter(|limit| number(changed) > limit.of(number(all))) {
-                    let message = format!("{changed} of {all} {what}, and {name} allows {limit}");
+                    let message = format!("{changed} of {all} {what}, but `{name}` allows only {limit}");
                     exceeded.push(ExceededLimit::new(reason, message));
                 }
             }

@@ -67,8 +67,8 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     Err(Unfit {
         reason: "EmitsClaimed",
         message: format!(
-            "a policy emits {of} for {}, but a policy answers for {of}: a policy must not emit objects of a kind that \
-             a policy answers for",
+            "a policy for {} must not emit {of}, because another policy answers for {of}: remove {of} from `emits` of \
+             the first policy, or remove the second policy",
             claim.primary
         ),
         local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),

@@ -32,8 +32,8 @@ const NO_FILES: &str = ":4";
 #[command(
     after_help = "Examples: `source <(kaos-operator completion bash)` in ~/.bashrc, `source <(kaos-operator completion \
                   zsh)` in ~/.zshrc, and `kaos-operator completion fish | source` in config.fish. For `kubectl kaos`, \
-                  link the program as kubectl_complete-kaos into a directory of PATH; kubectl's own completion then \
-                  asks it."
+                  link the program as kubectl_complete-kaos into a directory of PATH; kubectl's completion then \
+                  runs this link."
 )]
 pub(super) struct Completion {
     /// The shell

@@ -84,7 +84,8 @@ pub(super) struct Demo {
 }
 
 fn after_help() -> String {
-    let codes = "Exit codes with --once: 0 all objects are ready; 1 an object is not ready; 2 the demo cannot run.";
+    let codes =
+        "Exit codes with --once: 0 = all objects are ready; 1 = an object is not ready; 2 = the demo cannot run.";
     let lacks =
         "Pods in the demo's cluster run no containers, so `kubectl logs`, `exec` and `port-forward` do not work.";
     format!("{codes} Kinds: {}. {lacks}", served::served())
@@ -269,7 +270,7 @@ impl Demo {
         };
         let documents = usable(documents, &errors)?;
         if documents.is_empty() {
-            return Err(anyhow!("the input has no objects: name files with objects with -f"));
+            return Err(anyhow!("the input has no objects: use -f to specify files that contain objects"));
         }
         Ok(documents)
     }

@@ -162,7 +162,7 @@ impl Stage {
         }
         let of_group = self.shown.iter().filter(|(_, (group, _))| *group == gvk.group).map(|(kind, _)| kind.as_str());
         let near = nearest(&gvk.kind, of_group).map_or_else(String::new, |near| format!(": did you mean {near}?"));
-        anyhow!("{} has no kind {} here{near}", gvk.api_version(), gvk.kind)
+        anyhow!("the demo's cluster serves no kind {} of {}{near}", gvk.kind, gvk.api_version())
     }
 
     /// Returns a row for each object of the defined kinds.

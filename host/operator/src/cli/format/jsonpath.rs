@@ -19,7 +19,7 @@ pub(crate) enum TemplateError {
     #[error("the template must have one {{end}} for each {{range}}")]
     Unpaired,
     /// An expression is no `JSONPath`.
-    #[error("`{expression}` is no JSONPath: {why}")]
+    #[error("`{expression}` is not a JSONPath expression: {why}")]
     Expression {
         /// The expression.
         expression: String,
@@ -208,6 +208,6 @@ mod tests {
         assert_eq!(Template::parse("{range .a}{.b}"), Err(TemplateError::Unpaired));
         assert_eq!(Template::parse("{.a}{end}"), Err(TemplateError::Unpaired));
         let error = Template::parse("{.a[}").unwrap_err().to_string();
-        assert!(error.starts_with("`.a[` is no JSONPath: "), "{error}");
+        assert!(error.starts_with("`.a[` is not a JSONPath expression: "), "{error}");
     }
 }

@@ -102,11 +102,13 @@ impl RootCause {
     fn advice(&self) -> String {
         match self {
             Self::NotSeen { namespace, home, .. } => format!(
-                "check that the operator runs (`kubectl -n {home} get pods,lease`), and that it works in namespace \
-                 {namespace} (its flag --namespaces)"
+                "check that the operator runs (`kubectl -n {home} get pods,lease`), and that its flag --namespaces, if \
+                 set, lists namespace {namespace}"
             ),
             Self::NotThere { .. } => {
-                "create the object, or correct its name in the spec; the operator continues by itself".to_owned()
+                "create the object, or correct its name where another object refers to it; the operator then continues \
+                 by itself"
+                    .to_owned()
             }
             Self::Condition { reason, .. } => of_reason(reason).to_owned(),
             Self::Circle(_) => {
@@ -144,8 +146,8 @@ impl RootCause {
                 "correct what the message names: a quota, an admission rule or the service account of the pods"
                     .to_owned()
             }
-            Self::Ended { .. } => "read its log, and delete the pod if no new pod replaces it".to_owned(),
-            Self::ScaledToZero { scale } => format!("scale it up: `{scale}`"),
+            Self::Ended { .. } => "read the pod's log, and delete the pod if no new pod replaces it".to_owned(),
+            Self::ScaledToZero { scale } => format!("scale the workload up: `{scale}`"),
             Self::Starting { .. } => "wait; `kaos-operator status -w` prints each change".to_owned(),
             Self::NotVisible => "ask an administrator for the rights that the notes name".to_owned(),
         }
@@ -159,12 +161,12 @@ fn of_reason(reason: &str) -> &'static str {
         "Unsupported" => "change the spec, or install a policy that supports it",
         "NoPolicy" => "install a policy for this kind: `kaos-operator policy list --all` shows the existing ones",
         "PolicyFailed" => {
-            "tell the owner of the policy; `kaos-operator policy rollback` returns to the revision before"
+            "tell the owner of the policy; `kaos-operator policy rollback` restores the previous revision"
         }
         "GuardRefused" => "change the policy, the settings or the object that the message names",
         "PolicyNotFound" => "correct or remove the annotation kaos.tools/policy of the object",
         "NotFound" => "create the object that the message names, or correct its name in the spec",
-        "NotPermitted" => "give the operator the right: `kaos-operator rbac` prints all rights that it needs",
+        "NotPermitted" => "give the operator the right: `kaos-operator rbac` prints all rights that the operator needs",
         "TooManyNeeds" => "refer to fewer objects, or move objects to another namespace",
         "OwnershipConflict" => "rename the object, or delete the object of the other owner",
         "ApplyFailed" => "follow the message of the API server; if a field is immutable, delete the child",

@@ -66,7 +66,10 @@ impl ObjectChanges {
                 Err(error) => {
                     let why = told(&error);
                     if self.told.insert(format!("{kind}{why}")) {
-                        complain("note", format_args!("changes of {kind} objects are not seen: {why}"));
+                        complain(
+                            "note",
+                            format_args!("cannot watch {kind} objects, so the output may be out of date: {why}"),
+                        );
                     }
                     // Without this wait, the watch would send its next request immediately.
                     tokio::time::sleep(QUIET).await;

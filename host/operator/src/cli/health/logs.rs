@@ -30,8 +30,9 @@ use crate::{error_text::told, input::Identity};
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each line starts with its pod and container if there are several. -f follows the pods that exist \
-                  when the verb starts. Exit codes: 0 success; 1 no container has a log; 2 the verb could not answer."
+    after_help = "If there are several containers, each line starts with its pod and container. -f follows the pods \
+                  that exist when the verb starts. Exit codes: 0 = success; 1 = no container has a log; 2 = the verb \
+                  could not answer."
 )]
 pub(in crate::cli) struct Logs {
     /// The object, such as agent/writer

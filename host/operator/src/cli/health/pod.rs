@@ -128,7 +128,7 @@ fn last_run(pod: &Value) -> String {
     let mut codes =
         ended.filter_map(|container| Some((container, container["state"]["terminated"]["exitCode"].as_i64()?)));
     codes.find(|(_, code)| *code != 0).map_or_else(String::new, |(container, code)| {
-        format!("container {} exit code {code}", text(&container["name"]))
+        format!("container {} had exit code {code}", text(&container["name"]))
     })
 }
 

@@ -268,7 +268,7 @@ impl StateReader {
         let mut bound = Bound::default();
         let objects = documents.iter().map(|document| &document.object);
         if let Err(error) = bound.bind(&self.snapshot, objects, &self.started, |of| hidden(of).is_none()) {
-            complain("note", format_args!("the objects that others use are unknown: {error}"));
+            complain("note", format_args!("cannot determine which objects other objects use: {error}"));
             return ObjectNeeds::new();
         }
         let at = At { snapshot: &self.snapshot, bound: &bound, before: None };

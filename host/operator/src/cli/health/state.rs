@@ -80,7 +80,7 @@ fn replicated(object: &Value) -> Health {
     if !is_set && updated < wanted {
         return Health::new(
             HealthState::NotReady,
-            format!("{line}; {updated} of {wanted} pods are of the newest template"),
+            format!("{line}; {updated} of {wanted} pods have the newest template"),
         );
     }
     if !is_set && !is_observed(object) {

@@ -29,8 +29,8 @@ use crate::input::{Document, Identity};
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prints the objects that are not ready; -o wide prints all objects. Exit codes: 0 all objects are \
-                  ready; 1 an object is not ready; 2 the verb could not answer."
+    after_help = "Prints the objects that are not ready; -o wide prints all objects. Exit codes: 0 = all objects are \
+                  ready; 1 = an object is not ready; 2 = the verb could not answer."
 )]
 pub(in crate::cli) struct Status {
     /// A kind, such as agents, or an object, such as agent/writer; default: every kind for which a policy answers

@@ -37,8 +37,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Arguments of `policy approve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the package serves; 1 the package does not serve, or the time ran out; 2 no such \
-                        package is held, you may not approve it, or the cluster cannot be reached."
+    after_help = "Exit codes: 0 = the package serves; 1 = the package does not serve, or the time ran out; 2 = the \
+                  operator holds no such package, you lack the right to approve the package, or the cluster cannot be \
+                  reached."
 )]
 pub(super) struct Approve {
     /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
@@ -117,7 +118,8 @@ async fn wait(
                 return Ok(ExitCode::SUCCESS);
             }
             RevisionState::Held if status(&revision).since.unwrap_or_default() != hold => {
-                let again = "the operator held the revision again meanwhile: look at the new effect, and approve it";
+                let again = "the operator held the revision again meanwhile: look at the new effect, and approve the \
+                             revision again";
                 complain("error", format_args!("{text}: {again}"));
                 return Ok(ExitCode::from(HELD_BACK));
             }

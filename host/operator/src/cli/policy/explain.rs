@@ -67,7 +67,7 @@ impl Explain {
         let told = super::on_cluster(connection, async |client| {
             let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
             let Installed { snapshot, conflicts } =
-                standing.install(&Catalogue::default()).context("the policies that serve now")?;
+                standing.install(&Catalogue::default()).context("cannot combine the active policies")?;
             for (revision, why) in &conflicts {
                 complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
             }

@@ -99,7 +99,7 @@ impl Installer {
         match applied {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_conflict() => {
-                Err(anyhow!("{}: {}: take it over with --force-conflicts", self.place(name), status.message))
+                Err(anyhow!("{}: {}: take the fields over with --force-conflicts", self.place(name), status.message))
             }
             Err(error) => Err(anyhow::Error::new(error).context(self.place(name))),
         }
@@ -109,7 +109,8 @@ impl Installer {
         let name = name(wanted);
         if !self.force {
             bail!(
-                "{}: another field manager wrote the component under another key: take it over with --force-conflicts",
+                "{}: another field manager wrote the component under another key: take the component over with \
+                 --force-conflicts",
                 self.place(name)
             );
         }

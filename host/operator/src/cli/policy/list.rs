@@ -105,7 +105,8 @@ impl List {
         }
         for (namespace, chunks) in left {
             let remedy = format!("kubectl delete configmap -n {namespace} {}", chunks.join(" "));
-            complain("note", format_args!("chunks in {namespace} that no package lists any more: {remedy}"));
+            let what = format_args!("namespace {namespace} has chunks that no package lists any more");
+            complain("note", format_args!("{what}: delete them with {remedy}"));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -20,8 +20,8 @@ use super::{
 /// Arguments of `policy preview`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the effect was printed; 2 there is no such package, the operator computed no effect \
-                        for the package, or the cluster cannot be reached."
+    after_help = "Exit codes: 0 = the effect was printed; 2 = there is no such package, the operator computed no \
+                  effect for the package, or the cluster cannot be reached."
 )]
 pub(super) struct Preview {
     /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
@@ -46,8 +46,8 @@ impl Preview {
             let revision = newest(&all, &named, &only, &home, |revision| status(revision).preview.is_some())?;
             let Some(revision) = revision else {
                 bail!(
-                    "{named}: the operator computed no effect: it computes the effect of a package only if the package \
-                     or the operator sets `rollout` limits; `policy plan` computes the effect of a package in a file"
+                    "{named}: the operator computed no effect of this package: set limits in `rollout` of policy.yaml, \
+                     or with the operator's --rollout-gate; `policy plan` computes the effect of a package in a file"
                 );
             };
             let status = status(revision);
@@ -121,7 +121,7 @@ fn shown(preview: &PolicyPreview) -> String {
     );
     text += &format!("Computed at {at} from the objects of the cluster");
     if inputs.repeated > 0 {
-        text += &format!("; {} were computed again because they changed", inputs.repeated);
+        text += &format!("; the operator computed {} again, because they changed", inputs.repeated);
     }
     if !inputs.together.is_empty() {
         text += &format!("; together with {}", inputs.together.join(", "));

@@ -22,8 +22,8 @@ use crate::{
 /// Arguments of `policy push`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the policy serves, and the children of its objects match the plan; 1 the operator \
-        refused or quarantined the policy, or the time ran out; 2 the policy cannot be installed."
+    after_help = "Exit codes: 0 = the policy serves, and the children of its objects match the plan; 1 = the operator \
+                  refused or quarantined the policy, or the time ran out; 2 = the policy cannot be installed."
 )]
 pub(super) struct Push {
     #[command(flatten)]

@@ -41,9 +41,9 @@ const HELM: &str = "meta.helm.sh/release-name";
 /// Arguments of `policy remove`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the policy was removed, and the operator noticed; 1 the operator did not notice in \
-        time, or a record stays; 2 there is nothing to remove, or the verb cannot find out which policies would serve \
-        afterwards."
+    after_help = "Exit codes: 0 = the policy was removed, and the operator noticed; 1 = the operator did not notice in \
+                  time, or a record stays; 2 = there is nothing to remove, or the verb cannot find out which policies \
+                  would serve afterwards."
 )]
 pub(super) struct Remove {
     /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
@@ -187,7 +187,7 @@ impl Going {
         }
         let annotations = self.index.as_ref().and_then(|index| index.metadata.annotations.as_ref());
         if let Some(release) = annotations.and_then(|all| all.get(HELM)) {
-            let remedy = "remove it from the chart's values, or the next upgrade restores it";
+            let remedy = "remove the policy from the chart's values, or the next upgrade restores the ConfigMap";
             complain(
                 "note",
                 format_args!("ConfigMap {} belongs to the Helm release {release}: {remedy}", shown(&self.source)),
@@ -232,7 +232,7 @@ impl Going {
             match chunks::remove(client, namespace, config_map, chunk).await? {
                 Fate::Gone => complain("removed", place),
                 Fate::Listed => complain("note", format_args!("{place} stays: ConfigMap {config_map} lists it")),
-                Fate::Changed => complain("note", format_args!("{place} stays: it was changed in the meantime")),
+                Fate::Changed => complain("note", format_args!("{place} stays: another client changed it meanwhile")),
             }
         }
         Ok(())
@@ -245,10 +245,10 @@ impl Going {
             served && revision.spec.source == self.source
         };
         if with_history || !all.iter().any(|revision| served(&revision)) {
-            return "To restore it, install it again.".to_owned();
+            return "To restore the policy, install it again.".to_owned();
         }
         let home = if home == super::HOME { String::new() } else { format!(" -n {home}") };
-        format!("To restore it: kaos-operator policy rollback {}{home}", shown(&self.source))
+        format!("To restore the policy: kaos-operator policy rollback {}{home}", shown(&self.source))
     }
 }
 
@@ -284,7 +284,7 @@ async fn delete(api: &Api<ConfigMap>, source: &PolicySource, parameters: DeleteP
         Ok(_) => complain("removed", format_args!("ConfigMap {name}")),
         Err(kube::Error::Api(answer)) if answer.code == 404 => {}
         Err(kube::Error::Api(answer)) if answer.is_conflict() => {
-            bail!("ConfigMap {name} was changed in the meantime: run this again")
+            bail!("another client changed ConfigMap {name} meanwhile: run the command again")
         }
         Err(error) => return Err(error).with_context(|| format!("ConfigMap {name}")),
     }
@@ -310,7 +310,7 @@ async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration)
 fn unnoticed(home: &str, with_history: bool) -> String {
     let what = format!("no operator in namespace {home} has noticed the removal yet: is an operator running there?");
     if with_history {
-        format!("{what} Until the operator notices the removal, the records stay: run this again")
+        format!("{what} The records stay until the operator notices the removal: then run the command again")
     } else {
         what
     }

@@ -27,9 +27,9 @@ use crate::{
 /// Arguments of `policy rollback`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the earlier revision serves, and the children of its objects match the plan; 1 the \
-        operator refused or quarantined this revision, or the time ran out; 2 there is no earlier revision, or the \
-        cluster cannot be reached."
+    after_help = "Exit codes: 0 = the earlier revision serves, and the children of its objects match the plan; 1 = the \
+                  operator refused or quarantined this revision, or the time ran out; 2 = there is no earlier \
+                  revision, or the cluster cannot be reached."
 )]
 pub(super) struct Rollback {
     /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
@@ -138,7 +138,7 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
         (None, _, Some(served)) => Ok(served),
         (None, Some(only), None) => {
             bail!(
-                "{} is the first revision that served: delete the ConfigMap to return to the policy before it",
+                "{} is the first revision that served: delete the ConfigMap to return to the policy that served before",
                 name(only)
             )
         }

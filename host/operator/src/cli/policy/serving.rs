@@ -28,7 +28,8 @@ pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyho
         // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.
         Err(error) if is_answered(&error, 404) => PolicySet::new(&own, Vec::new(), home)?,
         Err(error) if is_answered(&error, 403) => {
-            let so = "only the default policies are known, so objects of other kinds and their uses are not shown";
+            let so = "only the default policies are known, so the output leaves out objects of other kinds, and the \
+                      objects that they use";
             complain("note", format_args!("{}: {so}", told(error.as_ref())));
             PolicySet::new(&own, Vec::new(), home)?
         }

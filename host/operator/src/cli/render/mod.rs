@@ -38,8 +38,8 @@ use unserved::UnservedTypes;
 /// Arguments of `render`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 all objects were rendered; 1 an object was refused or waits for another object, or \
-                  its policy failed; 2 the input is invalid."
+    after_help = "Exit codes: 0 = all objects were rendered; 1 = an object was refused or waits for another object, or \
+                  its policy failed; 2 = the input is invalid."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(super) struct Render {
@@ -89,8 +89,8 @@ pub(super) struct Render {
     namespace_policies: bool,
     #[command(flatten)]
     grantable: GrantableFlags,
-    /// Namespaces that the default policies may read for objects in the operator's namespace, such as an
-    /// AuthorizationPolicy
+    /// Namespaces that the default policies may read when they answer for objects in the operator's namespace, such as
+    /// an AuthorizationPolicy
     #[arg(long, env = "READ_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     read_namespaces: Vec<String>,
 }
@@ -140,7 +140,8 @@ impl Render {
         let stacks = select(&policies)?;
         let unserved = UnservedTypes::new(unserved, &stacks)?;
         drop(Catalogue::new(&stacks, &layers)?);
-        try_settings(&stacks, &layers, &cluster, &loader.server()).context("with the cluster-wide settings")?;
+        try_settings(&stacks, &layers, &cluster, &loader.server())
+            .context("the cluster-wide settings do not fit the policies")?;
         let (grantable, home) = (grantable.grantable(), &*cluster.operator_namespace);
         let beside =
             Beside { loader: &loader, own: &policies, home, grantable: &grantable, in_namespaces: namespace_policies };

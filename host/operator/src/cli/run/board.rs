@@ -81,7 +81,7 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
         );
     }
     if !loading.is_empty() {
-        said += &format!(", but policies of namespaces are still being loaded for {}", loading.join(", "));
+        said += &format!(", but the operator still loads the policies for {}", loading.join(", "));
     }
     said
 }
@@ -105,7 +105,7 @@ mod tests {
         );
         assert_eq!(
             works(&none, 0, &["example.com/v1 Widget in a".to_owned()]),
-            "ok, but policies of namespaces are still being loaded for example.com/v1 Widget in a"
+            "ok, but the operator still loads the policies for example.com/v1 Widget in a"
         );
     }
 }

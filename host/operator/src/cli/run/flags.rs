@@ -23,9 +23,9 @@ use crate::{
 #[command(
     // The chart sets some flags, and users can repeat these flags to override them.
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the Lease was lost, or a part of the \
-                  operator ended by itself; 2 flags, settings, policies or the kubeconfig are invalid; 130 stopped at \
-                  once by a second signal."
+    after_help = "Exit codes: 0 = a signal stopped the operator, and all passes finished; 1 = the Lease was lost, or a \
+                  part of the operator ended by itself; 2 = flags, settings, policies or the kubeconfig are invalid; \
+                  130 = a second signal stopped the operator at once."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct Run {
@@ -40,8 +40,8 @@ pub(in crate::cli) struct Run {
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::super::domain)]
     cluster_domain: String,
-    /// Namespaces that the default policies may read for objects in the operator's namespace, such as an
-    /// AuthorizationPolicy
+    /// Namespaces that the default policies may read when they answer for objects in the operator's namespace, such as
+    /// an AuthorizationPolicy
     #[arg(long, env = "READ_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]
     pub(super) read_namespaces: Vec<String>,
     #[command(flatten)]
@@ -98,7 +98,8 @@ pub(in crate::cli) struct Run {
     /// Time after which an object gets a pass even if nothing changed; cannot be switched off
     #[arg(long, value_name = "TIME", default_value = "10h", value_parser = some_time)]
     resync: Duration,
-    /// Time that running passes get to finish after a signal; less than the pod's terminationGracePeriodSeconds
+    /// Time that running passes get to finish after a signal; must be shorter than the pod's
+    /// terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
     /// Watch Secrets: their existence, keys and a digest, so that pods can restart when a Secret changes; needs

@@ -240,8 +240,8 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
             Err(kube::Error::Api(answer)) if answer.code == 403 => {
                 let message = answer.message;
                 warn!(
-                    "the operator has no right to read ConfigMap {OPERATOR_CONFIG} ({message}). The process also gets \
-                     this ConfigMap's values as environment variables, and treats them like any other variable"
+                    "the operator has no right to read ConfigMap {OPERATOR_CONFIG} ({message}), so the operator treats \
+                     this ConfigMap's values in its environment like any other variable"
                 );
                 return settings;
             }
@@ -266,7 +266,8 @@ pub(super) fn installing(
     // at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
-    try_settings(&stacks, &given, &loader.cluster, &loader.server()).context("with the cluster-wide settings")?;
+    try_settings(&stacks, &given, &loader.cluster, &loader.server())
+        .context("the cluster-wide settings do not fit the policies")?;
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }

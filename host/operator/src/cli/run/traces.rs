@@ -37,9 +37,9 @@ const MOST: usize = 1 << 20;
 /// The error if traces cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TraceError {
-    #[error("the environment variables of OpenTelemetry: {0}")]
+    #[error("cannot use OpenTelemetry's environment variables: {0}")]
     Environment(#[from] ExporterBuildError),
-    #[error("certificates for the collector of traces: {0}")]
+    #[error("cannot load the certificates for the collector of traces: {0}")]
     Tls(#[source] Box<kube::Error>),
 }
 

@@ -17,9 +17,9 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
         Ok(served) => {
             for kind in unanswered(&served.resources, &answered) {
                 warn!(
-                    "the cluster serves {kind} of {API_VERSION}, and no policy of this operator answers for {kind}: unless \
-                     an installed policy answers, nothing acts on objects of this kind, and their status is what an \
-                     earlier operator wrote"
+                    "the cluster serves {kind} of {API_VERSION}, but none of the operator's own policies answers for \
+                     {kind}: without an installed policy for this kind, its objects keep the status that an earlier \
+                     operator wrote"
                 );
             }
         }

@@ -67,5 +67,6 @@ impl UpgradeTarget<'_> {
 
 /// Returns the finding about a type whose objects the verb could not read.
 pub(super) fn open(of: &ResourceType, why: &str) -> UpgradeFinding {
-    UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), "ask with more rights")
+    let remedy = "run the verb as a user with the right to read these objects";
+    UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), remedy)
 }

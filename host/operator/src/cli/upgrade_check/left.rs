@@ -38,8 +38,8 @@ fn about(
         "AccessGrant" => found.push(UpgradeFinding::new(
             Sort::Note,
             &about,
-            "is enforced only if the AuthorizationPolicy kaos-authz lists its namespace; otherwise its condition Enforced \
-             becomes False",
+            "is enforced only if the AuthorizationPolicy kaos-authz lists the AccessGrant's namespace; otherwise the \
+             AccessGrant's condition Enforced becomes False",
             "",
         )),
         "MemoryStore" => found.push(UpgradeFinding::new(
@@ -73,7 +73,8 @@ fn about(
                  can never be deleted, and the cleanup for this finalizer never runs"
             ),
             format!(
-                "let KAOS's operator remove the finalizer before the upgrade, or remove it with kubectl edit {}",
+                "let KAOS's operator remove the finalizer before the upgrade, or remove the finalizer with kubectl \
+                 edit {}",
                 kind.to_lowercase()
             ),
         )

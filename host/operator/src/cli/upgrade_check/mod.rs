@@ -41,8 +41,8 @@ const FINDINGS: u8 = UNUSABLE;
 /// Arguments of `upgrade-check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 no pod is replaced and nothing is lost; 2 there are findings; 1 the verb cannot check \
-        the upgrade."
+    after_help = "Exit codes: 0 = no pod is replaced and nothing is lost; 1 = the verb cannot check the upgrade; 2 = \
+                  there are findings."
 )]
 pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
@@ -62,8 +62,8 @@ pub(super) struct UpgradeCheck {
     /// With -f, the namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// Preset to compare with, or a file; default: the value compatibility, and without this value kaos-0.8, the chart's
-    /// default
+    /// Preset to compare with, or a file; default: the preset in the Helm value `compatibility`, or kaos-0.8 if the
+    /// values do not set it
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
     #[command(flatten)]

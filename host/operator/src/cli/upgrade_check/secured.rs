@@ -15,7 +15,7 @@ use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 /// The variables that turn the protection of objects on.
 const ON: [&str; 2] = ["SECURITY_PDP_ENABLED", "SECURITY_STRICT_GATEWAY_API_ENABLED"];
 const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
-const UNLESS: &str = "; the chart stops unless security.acceptUnserved is true";
+const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
 /// each type.
@@ -107,11 +107,11 @@ fn replaced(values: &Values, earlier: &Environment, home: &str) -> Option<Upgrad
             Sort::Note,
             "security.agentAuth.extAuthzUrl",
             format!(
-                "replaces the decision point kaos-pdp, which goes with the release: SecurityPolicies ask {} after the \
-                 operator has started, and until then the gateway denies requests",
+                "replaces the decision point kaos-pdp, which the upgrade removes: SecurityPolicies ask {} only after \
+                 the operator has started, and until then the gateway denies requests",
                 text(&now, EXTERNAL)
             ),
-            "let this decision point decide by the same rules before the upgrade",
+            "configure the new decision point with the same rules before the upgrade",
         )
     })
 }
@@ -144,8 +144,8 @@ fn gateway(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFi
             of("protocol")
         );
         let remedy = format!(
-            "create a Gateway of another name with this listener, and set gatewayAPI.createGateway=false and \
-             gatewayAPI.gatewayName{UNLESS}"
+            "create a Gateway of another name with this listener, set gatewayAPI.createGateway to false, and set \
+             gatewayAPI.gatewayName to the new name{UNLESS}"
         );
         UpgradeFinding::new(Sort::Breaks, identity.to_string(), message, remedy)
     };

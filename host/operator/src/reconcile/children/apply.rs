@@ -202,8 +202,9 @@ fn note(
         }
         Ok(Done::Foreign(owner)) => {
             let text = format!(
-                "{} already exists and belongs to {owner}: delete or rename it, or rename this object",
-                named(child)
+                "{} already exists and belongs to {owner}: delete or rename that {}, or rename this object",
+                named(child),
+                child.kind
             );
             applied.hindered(Hindrance::OwnershipConflict, text);
             applied.conflicts.push(child.clone());

@@ -116,7 +116,8 @@ pub(super) async fn force(
         // A conflict here is harmless: the other client wrote the child and thereby claimed the fields that it wants.
         && let Err(error) = known.calls.manage(&seized, before).await
     {
-        tracing::warn!(child = %named(&known.wanted.reference()), %error, "could not give fields of other clients back");
+        let child = named(&known.wanted.reference());
+        tracing::warn!(%child, %error, "could not return fields to the other clients that managed them");
     }
     forced
 }

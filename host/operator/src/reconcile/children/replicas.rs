@@ -44,7 +44,7 @@ pub(crate) async fn leave_replicas(
     let mut object = again.map(Arc::new).ok_or_else(|| CallError {
         what: format!("read {}", subject.key),
         class: Class::Transient(None),
-        message: "the child was replaced or deleted".to_owned(),
+        message: "the object was replaced or deleted".to_owned(),
     })?;
     let operations = with_annotation(&object, REPLICAS, EXTERNAL);
     access.patch(&subject.served, &mut object, &operations).await?;

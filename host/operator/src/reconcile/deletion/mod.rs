@@ -131,10 +131,8 @@ async fn clean_up(
     };
     if let Some(problem) = problem {
         tracing::warn!(object = %key, problem, "removing the finalizer before the cleanup is done");
-        let message = format!(
-            "{problem}; removing the finalizer, and the garbage collector deletes the children by their owner \
-             references"
-        );
+        let message =
+            format!("{problem}; the operator removes the finalizer, and leaves the children to the garbage collector");
         access.tell(object, &EventText { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
     }
     take_off(access, served, object, finalizer).await?;

@@ -205,7 +205,7 @@ fn each_difference_between_two_passes_is_reported() {
 fn report_fields_that_only_the_host_writes_are_named_to_the_author() {
     let told = tried(Fickle::Fields).unwrap().dropped.unwrap();
     assert!(
-        told.starts_with("`fields` of its reports contains phase, ready, which only the operator writes"),
+        told.starts_with("the policy's reports must not have phase, ready in `fields`: only the operator writes"),
         "{told}"
     );
 }

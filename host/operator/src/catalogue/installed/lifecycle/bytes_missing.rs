@@ -61,10 +61,9 @@ impl Lifecycle {
         };
         self.revisions.entries.insert(name.clone(), entry);
         let message = format!(
-            "{why}, so the predecessor serves instead, and deletes no children of this revision: apply the revision's \
-             ConfigMap again, unchanged or with another version, restore an earlier revision with kaos-operator policy \
-             rollback, or delete the ConfigMap. The operator tries to load the revision again at its next start; to \
-             try now: {}",
+            "{why}, so the predecessor serves instead, and deletes no children of this revision. Apply the revision's \
+             ConfigMap again (unchanged, or with another version), delete the ConfigMap, or run kaos-operator policy \
+             rollback. The operator tries to load the revision again at its next start; to try now: {}",
             self.remedy(&name)
         );
         let asked = self.asked(&name);

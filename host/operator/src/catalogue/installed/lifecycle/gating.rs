@@ -50,10 +50,8 @@ impl Lifecycle {
         };
         // While another package has the place, the package changes no object, so its effect tells nothing.
         if let Some(taken) = limited.iter().find_map(|limited| self.taken_from(limited, serving, &arranged)) {
-            let message = format!(
-                "{}; when the place is free, the operator compares the effect of the package with its limits",
-                taken.message
-            );
+            let message =
+                format!("{}; after that, the operator compares the package's effect with the limits", taken.message);
             let transition = Transition::new(RevisionState::Held, taken.reason, message);
             return Ok(GateAnswer::Held(NotAdmitted { transition, again: false }));
         }
@@ -94,8 +92,8 @@ impl Lifecycle {
         }
         if self.previews.begun(name) >= PREVIEWS {
             let message = format!(
-                "other packages changed the policies that this package replaces {PREVIEWS} times while the operator \
-                 computed the effect: {}",
+                "the operator started to compute the effect {PREVIEWS} times, but each time another package changed \
+                 the policies that this package replaces: {}",
                 remedy(&[name])
             );
             let transition = Transition::new(RevisionState::Held, "EffectUnknown", message);
@@ -115,8 +113,9 @@ impl Lifecycle {
         Ok(GateAnswer::Open)
     }
 
-    /// Records that the operator computes the effect of a revision. Counts an attempt, so that a preview that ends the
-    /// operator does not start again and again. A preview after a check of this process belongs to the same attempt.
+    /// Records that the operator computes the effect of a revision. Counts an attempt. If a preview crashes the
+    /// operator each time, the count ends the repetition. A preview after a check of this process belongs to the same
+    /// attempt.
     async fn enter_preview(&mut self, name: &str, policy: &str, is_approved: bool) -> Result<(), StepError> {
         let is_new = !self.checking.contains(name);
         let message = "the operator computes the effect of the package on the objects of the cluster";

@@ -36,7 +36,10 @@ use measured::Measured;
 
 /// Arguments of `policy bench`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 measured; 1 the policy does not pass the gate; 2 the input is invalid.")]
+#[command(
+    after_help = "Exit codes: 0 = the policy was measured; 1 = the policy does not pass the gate; 2 = the input \
+                  is invalid."
+)]
 pub(super) struct Bench {
     /// The component or the script; the verb also reads a policy.yaml in the same directory
     file: PathBuf,

@@ -54,8 +54,8 @@ fn component(module: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     if let Some([module, name]) = imports.iter().find(|[module, _]| module != wasi::MODULE) {
         let import = format!("{module}.{name}");
         bail!(
-            "imports {}, but a policy must import nothing: remove the code that declares the import, and build it with \
-             --target wasm32-unknown-unknown",
+            "imports {}, but a policy must import nothing: remove the code that declares the import, and build the \
+             policy with --target wasm32-unknown-unknown",
             printable(&import)
         );
     }

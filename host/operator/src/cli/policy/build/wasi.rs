@@ -59,7 +59,7 @@ const OUTSIDE: [&str; 13] = [
 pub(super) fn refusal(imports: &[&str], stub: bool) -> Option<String> {
     if let Some(unknown) = imports.iter().find(|name| !ANSWERED.contains(*name) && !OUTSIDE.contains(*name)) {
         return Some(format!(
-            "imports {MODULE}.{}, which is not a call of WASI preview 1 that a policy can have: remove the code that \
+            "imports {MODULE}.{}, but a policy cannot use this function of WASI preview 1: remove the code that \
              declares the import",
             kaos_policy::printable::printable(unknown)
         ));
@@ -70,14 +70,12 @@ pub(super) fn refusal(imports: &[&str], stub: bool) -> Option<String> {
     let (files, sockets) = (outside("path_"), outside("sock_"));
     let (calls, reason) = match (files.is_empty() || stub, sockets.is_empty() || stub) {
         (true, true) => return None,
-        (false, _) => {
-            (files, "a policy has no files: put the file into the policy when you build it (in Go: `//go:embed`)")
-        }
-        (true, false) => (sockets, "a policy has no network: name the objects that it reads in its needs"),
+        (false, _) => (files, "a policy has no files: embed the file when you build the policy (in Go: `//go:embed`)"),
+        (true, false) => (sockets, "a policy has no network: list the objects that the policy reads in its needs"),
     };
     Some(format!(
-        "imports {}, but {reason}. If only a library contains these calls and the policy never makes them, pass \
-         --stub-wasi: then they fail",
+        "imports {}, but {reason}. If only a library contains these calls, and the policy never makes them, pass \
+         --stub-wasi: these calls then fail",
         calls.iter().map(|name| format!("{MODULE}.{name}")).collect::<Vec<_>>().join(", ")
     ))
 }
@@ -116,6 +114,6 @@ mod tests {
         assert!(told.contains("sock_accept, but a policy has no network"), "{told}");
         assert_eq!(refusal(&["path_open", "sock_accept"], true), None);
         let told = refusal(&["thread_spawn"], true).unwrap();
-        assert!(told.contains("wasi_snapshot_preview1.thread_spawn, which is not a call"), "{told}");
+        assert!(told.contains("wasi_snapshot_preview1.thread_spawn, but a policy cannot use this"), "{told}");
     }
 }

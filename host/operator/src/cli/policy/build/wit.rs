@@ -19,8 +19,8 @@ pub(super) fn embed(module: &mut Vec<u8>) -> anyhow::Result<()> {
     let has = |interface: &str| exports.iter().any(|name| name.starts_with(interface));
     let Some((world, _)) = WORLDS.iter().find(|(_, interface)| has(interface)) else {
         bail!(
-            "exports no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!, or in Go pass \
-             your policy to policy.Export, and build it with -buildmode=c-shared"
+            "exports no contract: in Rust, pass your type to kaos_policy_sdk::export_policy! or export_overlay!; in \
+             Go, pass your policy to policy.Export, and build with -buildmode=c-shared"
         );
     };
     let mut resolve = Resolve::default();

@@ -31,7 +31,7 @@ use repeat::Repeat;
 
 /// Arguments of `policy conform`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 all checks passed; 1 a check failed; 2 the checks could not run.")]
+#[command(after_help = "Exit codes: 0 = all checks passed; 1 = a check failed; 2 = the checks could not run.")]
 pub(super) struct ConformVerb {
     /// The component or the script; the verb also reads a policy.yaml in the same directory
     file: PathBuf,

@@ -38,8 +38,8 @@ pub(super) struct New {
     /// Start from the default policy of this name; for an unknown name, the error lists all default policies
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
-    /// Create an overlay, which changes the plans of the policies below it; it starts with a change of every image's
-    /// registry
+    /// Create an overlay, which changes the plans of the policies below it; the new overlay changes the registry of
+    /// every image
     #[arg(long, conflicts_with = "from")]
     overlay: bool,
     /// Kind that the policy answers for; for an overlay, by default the kinds of the default policies
@@ -102,7 +102,7 @@ impl New {
             (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
             (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
             (_, None) => None,
-            (_, Some(_)) => bail!("--sdk is for a policy in Rust: leave it out"),
+            (_, Some(_)) => bail!("--sdk is only for a policy in Rust: leave out --sdk"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
             (Some(from), _, _, Some(sdk)) => files::from_shipped(&ShippedSources::named(&from)?, &name, sdk)?,
@@ -122,8 +122,8 @@ impl New {
                     complain(
                         "note",
                         format_args!(
-                            "the operator ships the policy {shipped} for {kind}, and this project would replace it and \
-                             its children: to start from the shipped policy, run `{start}`"
+                            "the operator ships the policy {shipped} for {kind}, and this project would replace that \
+                             policy with all its children: to start from the shipped policy, run `{start}`"
                         ),
                     );
                 }
@@ -159,12 +159,13 @@ fn name(text: &str) -> Result<String, String> {
 
 fn kind(text: &str) -> Result<String, String> {
     let usable = text.len() <= 63 && kaos_policy::names::is_kind(text);
-    if usable { Ok(text.to_owned()) } else { Err("write it as in a manifest, like Website".to_owned()) }
+    if usable { Ok(text.to_owned()) } else { Err("write the kind as in a manifest, like Website".to_owned()) }
 }
 
 fn api_version(text: &str) -> Result<String, String> {
     let usable = text.split_once('/').is_some_and(|(group, version)| {
         kaos_policy::names::is_subdomain(group) && group.contains('.') && is_label(version) && version.starts_with('v')
     });
-    if usable { Ok(text.to_owned()) } else { Err("write it as in a manifest, like example.com/v1".to_owned()) }
+    let remedy = "write the API version as in a manifest, like example.com/v1";
+    if usable { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }

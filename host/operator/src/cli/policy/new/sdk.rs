@@ -32,7 +32,10 @@ impl Sdk {
         if path.is_dir() {
             let found = [path.to_owned(), path.join(DIRECTORY)].into_iter().find(|path| is_sdk(path));
             let Some(found) = found else {
-                bail!("{sdk}: has no kaos-policy-sdk: name the directory {DIRECTORY} of its repository");
+                bail!(
+                    "{sdk}: this directory does not contain kaos-policy-sdk: name the directory {DIRECTORY} of the \
+                     SDK's repository"
+                );
             };
             return Ok(Self::Path(found.canonicalize().with_context(|| sdk.to_owned())?));
         }
@@ -58,7 +61,11 @@ impl Sdk {
                 let found = if directory == DIRECTORY { Some(sdk.clone()) } else { root.map(|it| it.join(directory)) };
                 let found = found.filter(|path| path.join("Cargo.toml").is_file());
                 let Some(found) = found else {
-                    bail!("{}: its repository has no {directory}: name a whole checkout with --sdk", sdk.display());
+                    bail!(
+                        "{}: the repository of this SDK has no directory {directory}: name a complete checkout with \
+                         --sdk",
+                        sdk.display()
+                    );
                 };
                 format!("path = {}", quoted(&found.display().to_string()))
             }

@@ -35,7 +35,7 @@ impl Sides {
         standing.has_policy_for(&new)?;
         standing.accepts(&new)?;
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("the policies that serve now")?;
+        let before = standing.install(&catalogue).context("cannot combine the active policies")?;
         if let Some((from, to)) = standing.moved_by(&new) {
             let (namespace, name) = &new.source;
             let remedy = "choose another name with --name to keep both packages, or push with --move";
@@ -47,8 +47,8 @@ impl Sides {
             );
         }
         let then = standing.with(new);
-        let after = then.install(&catalogue).context("the policies with the planned package")?;
-        then.try_package(PLANNED, loader).context("the policies with the planned package")?;
+        let after = then.install(&catalogue).context("cannot combine the policies with the planned package")?;
+        then.try_package(PLANNED, loader).context("cannot combine the policies with the planned package")?;
         tell_conflicts(&before, &after, &then);
         let (meant, at) = (Some(BTreeSet::from([PLANNED.into()])), Arc::clone(&after.snapshot));
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
@@ -57,9 +57,9 @@ impl Sides {
     /// Builds the sides for the removal of revisions. Prints notes about other revisions that would start serving.
     pub(in crate::cli::policy) fn without(standing: &PolicySet, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("the policies that serve now")?;
+        let before = standing.install(&catalogue).context("cannot combine the active policies")?;
         let then = standing.without(&gone);
-        let after = then.install(&catalogue).context("the policies after the removal")?;
+        let after = then.install(&catalogue).context("cannot combine the policies that remain")?;
         tell_conflicts(&before, &after, &then);
         let at = Arc::clone(&before.snapshot);
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: Some(gone), at })
@@ -68,9 +68,9 @@ impl Sides {
     /// Builds the sides for a change of the preset.
     pub(super) fn with_preset(standing: &PolicySet, compatibility: &Compatibility) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue).context("the active policies")?;
+        let before = standing.install(&catalogue).context("cannot combine the active policies")?;
         let then = standing.under(compatibility.over(standing.shared().to_vec())?);
-        let after = then.install(&catalogue).context("with the preset")?;
+        let after = then.install(&catalogue).context("cannot combine the policies with the preset")?;
         tell_conflicts(&before, &after, &then);
         let at = Arc::clone(&after.snapshot);
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: None, at })
@@ -91,7 +91,7 @@ impl Sides {
             let policies: Vec<String> = then.policies().map(|policy| policy.id().to_string()).collect();
             let revisions: Vec<&str> = then.revisions().map(|revision| &**revision).collect();
             let from = match &*revisions {
-                [] => "which the operator starts with".to_owned(),
+                [] => "from the operator's own policies".to_owned(),
                 some => format!("with PolicyRevision {}", some.join(", ")),
             };
             format!("{} answers for {of}{place}, {from}", policies.join(" under "))
@@ -178,6 +178,6 @@ fn tell_conflicts(before: &Installed, after: &Installed, then: &PolicySet) {
     }
     let is_there = |other: &&Arc<str>| then.shipped.iter().any(|shipped| shipped.revision == **other);
     for revision in before.conflicts.keys().filter(is_there).filter(|other| !after.conflicts.contains_key(*other)) {
-        complain("note", format_args!("PolicyRevision {revision} would serve then"));
+        complain("note", format_args!("PolicyRevision {revision} would serve after the change"));
     }
 }
