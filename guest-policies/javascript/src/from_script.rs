@@ -141,7 +141,7 @@ impl<'de> Deserializer<'de> for Answer<'_> {
         let Some(Value::Object(members)) = self.value else { return Err(self.expected("an object")) };
         let names: Vec<String> = fields.iter().map(|field| camel(field)).collect();
         if let Some(other) = members.keys().find(|key| !names.contains(key)) {
-            let problem = format!("is not a field of this record: remove it, or use one of {}", names.join(", "));
+            let problem = format!("is not a field of this record: remove the field, or use one of {}", names.join(", "));
             return Err(Wrong::new(problem).below(other));
         }
         visitor.visit_map(Members { members, fields, names: &names, at: 0, of: name })
@@ -168,7 +168,7 @@ impl<'de> Deserializer<'de> for Answer<'_> {
             _ => return Err(self.expected(&form)),
         };
         let Some(at) = names.iter().position(|name| name == tag) else {
-            return Err(Wrong::new(format!("is the unknown case {tag:?}: write {form}")));
+            return Err(Wrong::new(format!("has the unknown tag {tag:?}: write {form}")));
         };
         let case = cases.get(at).copied().unwrap_or_default();
         visitor.visit_enum(Case { case, value: val, of: name })
@@ -249,7 +249,7 @@ impl<'de> VariantAccess<'de> for Case<'_> {
     fn unit_variant(self) -> Result<(), Wrong> {
         match self.value {
             None | Some(Value::Null) => Ok(()),
-            Some(_) => Err(Wrong::new("has a value, but its case has none: remove `val`").below("val")),
+            Some(_) => Err(Wrong::new("this tag has no value: remove `val`").below("val")),
         }
     }
 

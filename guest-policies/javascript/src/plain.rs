@@ -50,7 +50,7 @@ impl<'js> Reader<'js> {
     fn read(&self, value: &Script<'js>, level: usize) -> Result<Option<Value>, Wrong> {
         let wrong = |problem: &str| Err(Wrong::new(problem));
         if level > LEVELS {
-            return wrong("has more than 64 levels, or contains itself: write a value without a circle");
+            return wrong("has more than 64 levels, or contains itself: use fewer levels, and no circular reference");
         }
         let read = match value.type_of() {
             Type::Undefined | Type::Uninitialized => return Ok(None),

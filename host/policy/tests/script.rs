@@ -118,7 +118,7 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ("return {manifests: {}};", "manifests is an object: write a list"),
         (
             "return {manifest: []};",
-            "manifest is not a field of this record: remove it, or use one of manifests, origins",
+            "manifest is not a field of this record: remove the field, or use one of manifests, origins",
         ),
         (
             "return {manifests: [{a: 2 ** 53}]};",
@@ -136,7 +136,7 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
         ),
         (
             "return {manifests: [], notes: [{severity: 'loud', reason: 'R', message: 'm'}]};",
-            "notes[0].severity is the unknown case \"loud\"",
+            "notes[0].severity has the unknown tag \"loud\"",
         ),
         (
             "return {manifests: [], origins: [{manifest: -1, path: '', from: 'spec'}]};",

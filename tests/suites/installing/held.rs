@@ -95,10 +95,10 @@ fn an_approval_does_not_hold_for_other_policies_than_those_that_the_person_saw()
 #[test]
 fn a_quarantined_package_loses_its_approval() {
     play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
         for name in ["a", "b", "c"] {
             world.apply(&widget(name, &json!({}))).await;
         }
-        first_edition_serves(world, &json!({})).await;
         world.apply(&package("widgets", "2 traps", NO_CHANGE)).await;
         let held = until_state(world, "widgets", "Held").await;
         approve(world, &held, "alice").await;

@@ -63,6 +63,12 @@ struct Contribution {
     frozen: BTreeSet<usize>,
 }
 
+impl Contribution {
+    fn is_unchanged(&self) -> bool {
+        !self.is_change && !matches!(self.problem, Some((ObjectProblem::Unknown, _)))
+    }
+}
+
 /// The problems, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ObjectProblem {

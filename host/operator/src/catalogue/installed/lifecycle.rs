@@ -126,6 +126,8 @@ pub(super) struct Lifecycle {
     /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold depends,
     /// as of the time of the refusal or of the hold.
     refused_under: BTreeMap<String, BTreeSet<String>>,
+    /// The serving revisions whose source was deleted.
+    without_source: BTreeSet<String>,
     /// For each revision that waits for a change outside its own package, the time of the next attempt.
     due: BTreeMap<String, Instant>,
     /// The retry annotation that a revision had when the operator last tried to load the revision again. A new value of
@@ -190,6 +192,7 @@ impl Lifecycle {
             waiting: BTreeMap::new(),
             permitted: BTreeSet::new(),
             refused_under: BTreeMap::new(),
+            without_source: BTreeSet::new(),
             due: BTreeMap::new(),
             tried_for: BTreeMap::new(),
             unkept: BTreeMap::new(),
@@ -296,6 +299,11 @@ impl Lifecycle {
         self.trials.keep(|name| name == OPERATOR_CONFIG || current.contains(name));
         self.permitted.retain(|name| current.contains(name));
         self.refused_under.retain(|name, _| current.contains(name));
+        let is_left = |name: &String| {
+            let entry = self.revisions.entries.get(name);
+            entry.is_some_and(|entry| found.iter().all(|found| found.source != entry.source))
+        };
+        self.without_source = self.facts().serving().into_iter().filter(is_left).collect();
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

@@ -29,7 +29,7 @@ impl Effect {
             summary: counts.to_string(),
             objects: number(counts.objects),
             changed: number(counts.changed),
-            unchanged: number(counts.objects - counts.changed - counts.unknown),
+            unchanged: number(count(self.objects.values().filter(|it| it.is_unchanged()).count())),
             children: number(counts.children),
             pods: number(counts.pods),
             pods_replaced: number(counts.pods_replaced),

@@ -45,7 +45,7 @@ impl Lifecycle {
         mut candidate: Candidate,
         found: &[Found],
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
-        candidate.succeeds = self.without_source(&candidate.name, &candidate.entry, found);
+        candidate.succeeds = self.left_in_place(&candidate.name, &candidate.entry);
         let mut alone = vec![candidate.clone()];
         let unfit = match self.weigh(&mut alone).await {
             Verdict::Fit(serving) => return self.let_in_gated(alone, &serving).await,

@@ -61,7 +61,8 @@ impl Lifecycle {
     }
 
     /// Returns the approved revisions among those that start to serve together. If another package has the place, also
-    /// returns the serving revisions, without those of tenants for a package of the owner.
+    /// returns the serving revisions, without those of tenants for a package of the owner, and whether their sources
+    /// were deleted.
     fn hold_depends_on(&self, name: &str, status: &PolicyRevisionStatus, package: &Package) -> BTreeSet<String> {
         let together = status.preview.iter().flat_map(|preview| preview.inputs.together.iter().map(String::as_str));
         let approved = std::iter::once(name).chain(together).filter(|name| self.approval(name).is_some());
@@ -71,7 +72,11 @@ impl Lifecycle {
                 let entry = self.revisions.entries.get(name);
                 entry.is_some_and(|entry| self.is_in_reach(&entry.source, &package.namespace))
             };
-            depends_on.extend(self.facts().serving().into_iter().filter(is_rival));
+            let rivals = self.facts().serving().into_iter().filter(is_rival);
+            depends_on.extend(rivals.map(|name| {
+                let is_left = self.without_source.contains(&name);
+                if is_left { format!("{name} without a source") } else { name }
+            }));
         }
         depends_on
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use kaos_crds::RevisionState;
 
-use super::{Found, Lifecycle};
+use super::Lifecycle;
 use crate::{
     catalogue::{
         Reach,
@@ -64,11 +64,11 @@ impl Lifecycle {
 
     /// Returns the serving revision in the place of a new package whose source was deleted while the new package was on
     /// its way.
-    pub(super) fn without_source(&self, name: &str, entry: &AdmittedRevision, found: &[Found]) -> Option<String> {
+    pub(super) fn left_in_place(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let is_left = |(other, old): &(&String, &AdmittedRevision)| {
             self.records.status(other).state == RevisionState::Active
-                && found.iter().all(|found| found.source != old.source)
+                && self.without_source.contains(*other)
                 && self.facts().is_successor(name, other)
                 && RevisionPlace::of(old) == place
         };
