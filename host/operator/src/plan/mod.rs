@@ -258,7 +258,7 @@ pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Ar
 fn read_by(rendered: &Rendered, live: LiveObject<'_>) -> Vec<Value> {
     let named = rendered.needs.iter().filter_map(|need| match &need.target {
         Target::Named(reference) => live(reference),
-        _ => None,
+        Target::Labelled(_) => None,
     });
     named.collect()
 }
