@@ -68,6 +68,8 @@ security:
     };
     let ran = check("{}");
     assert_eq!([of(&ran, "breaks"), of(&ran, "stops")].concat(), [], "{}", ran.stdout);
+    // The preset has the audience of Agents' tokens.
+    assert_eq!(of(&ran, "refused"), [], "{}", ran.stdout);
     for (further, about, message) in [
         ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
         (
