@@ -29,5 +29,7 @@ mod today;
 mod traces;
 mod unreachable;
 mod upgrading;
+mod upgrading_keyless;
 mod upgrading_protected;
+mod upgrading_references;
 mod upgrading_refused;

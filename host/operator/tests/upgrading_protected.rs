@@ -68,6 +68,8 @@ security:
     };
     let ran = check("{}");
     assert_eq!([of(&ran, "breaks"), of(&ran, "stops")].concat(), [], "{}", ran.stdout);
+    // The preset has the audience of Agents' tokens.
+    assert_eq!(of(&ran, "refused"), [], "{}", ran.stdout);
     for (further, about, message) in [
         ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
         (
@@ -151,6 +153,18 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
         ("SECURITY_GATEWAY_NAMESPACE", "gateways", "{}", "security.gatewayNamespace"),
         ("AUTHZ_POLICY_CONFIGMAP_NAME", "mine", "{}", "policyConfigMap.name"),
         ("AUTHZ_PROJECTION_NAMESPACES", "team-a", "{}", "projection.namespaces"),
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "team-a",
+            "{security: {agentAuth: {projection: {namespaces: [team-a, team-b]}}}}",
+            "projection.namespaces",
+        ),
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "team-a,team-b",
+            "{security: {agentAuth: {projection: {namespaces: [team-b]}}}}",
+            "projection.namespaces",
+        ),
         ("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE", "manual", "{}", "policyDataSource"),
         (
             "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
@@ -180,6 +194,9 @@ fn a_change_that_keeps_protection_is_no_break() {
     assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     let notes = of(&ran, "note");
     assert!(notes.iter().any(|(_, message)| message.contains("SecurityPolicies ask pdp.authz.svc:9191")), "{notes:?}");
+    let listed = "{security: {agentAuth: {projection: {namespaces: [team-b, team-a]}}}}";
+    let ran = secured("upgrade-listed", &json!({"AUTHZ_PROJECTION_NAMESPACES": "team-a,team-b"}), listed);
+    assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     let ran = secured("upgrade-kept", &data, "{}");
     assert_eq!((ran.code, of(&ran, "breaks")), (0, vec![]), "{}", ran.stdout);
 }

@@ -38,7 +38,7 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         ),
         ("{security: {strictGatewayApi: {enabled: true}}}", "gatewayAPI.enabled"),
         ("{security: {userAuth: {issuer: 'https://login'}}}", "security.strictGatewayApi.enabled"),
-        ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.createGateway"),
+        ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.enabled"),
         ("{gatewayAPI: {enabled: true, createGateway: true}}", "gatewayAPI.gatewayClassName"),
         ("{serviceAccount: {create: false}}", "serviceAccount.name"),
         ("{watchSecrets: {enabled: true}}", "watchSecrets.digestKeySecret"),

@@ -57,16 +57,26 @@ impl User {
     }
 }
 
-/// Writes the API server's authentication files into `folder`.
-pub(super) fn credentials(folder: &Path) -> Result<()> {
+/// The files with the key that signs service account tokens, and with its public half.
+const KEYS: [&str; 2] = ["service-accounts.key", "service-accounts.pub"];
+
+/// Writes the API server's authentication files into `folder`. Copies the key for service account tokens from the folder
+/// `keys`. Without `keys`, generates a key.
+pub(super) fn credentials(folder: &Path, keys: Option<&Path>) -> Result<()> {
     let mut users = String::new();
     for (number, user) in User::ALL.into_iter().enumerate() {
         users.push_str(&format!("{},{},{number},\"{}\"\n", user.token(), user.name(), user.groups()));
     }
     fs::write(folder.join("tokens.csv"), users)?;
+    if let Some(keys) = keys {
+        for file in KEYS {
+            fs::copy(keys.join(file), folder.join(file)).with_context(|| keys.join(file).display().to_string())?;
+        }
+        return Ok(());
+    }
     let (key, public) = signing_key()?;
-    fs::write(folder.join("service-accounts.key"), pem("PRIVATE KEY", &key))?;
-    fs::write(folder.join("service-accounts.pub"), pem("PUBLIC KEY", &public))?;
+    fs::write(folder.join(KEYS[0]), pem("PRIVATE KEY", &key))?;
+    fs::write(folder.join(KEYS[1]), pem("PUBLIC KEY", &public))?;
     Ok(())
 }
 

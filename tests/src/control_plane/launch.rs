@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -225,12 +225,12 @@ impl Launcher {
     }
 }
 
-/// Starts a cluster.
-pub(super) async fn start(extent: Extent) -> Result<Launched> {
+/// Starts a cluster. The folder `keys` has the key for service account tokens.
+pub(super) async fn start(extent: Extent, keys: Option<&Path>) -> Result<Launched> {
     let folder = own_folder()?;
     let group = Group::new(&folder.join("etcd"))?;
     let mut launcher = Launcher { programs: Programs::find(), group, parts: Parts::default(), folder };
-    access::credentials(&launcher.folder)?;
+    access::credentials(&launcher.folder, keys)?;
     let storage = launcher.storage()?;
     let url = launcher.server(&storage)?;
     for user in User::ALL {

@@ -70,10 +70,20 @@ impl ControlPlane {
 
     /// Starts a cluster with the parts that `extent` names.
     pub fn of(extent: Extent) -> Result<Self> {
+        Self::launched(extent, None)
+    }
+
+    /// Starts a cluster that signs service account tokens with another key. The files `service-accounts.key` and
+    /// `service-accounts.pub` in the folder `keys` have the key and its public half.
+    pub fn signing_with(keys: &Path, extent: Extent) -> Result<Self> {
+        Self::launched(extent, Some(keys.to_owned()))
+    }
+
+    fn launched(extent: Extent, keys: Option<PathBuf>) -> Result<Self> {
         // Use a separate thread, because the caller may already be inside an async runtime.
         let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(launch::start(extent))
+            runtime.block_on(launch::start(extent, keys.as_deref()))
         });
         let started: Result<Launched> = starting.join().map_err(|_| anyhow!("starting the control plane panicked"))?;
         let Launched { folder, url, storage, programs, parts, group } = started?;

@@ -1,6 +1,6 @@
 //! A real control plane with the operator of the chart and its preset `kaos-0.8`. The only node runs pods as processes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -45,11 +45,15 @@ impl Cluster {
     }
 
     async fn start(manifests: &Path) -> Result<Self> {
-        let control = ControlPlane::of(Extent::WithoutNodes)?;
+        Self::over(ControlPlane::of(Extent::WithoutNodes)?, "cluster", manifests).await
+    }
+
+    /// Starts the operator of the chart on a control plane, and adds a node. `folder` is the name of the node's folder.
+    pub(crate) async fn over(control: ControlPlane, folder: &str, manifests: &Path) -> Result<Self> {
         let client = control.client().await?;
         let system = World::over(client.clone(), SYSTEM);
         system.apply(&samples::namespace(&system.namespace)).await;
-        let kubelet = Kubelet::join(&control)?;
+        let kubelet = Kubelet::join(&control, folder)?;
         let account = chart::install(&client, manifests).await?;
         let pod = chart::pod(manifests)?.context("the chart has no Deployment")?;
         let kubeconfig = control.kubeconfig_for("operator", &account.token(&client).await?)?;
@@ -57,6 +61,16 @@ impl Cluster {
         let arguments: Vec<String> = arguments.collect();
         let operator = Process::start(&control, "operator", &kubeconfig, &arguments, &pod.environment)?;
         Ok(Self { control, kubelet, operator })
+    }
+
+    /// Returns the control plane.
+    pub(crate) fn control(&self) -> &ControlPlane {
+        &self.control
+    }
+
+    /// Returns the folder of the node.
+    pub(crate) fn folder_of_node(&self) -> PathBuf {
+        self.kubelet.folder()
     }
 
     /// Creates a namespace for a test.

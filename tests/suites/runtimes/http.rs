@@ -21,7 +21,8 @@ impl Response {
     }
 }
 
-/// Sends a request to a port of this machine. `patience` is the time limit for each part of the response.
+/// Sends a request to a port of this machine: GET without a body, and POST with a body. `patience` is the time limit for
+/// each part of the response.
 pub(crate) fn send(
     port: u16,
     path: &str,
@@ -29,10 +30,25 @@ pub(crate) fn send(
     body: Option<&Value>,
     patience: Duration,
 ) -> Result<Response> {
+    let method = if body.is_some() { "POST" } else { "GET" };
+    exchange(port, method, path, headers, &body.map(Value::to_string).unwrap_or_default(), patience)
+}
+
+/// Sends a PUT request with this text.
+pub(crate) fn put(port: u16, path: &str, text: &str, patience: Duration) -> Result<Response> {
+    exchange(port, "PUT", path, &[], text, patience)
+}
+
+fn exchange(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    text: &str,
+    patience: Duration,
+) -> Result<Response> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(patience))?;
-    let text = body.map(Value::to_string).unwrap_or_default();
-    let method = if body.is_some() { "POST" } else { "GET" };
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));

@@ -45,9 +45,9 @@ struct Work {
 }
 
 impl Kubelet {
-    /// Adds a node to a cluster that has no nodes.
-    pub(crate) fn join(cluster: &ControlPlane) -> Result<Self> {
-        let node = Node::new("cluster")?;
+    /// Adds a node to a cluster that has no nodes. `folder` is the name of the node's folder.
+    pub(crate) fn join(cluster: &ControlPlane, folder: &str) -> Result<Self> {
+        let node = Node::new(folder)?;
         let network = Network::new(node.folder.clone());
         let node = Arc::new(Mutex::new(node));
         let (weak, kubeconfig) = (Arc::downgrade(&node), cluster.kubeconfig());
@@ -62,6 +62,11 @@ impl Kubelet {
     /// Returns a pod.
     pub(crate) fn pod(&self, namespace: &str, name: &str) -> Result<Arc<Pod>> {
         lock(&self.node).pod(&key(namespace, name))
+    }
+
+    /// Returns the folder of the node.
+    pub(crate) fn folder(&self) -> PathBuf {
+        lock(&self.node).folder.clone()
     }
 
     /// Returns the state and the log of each pod that is not ready.

@@ -10,14 +10,18 @@
 //! | `cluster` | starts the control plane, the operator and the node |
 //! | `http` | sends requests |
 //! | `warm` | runs many proxies without importing their packages each time |
+//! | `gateway`, `decision_point` | forward requests if OPA allows them |
 //! | `samples` | tests samples like those of KAOS 0.8.4 |
 //! | `team` | tests Agents that talk, remember and use tools |
+//! | `secured` | tests that samples 7 and 8 answer only callers with a grant |
 //! | `proxies` | runs the LiteLLM proxy with the configurations of the recorded cases |
 //! | `variables` | compares the variables that the packages read with a recorded list |
 //! | `servers` | runs `FastMCP` with the functions of the recorded cases |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;
+mod decision_point;
+mod gateway;
 mod http;
 mod images;
 mod kubelet;
@@ -26,6 +30,7 @@ mod node;
 mod pod;
 mod proxies;
 mod samples;
+mod secured;
 mod servers;
 mod team;
 mod variables;

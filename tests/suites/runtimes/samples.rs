@@ -52,7 +52,7 @@ async fn chat(cluster: &Cluster, world: &World, agent: &str) -> String {
 }
 
 /// Applies a sample, and waits until all its objects are ready. The card of each Agent must name the Agent.
-async fn run(cluster: &Cluster, sample: &str) -> World {
+pub(crate) async fn run(cluster: &Cluster, sample: &str) -> World {
     let world = cluster.world(&format!("sample-{}", &sample[..1])).await;
     if sample == "3-hierarchy" {
         world.apply(&samples::secret("nebius-secrets", &json!({"api-key": "a-key"}))).await;

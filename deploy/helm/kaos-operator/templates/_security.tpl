@@ -35,8 +35,16 @@ serve the kind, or if the user has no right to read the Gateway. */ -}}
 {{- $found := list -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
 {{- $is := not (empty $row.needed) -}}
-{{- range $row.needed }}{{ $is = and $is (get $cases .) }}{{ end -}}
-{{- $text := get $environment ($row.variable | default "") -}}
+{{- range $row.needed -}}
+{{- if hasKey $cases . -}}
+{{- $is = and $is (get $cases .) -}}
+{{- else -}}
+{{- $text := include "kaos-operator.text" (dict "values" $.Values "path" (trimPrefix "not " .)) -}}
+{{- $is = and $is (eq $text (ternary "false" "true" (hasPrefix "not " .))) -}}
+{{- end -}}
+{{- end -}}
+{{- $text := include "kaos-operator.text" (dict "values" $.Values "path" ($row.value | default "")) -}}
+{{- with $row.variable }}{{ $text = get $environment . }}{{ end -}}
 {{- $isSwitch := kindIs "bool" (include "kaos-operator.at" (dict "values" $.Values "path" ($row.value | default "")) | fromJson).it -}}
 {{- if and $is (ternary (not (include "kaos-operator.on" $text)) (empty $text) $isSwitch) -}}
 {{- $found = append $found (printf "%s is %s, but %s: %s" $row.value (ternary "false" "empty" $isSwitch) $row.because $row.set) -}}
@@ -52,6 +60,6 @@ serve the kind, or if the user has no right to read the Gateway. */ -}}
 {{- end -}}
 {{- end -}}
 {{- with $found -}}
-{{- fail (printf "the values of security are incomplete:\n  - %s\nNothing was changed" (join "\n  - " .)) -}}
+{{- fail (printf "the values are incomplete:\n  - %s\nNothing was changed" (join "\n  - " .)) -}}
 {{- end -}}
 {{- end }}

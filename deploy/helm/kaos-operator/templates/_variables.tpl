@@ -37,7 +37,7 @@
 {{- $cases := include "kaos-operator.cases" . | fromJson -}}
 {{- $variables := dict -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
-{{- if and $row.value (not $row.unserved) -}}
+{{- if and $row.variable $row.value (not $row.unserved) -}}
 {{- $text := include "kaos-operator.text" (dict "values" $.Values "path" $row.value) -}}
 {{- if $row.negated }}{{ $text = ternary "true" "" (eq $text "false") }}{{ end -}}
 {{- if eq $row.variable "DEFAULT_LOG_LEVEL" -}}
@@ -99,6 +99,11 @@
 {{- toJson $cases -}}
 {{- end }}
 
+{{- /* A list of names in one order, so that two lists with the same names are equal. */ -}}
+{{- define "kaos-operator.sorted" -}}
+{{- splitList "," (nospace .) | sortAlpha | uniq | join "," -}}
+{{- end }}
+
 {{- /* Whether the change of a variable from one text to another weakens protection. `was` tells whether objects were
 protected before. */ -}}
 {{- define "kaos-operator.weakens" -}}
@@ -114,7 +119,7 @@ protected before. */ -}}
 {{- $is = and .was (not (has $from (list "" $usual))) (has $to (list "" $usual)) -}}
 {{- else if eq .row.weaker "other" -}}
 {{- $before := $from | default $usual -}}
-{{- $is = and .was $before (ne $before ($to | default $usual)) -}}
+{{- $is = and .was $before (ne (include "kaos-operator.sorted" $before) (include "kaos-operator.sorted" ($to | default $usual))) -}}
 {{- end -}}
 {{- if $is }}true{{ end -}}
 {{- end }}
@@ -129,7 +134,7 @@ protected before. */ -}}
 {{- $text := include "kaos-operator.extra" (dict "root" $ "name" $row.variable) -}}
 {{- $undoes := include "kaos-operator.weakens" (dict "row" $row "from" $own "to" $text "was" true) -}}
 {{- $usual := $row.usual | default "" -}}
-{{- if and (ne ($own | default $usual) ($text | default $usual)) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
+{{- if and (ne (include "kaos-operator.sorted" ($own | default $usual)) (include "kaos-operator.sorted" ($text | default $usual))) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
 {{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value instead" $row.variable $text $row.value $own) -}}
 {{- end -}}
 {{- end -}}

@@ -9,7 +9,7 @@ use kaos_policy::{
 };
 
 use super::{
-    left,
+    keyless, left, reference_grants,
     report::{Sort, UpgradeFinding},
     rolls, secured,
     values::Values,
@@ -38,6 +38,7 @@ impl UpgradeTarget<'_> {
         hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
         let mut findings = secured::findings(documents, self.values, self.home);
+        findings.extend(reference_grants::findings(documents, self.values, self.home));
         findings.extend(left::findings(documents, self.snapshot));
         let then = self.values.applied_to(documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
@@ -49,7 +50,10 @@ impl UpgradeTarget<'_> {
             let Some(entry) = world.entry(position) else { continue };
             let entry = entry.with_context(|| document.identity.to_string())?;
             needs.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
-            findings.extend(rolls::findings(document, &entry, documents));
+            let rolls = rolls::findings(document, &entry, documents);
+            let is_kept = rolls.is_empty() && rolls::are_there(&entry, documents);
+            findings.extend(keyless::finding(document, &entry, is_kept));
+            findings.extend(rolls);
         }
         Ok((findings, needs))
     }

@@ -2,7 +2,9 @@
 
 mod check;
 mod gather;
+mod keyless;
 mod left;
+mod reference_grants;
 mod refused;
 mod report;
 mod rolls;

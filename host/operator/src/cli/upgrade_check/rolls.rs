@@ -48,11 +48,7 @@ pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Docum
         }
         Verdict::Failed(failure) => return refused(format!("the policy fails: {failure}")),
     };
-    let there = |wanted: &Value| {
-        let wanted = Reference::of_object(wanted);
-        let is_it = |document: &&Document| Reference::of_object(&document.object) == wanted;
-        documents.iter().find(is_it).map(|document| &document.object)
-    };
+    let there = |wanted: &Value| live(wanted, documents);
     let workloads = manifests.iter().filter_map(|wanted| Some((wanted, pod_template(wanted)?, there(wanted)?)));
     let differing = workloads.filter_map(|(wanted, template, live)| {
         let mut fields = differences(wanted, live);
@@ -70,6 +66,20 @@ pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Docum
         (!fields.is_empty()).then(|| UpgradeFinding { fields, ..UpgradeFinding::new(Sort::Rolls, &about, message, "") })
     });
     differing.collect()
+}
+
+/// Returns whether the cluster has all planned workloads of an object.
+pub(super) fn are_there(entry: &Entry, documents: &[Document]) -> bool {
+    let Verdict::Planned(planned) = &entry.rendered.verdict else { return false };
+    let mut workloads = planned.manifests.iter().filter(|wanted| pod_template(wanted).is_some());
+    workloads.all(|wanted| live(wanted, documents).is_some())
+}
+
+/// Returns the object in the cluster that a planned manifest is about.
+fn live<'a>(wanted: &Value, documents: &'a [Document]) -> Option<&'a Value> {
+    let wanted = Reference::of_object(wanted);
+    let is_it = |document: &&Document| Reference::of_object(&document.object) == wanted;
+    documents.iter().find(is_it).map(|document| &document.object)
 }
 
 /// Returns the fields of the pod template that differ, without the defaults of the API server.

@@ -19,7 +19,7 @@ const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnse
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
 /// each type.
-const CHILDREN: [(&str, &str); 5] = [
+const CHILDREN: [(&str, &str); 4] = [
     (
         "SecurityPolicy",
         "these SecurityPolicies stay, but the upgrade removes the decision point that they ask: they deny every \
@@ -30,7 +30,6 @@ const CHILDREN: [(&str, &str); 5] = [
         "these NetworkPolicies stay, and allow only calls from the gateway and the operator: if the network enforces \
          them, they block direct calls of Agents to ModelAPIs, MCPServers and other Agents",
     ),
-    ("ReferenceGrant", "these ReferenceGrants stay, but the upgrade removes the decision point that they are for"),
     ("EnvoyExtensionPolicy", "these EnvoyExtensionPolicies stay, but no operator updates them"),
     ("Backend", "these Backends stay, but no operator updates them"),
 ];
@@ -176,8 +175,7 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 }
 
 /// Returns a finding for each type of children that KAOS's operator left and no operator updates. If the new operator
-/// protects objects, it takes over the first two types in [`CHILDREN`], and its decision point still needs the third
-/// type.
+/// protects objects, it takes over the first two types in [`CHILDREN`].
 fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
@@ -195,5 +193,5 @@ fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
-    CHILDREN.iter().skip(if is_protected { 3 } else { 0 }).filter_map(finding).collect()
+    CHILDREN.iter().skip(if is_protected { 2 } else { 0 }).filter_map(finding).collect()
 }

@@ -1,7 +1,7 @@
 //! The table of the operator's variables, which the chart reads too: the values that they come from, and the protection
 //! that they concern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(super) struct Row {
     pub(super) effect: String,
     #[serde(rename = "do")]
     pub(super) remedy: String,
-    pub(super) needed: Vec<Case>,
+    pub(super) needed: Vec<Need>,
     pub(super) because: String,
     pub(super) set: String,
     pub(super) instead: String,
@@ -54,6 +54,16 @@ pub(super) enum Case {
     Projected,
     Users,
     Automated,
+}
+
+/// A condition under which the chart needs a value.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Need {
+    /// This case holds.
+    Case(Case),
+    /// The value at this path is true. After `not`, the value is false.
+    Value(String),
 }
 
 impl Case {
@@ -120,8 +130,10 @@ impl Row {
         if text.is_empty() { &self.usual } else { text }
     }
 
+    /// Returns whether two texts count as the same. The order of a list does not count.
     fn is_same(&self, one: &str, other: &str) -> bool {
-        self.or_usual(one) == self.or_usual(other)
+        let names = |text| self.or_usual(text).split(',').map(str::trim).collect::<BTreeSet<_>>();
+        names(one) == names(other)
     }
 }
 
@@ -142,6 +154,8 @@ mod tests {
         assert!(weakens(Weaker::Empty, "a", "") && weakens(Weaker::Empty, "a", "usual"));
         assert!(!weakens(Weaker::Empty, "a", "b") && !weakens(Weaker::Empty, "", "b"));
         assert!(weakens(Weaker::Other, "a", "b") && weakens(Weaker::Other, "", "b"));
+        assert!(weakens(Weaker::Other, "a", "a,b") && weakens(Weaker::Other, "a,b", "a"));
+        assert!(!weakens(Weaker::Other, "a,b", "b,a"), "a list has no order");
         assert!(!weakens(Weaker::Other, "", "usual") && !weakens(Weaker::Other, "usual", ""));
         assert!(!row(Weaker::Other, "").weakens("", "b", true), "nothing is known about the earlier text");
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{compatibility::Compatibility, output::complain},
-    table::{Case, Environment, Row, is_on, rows},
+    table::{Case, Environment, Need, Row, is_on, rows},
 };
 use crate::{
     config_maps::OPERATOR_CONFIG,
@@ -154,6 +154,17 @@ impl Values {
         cases.into_iter().filter_map(|(case, holds)| holds.then_some(case)).collect()
     }
 
+    /// Returns whether a condition holds. `cases` are the cases that hold.
+    pub(super) fn holds(&self, need: &Need, cases: &BTreeSet<Case>) -> bool {
+        match need {
+            Need::Case(case) => cases.contains(case),
+            Need::Value(path) => match path.strip_prefix("not ") {
+                Some(path) => *self.at(path) == false,
+                None => self.is_on(path),
+            },
+        }
+    }
+
     /// Returns the name of the ConfigMap that the operator writes for a decision point. Empty if it writes none.
     pub(super) fn projection(&self) -> String {
         let named = self.text("security.agentAuth.projection.policyConfigMap.name");
@@ -180,7 +191,8 @@ impl Values {
             };
             (is_written && !given.is_empty()).then(|| (row.variable.clone(), given))
         };
-        self.rows.iter().filter(|row| !row.value.is_empty() && row.unserved.is_empty()).filter_map(of).collect()
+        let is_set_by_value = |row: &&Row| !row.variable.is_empty() && !row.value.is_empty() && row.unserved.is_empty();
+        self.rows.iter().filter(is_set_by_value).filter_map(of).collect()
     }
 
     /// Returns the variables of the ConfigMap: those of values, and the entries of `extraConfig`, which win.

@@ -1,0 +1,168 @@
+//! Names the `ReferenceGrants` that KAOS's operator created for its decision point, and the command that deletes them. No
+//! object owns these `ReferenceGrants`, so they also stay after a user has deleted all objects of KAOS.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::access::PROJECTION_NAME;
+use kaos_policy::stamp::owners;
+use serde_json::Value;
+
+use super::{
+    report::{Sort, UpgradeFinding},
+    table::{Environment, is_on, text},
+    values::Values,
+};
+use crate::input::Document;
+
+/// The beginning of the names of KAOS's `ReferenceGrants`. Its operator gives them no known label.
+const PREFIX: &str = "kaos-ext-auth-";
+/// The Service of the chart's decision point.
+const SERVICE: &str = "kaos-pdp";
+
+/// A Service, with its namespace.
+type Service<'a> = (&'a str, &'a str);
+
+/// The reason why a user can delete a `ReferenceGrant`, or must keep it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// This operator creates a `ReferenceGrant` that allows the same.
+    Replaced,
+    /// A SecurityPolicy still refers to the Service.
+    Needed,
+    /// Nothing refers to the Service after the upgrade.
+    Unneeded,
+}
+
+/// Returns a finding for all `ReferenceGrants` of a namespace that have the same fate.
+pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    let now = values.environment(home);
+    let is_it = |document: &&Document| {
+        let identity = &document.identity;
+        (&*identity.group, &*identity.kind) == ("gateway.networking.k8s.io", "ReferenceGrant")
+            && identity.name.starts_with(PREFIX)
+    };
+    let mut by_fate: BTreeMap<(&str, Fate), Vec<&str>> = BTreeMap::new();
+    for Document { identity, object, .. } in documents.iter().filter(is_it) {
+        let namespace = identity.namespace.as_deref().unwrap_or_default();
+        let fate = fate(&Reference::of(object, namespace), documents, values, &now, home);
+        by_fate.entry((namespace, fate)).or_default().push(&identity.name);
+    }
+    by_fate.into_iter().map(|((namespace, fate), names)| finding(namespace, fate, &names)).collect()
+}
+
+fn finding(namespace: &str, fate: Fate, names: &[&str]) -> UpgradeFinding {
+    let count = names.len();
+    let about = format!("ReferenceGrant: {count} of KAOS in {namespace}, such as {}", names.first().unwrap_or(&""));
+    let command =
+        format!("kubectl -n {namespace} delete referencegrants.gateway.networking.k8s.io {}", names.join(" "));
+    let (sort, message, remedy) = match fate {
+        Fate::Replaced => (
+            Sort::Note,
+            "stay, but nothing needs them after the upgrade: this operator creates ReferenceGrants of its own",
+            format!(
+                "after the upgrade, when kubectl -n {namespace} wait --for=condition=Ready \
+                 authorizationpolicy/{PROJECTION_NAME} has ended, delete them: {command}"
+            ),
+        ),
+        Fate::Needed => (
+            Sort::Lost,
+            "stay, and SecurityPolicies still need them, but no operator updates them or creates them for new namespaces",
+            format!("keep them; when no SecurityPolicy refers to the Service any more, delete them: {command}"),
+        ),
+        Fate::Unneeded => (
+            Sort::Lost,
+            "stay, but no SecurityPolicy needs them after the upgrade",
+            format!("after the upgrade, delete them: {command}"),
+        ),
+    };
+    UpgradeFinding::new(sort, about, message, remedy)
+}
+
+/// The content of a `ReferenceGrant`.
+struct Reference<'a> {
+    /// The namespaces whose SecurityPolicies may refer to the Services.
+    from: BTreeSet<&'a str>,
+    /// The namespace of the `ReferenceGrant` and of the Services.
+    namespace: &'a str,
+    /// The names of the Services. Without names, the `ReferenceGrant` allows all Services.
+    to: BTreeSet<&'a str>,
+}
+
+impl<'a> Reference<'a> {
+    fn of(object: &'a Value, namespace: &'a str) -> Self {
+        let list = |field: &str| object["spec"][field].as_array().into_iter().flatten();
+        let policies = list("from").filter(|from| from["kind"] == "SecurityPolicy");
+        Self {
+            from: policies.filter_map(|from| from["namespace"].as_str()).collect(),
+            namespace,
+            to: list("to").filter_map(|to| to["name"].as_str()).collect(),
+        }
+    }
+
+    fn allows(&self, (name, namespace): Service<'_>) -> bool {
+        namespace == self.namespace && (self.to.is_empty() || self.to.contains(name))
+    }
+}
+
+fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &Environment, home: &str) -> Fate {
+    let listed = text(now, "AUTHZ_PROJECTION_NAMESPACES");
+    let counts = |namespace: &&str| {
+        let is_listed = listed.is_empty() || listed.split(',').any(|it| it == *namespace);
+        is_listed && values.works_in(namespace)
+    };
+    let is_served = is_on(text(now, "SECURITY_PDP_ENABLED"));
+    let is_same = grant.namespace == home && grant.to.iter().all(|name| *name == SERVICE) && !grant.to.is_empty();
+    if is_served && is_same && grant.from.iter().all(counts) {
+        return Fate::Replaced;
+    }
+    let external = service(text(now, "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL"));
+    let asked = external.or(is_served.then_some((SERVICE, home)));
+    let is_asked_by_objects = asked.is_some_and(|service| grant.allows(service));
+    let refers = |document: &Document| {
+        let Document { identity, object, .. } = document;
+        let is_of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
+        let namespace = identity.namespace.as_deref().unwrap_or_default();
+        identity.kind == "SecurityPolicy"
+            && grant.from.contains(namespace)
+            && !owners(object).iter().any(is_of_kaos)
+            && services(&object["spec"], namespace).into_iter().any(|service| grant.allows(service))
+    };
+    if is_asked_by_objects || documents.iter().any(refers) { Fate::Needed } else { Fate::Unneeded }
+}
+
+/// Returns the Service in an address such as `pdp.authz.svc:9191`.
+fn service(address: &str) -> Option<Service<'_>> {
+    let host = address.split(':').next()?;
+    let mut parts = host.split('.');
+    Some((parts.next()?, parts.next()?))
+}
+
+/// Returns the Services to which a SecurityPolicy of this namespace refers.
+fn services<'a>(spec: &'a Value, namespace: &'a str) -> Vec<Service<'a>> {
+    match spec {
+        Value::Object(fields) => {
+            let references =
+                [&spec["backendRef"]].into_iter().chain(spec["backendRefs"].as_array().into_iter().flatten());
+            let named =
+                references.filter_map(|it| Some((it["name"].as_str()?, it["namespace"].as_str().unwrap_or(namespace))));
+            named.chain(fields.values().flat_map(|field| services(field, namespace))).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(|item| services(item, namespace)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_services_of_a_policy_are_found_at_any_depth() {
+        let spec = json!({"extAuth": {"grpc": {"backendRefs": [{"name": "pdp", "namespace": "kaos-system"}]}},
+            "jwt": {"providers": [{"remoteJWKS": {"backendRefs": [{"name": "login"}]}}]}});
+        assert_eq!(services(&spec, "team"), [("pdp", "kaos-system"), ("login", "team")]);
+        assert_eq!((service("pdp.authz.svc:9191"), service("")), (Some(("pdp", "authz")), None));
+    }
+}

@@ -1,0 +1,83 @@
+//! Tests that `kaos-operator upgrade-check` names the `ReferenceGrants` that KAOS's operator leaves, and how to delete
+//! them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+
+use crate::{
+    support::{Folder, Ran},
+    upgrading::check,
+};
+
+const SERVED: &str = "{gatewayAPI: {enabled: true}, security: {pdp: {enabled: true}, strictGatewayApi: {enabled: true}, \
+                      gatewayHost: gw, agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}}";
+
+/// Returns a `ReferenceGrant` of KAOS for this namespace.
+fn of_kaos(name: &str, namespace: &str) -> Value {
+    json!({"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+        "metadata": {"name": name, "namespace": "kaos-system"},
+        "spec": {"from": [{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": namespace}],
+            "to": [{"group": "", "kind": "Service", "name": "kaos-pdp"}]}})
+}
+
+/// Returns a SecurityPolicy of a user that asks the decision point.
+fn of_user() -> Value {
+    json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",
+        "metadata": {"name": "mine", "namespace": "team-a"},
+        "spec": {"extAuth": {"grpc": {"backendRefs": [{"name": "kaos-pdp", "namespace": "kaos-system", "port": 9191}]}}}})
+}
+
+fn ran(objects: &[Value], values: &str) -> Ran {
+    let folder = Folder::new("upgrade-references");
+    let objects: Vec<String> = objects.iter().map(Value::to_string).collect();
+    let objects = folder.write("objects.yaml", objects.join("\n---\n"));
+    let values = folder.write("values.yaml", values);
+    check(&["-f", &objects, "--values", &values, "-o", "json"])
+}
+
+/// Returns the sort, the subject and the advice of each finding about `ReferenceGrants`.
+fn found(objects: &[Value], values: &str) -> Vec<[String; 3]> {
+    let told = ran(objects, values).json();
+    let all = told["findings"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let row = |it: &Value| [text(&it["sort"]), text(&it["about"]), text(&it["do"])];
+    all.filter(|it| it["about"].as_str().unwrap().starts_with("ReferenceGrant")).map(row).collect()
+}
+
+#[test]
+fn reference_grants_of_kaos_are_named_with_the_command_that_deletes_them() {
+    let both = [of_kaos("kaos-ext-auth-a", "team-a"), of_kaos("kaos-ext-auth-b", "team-b")];
+    let command =
+        "kubectl -n kaos-system delete referencegrants.gateway.networking.k8s.io kaos-ext-auth-a kaos-ext-auth-b";
+    let replaced = found(&both, SERVED);
+    assert!(replaced.len() == 1 && replaced[0][0] == "note" && replaced[0][2].ends_with(command), "{replaced:?}");
+    assert!(replaced[0][1].starts_with("ReferenceGrant: 2 of KAOS in kaos-system"), "{replaced:?}");
+    assert!(replaced[0][2].contains("authorizationpolicy/kaos-authz"), "{replaced:?}");
+    assert_eq!(ran(&both, SERVED).code, 0, "this operator replaces them");
+    let unprotected = found(&both, "{}");
+    assert!(unprotected.len() == 1 && unprotected[0][0] == "lost", "{unprotected:?}");
+    assert!(unprotected[0][2].ends_with(command), "{unprotected:?}");
+}
+
+#[test]
+fn reference_grants_that_a_security_policy_needs_are_kept() {
+    let one = of_kaos("kaos-ext-auth-a", "team-a");
+    let keep = |found: Vec<[String; 3]>| {
+        assert!(found.len() == 1 && found[0][0] == "lost" && found[0][2].starts_with("keep them"), "{found:?}");
+    };
+    keep(found(&[one.clone(), of_user()], "{}"));
+    let external = SERVED
+        .replace("pdp: {enabled: true}, ", "")
+        .replace("agentAuth: {", "agentAuth: {extAuthzUrl: 'kaos-pdp.kaos-system.svc:9191', ");
+    keep(found(std::slice::from_ref(&one), &external));
+    // The operator creates no ReferenceGrants for namespaces that the values do not list.
+    let listed = SERVED.replace("agentAuth: {", "agentAuth: {projection: {namespaces: [team-b]}, ");
+    keep(found(std::slice::from_ref(&one), &listed));
+    let with_one = SERVED.replace("agentAuth: {", "agentAuth: {projection: {namespaces: [team-a]}, ");
+    assert_eq!(found(&[one, of_user()], &with_one)[0][0], "note");
+}
+
+#[test]
+fn reference_grants_of_others_are_not_named() {
+    assert_eq!(found(&[of_kaos("kaos-pdp-team-a", "team-a")], SERVED), [[const { String::new() }; 3]; 0]);
+}

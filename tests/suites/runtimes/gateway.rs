@@ -1,0 +1,211 @@
+//! A gateway that reads the routes of the operator, and asks the decision point before it forwards a request.
+//!
+//! The real gateway reads more of a SecurityPolicy: it checks tokens itself, and sets headers from the claims of tokens.
+//! This gateway leaves both out. The rules of the decision point check the tokens, too.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use kaos_tests::control_plane::{ControlPlane, client, files};
+use kaos_tests::harness::World;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read::{name, text};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::decision_point::DecisionPoint;
+use crate::pod::list;
+
+/// The host in the addresses that Agents call.
+pub(crate) const HOST: &str = "gw.tests";
+/// The address to which the name of the host resolves. No pod and no Service has this address.
+const ADDRESS: &str = "198.19.0.1";
+
+/// The gateway of a cluster.
+pub(crate) struct Gateway {
+    /// The port of this machine on which the gateway listens.
+    pub(crate) port: u16,
+    decided: Arc<Mutex<Vec<Decided>>>,
+}
+
+/// A decision about a request of an Agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) path: String,
+    pub(crate) is_allowed: bool,
+}
+
+/// The parts of a request that the gateway reads.
+struct Request {
+    method: String,
+    path: String,
+    /// The names of headers are in lower case.
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+struct State {
+    world: World,
+    /// The folder of the node.
+    node: PathBuf,
+    point: DecisionPoint,
+    decided: Arc<Mutex<Vec<Decided>>>,
+}
+
+impl Gateway {
+    /// Starts the gateway. `node` is the folder of the node. From then on, processes on the node find the gateway under
+    /// the name [`HOST`].
+    pub(crate) fn start(cluster: &ControlPlane, node: &Path, point: DecisionPoint) -> Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let of_port = node.join("scratch/gateway");
+        files::write(&of_port, &port.to_string())?;
+        files::write(&node.join("services").join(HOST), ADDRESS)?;
+        files::write(&node.join(format!("endpoints/{ADDRESS}:80")), &of_port.display().to_string())?;
+        let decided = Arc::new(Mutex::new(Vec::new()));
+        let (shared, node, kubeconfig) = (Arc::clone(&decided), node.to_owned(), cluster.kubeconfig());
+        std::thread::spawn(move || {
+            let serving = async {
+                let world = World::over(client(&kubeconfig).await?, "default");
+                let state = Rc::new(State { world, node, point, decided: shared });
+                serve(TcpListener::from_std(listener)?, &state).await
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let ended =
+                runtime.context("no runtime").and_then(|it| tokio::task::LocalSet::new().block_on(&it, serving));
+            println!("  the gateway ended: {ended:?}");
+        });
+        Ok(Self { port, decided })
+    }
+
+    /// Returns the decisions about requests of Agents.
+    pub(crate) fn decided(&self) -> Vec<Decided> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn serve(listener: TcpListener, state: &Rc<State>) -> Result<()> {
+    loop {
+        let (mut client, _) = listener.accept().await?;
+        let state = Rc::clone(state);
+        tokio::task::spawn_local(async move {
+            let answered = state.answer(&mut client).await;
+            if let Err(error) = answered {
+                println!("  the gateway could not forward a request: {error:#}");
+                // Possibly the client has already closed the connection.
+                let _ = reply(&mut client, 503, "the gateway cannot forward the request").await;
+            }
+        });
+    }
+}
+
+async fn reply(client: &mut TcpStream, status: u64, body: &str) -> Result<()> {
+    let head = format!("HTTP/1.1 {status} Answer\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    client.write_all(format!("{head}{body}").as_bytes()).await?;
+    Ok(client.shutdown().await?)
+}
+
+impl State {
+    async fn answer(&self, client: &mut TcpStream) -> Result<()> {
+        let request = Request::read(client).await?;
+        let routes = self.world.try_list_in(Kind::named("HTTPRoute"), "").await?;
+        let is_it =
+            |route: &&Value| request.path.strip_prefix(prefix(route)).is_some_and(|it| it.starts_with(['/', '?']));
+        let Some(route) = routes.iter().filter(is_it).max_by_key(|route| prefix(route).len()) else {
+            return reply(client, 404, "no route has this path").await;
+        };
+        if self.is_protected(route).await? {
+            let decision = self.point.decide(&self.world, &request.method, &request.path, &request.headers).await?;
+            let is_allowed = decision["allowed"] == true;
+            if request.headers.iter().any(|(name, _)| name == "x-agent-authorization") {
+                let decided = Decided { path: request.path.clone(), is_allowed };
+                self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decided);
+            }
+            if !is_allowed {
+                let status = decision["http_status"].as_u64().unwrap_or(403);
+                return reply(client, status, text(&decision["body"])).await;
+            }
+        }
+        let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.backend(route)?)).await?;
+        server.write_all(&request.forwarded(route)).await?;
+        tokio::io::copy(&mut server, client).await?;
+        Ok(client.shutdown().await?)
+    }
+
+    /// Returns whether a SecurityPolicy lets the decision point decide about the requests of a route.
+    async fn is_protected(&self, route: &Value) -> Result<bool> {
+        let namespace = text(&route["metadata"]["namespace"]);
+        let policies = self.world.try_list_in(Kind::named("SecurityPolicy"), namespace).await?;
+        let is_about = |target: &Value| target["kind"] == "HTTPRoute" && target["name"] == *name(route);
+        let mut own = policies.iter().filter(|policy| list(&policy["spec"]["targetRefs"]).iter().any(is_about));
+        Ok(own.any(|policy| policy["spec"]["extAuth"].is_object()))
+    }
+
+    /// Returns the port of this machine that replaces the Service of a route.
+    fn backend(&self, route: &Value) -> Result<u16> {
+        let backend = &rule(route)["backendRefs"][0];
+        let host = format!("{}.{}.svc.cluster.local", text(&backend["name"]), text(&route["metadata"]["namespace"]));
+        let read = |path: PathBuf| std::fs::read_to_string(&path).with_context(|| path.display().to_string());
+        let address = read(self.node.join("services").join(host))?;
+        let file = read(self.node.join(format!("endpoints/{address}:{}", backend["port"])))?;
+        Ok(read(file.into())?.parse()?)
+    }
+}
+
+impl Request {
+    /// Reads a request. Fails if the body comes in chunks: the clients in this suite send the length.
+    async fn read(client: &mut TcpStream) -> Result<Self> {
+        let mut bytes = Vec::new();
+        let end = loop {
+            if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end;
+            }
+            if client.read_buf(&mut bytes).await? == 0 {
+                bail!("the request ends early");
+            }
+        };
+        let mut body = bytes.split_off(end + 4);
+        let head = String::from_utf8(bytes)?;
+        let mut lines = head.lines();
+        let mut words = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let header =
+            |line: &str| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
+        let headers: Vec<(String, String)> = lines.filter_map(header).collect();
+        let of = |name: &str| headers.iter().find(|(it, _)| it == name).map(|(_, value)| value);
+        anyhow::ensure!(of("transfer-encoding").is_none(), "a body in chunks");
+        let length: usize = of("content-length").map_or(Ok(0), |length| length.parse())?;
+        while body.len() < length {
+            anyhow::ensure!(client.read_buf(&mut body).await? > 0, "the body ends early");
+        }
+        Ok(Self { method, path, headers, body })
+    }
+
+    /// Returns the request as the backend of the route gets it.
+    fn forwarded(&self, route: &Value) -> Vec<u8> {
+        let rest = self.path.strip_prefix(prefix(route)).unwrap_or_default();
+        let mut head = format!("{} {}{rest} HTTP/1.1\r\n", self.method, if rest.starts_with('/') { "" } else { "/" });
+        let set = list(&rule(route)["filters"]).iter().flat_map(|filter| list(&filter["requestHeaderModifier"]["set"]));
+        let set: Vec<(&str, &str)> = set.map(|header| (text(&header["name"]), text(&header["value"]))).collect();
+        let kept = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let kept = kept.filter(|(name, _)| *name != "connection" && set.iter().all(|(other, _)| other != name));
+        for (name, value) in kept.chain(set.iter().copied()).chain([("connection", "close")]) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        [format!("{head}\r\n").as_bytes(), &self.body].concat()
+    }
+}
+
+fn rule(route: &Value) -> &Value {
+    &route["spec"]["rules"][0]
+}
+
+/// Returns the prefix of the paths of a route.
+fn prefix(route: &Value) -> &str {
+    text(&rule(route)["matches"][0]["path"]["value"])
+}

@@ -1,0 +1,199 @@
+//! Samples 7 and 8 in a secured cluster. All requests in this module go through the gateway, which asks the decision
+//! point. So do the requests of the Agents to models, peers and stores.
+//!
+//! The API server signs the tokens of the Agents. A script replaces the identity provider of the users.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use kaos_tests::case;
+use kaos_tests::control_plane::{ControlPlane, Extent};
+use kaos_tests::harness::World;
+use kaos_tests::harness::definitions::{gateway_policies, routes};
+use kaos_tests::harness::read::{condition, name, text};
+use kaos_tests::harness::samples::definition;
+use kaos_tests::harness::scenario::SYSTEM;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::decision_point::DecisionPoint;
+use crate::gateway::{Decided, Gateway, HOST};
+use crate::http::{self, Response};
+use crate::node::START;
+use crate::{images, samples};
+
+const ISSUER: &str = "https://people";
+const AUDIENCE: &str = "kaos";
+const CHART: &str = "../deploy/helm/kaos-operator";
+const TOKEN: &str = "/var/run/secrets/kaos-agent/token";
+
+/// A secured cluster, with a gateway, and with users.
+struct Secured {
+    cluster: Cluster,
+    gateway: Gateway,
+    /// The tokens of the users, by name.
+    tokens: Value,
+}
+
+impl Secured {
+    async fn start() -> Result<Self> {
+        let folder = images::installed().join("runs/identities");
+        fs::create_dir_all(&folder)?;
+        let users = json!({"ada": {"sub": "ada"}, "bob": {"sub": "bob"}, "eve": {"sub": "u-7", "groups": ["staff"]}})
+            .to_string();
+        let mut command = Command::new(images::installed().join("litellm/bin/python"));
+        command.arg(images::of_tests().join("identities.py")).arg(&folder).args([ISSUER, AUDIENCE, &users]);
+        let printed = command.output()?;
+        ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+        let identities: Value = serde_json::from_slice(&printed.stdout)?;
+        // The rules accept only RS256, and the control plane of other tests signs with another algorithm.
+        let control = ControlPlane::signing_with(&folder, Extent::WithoutNodes)?;
+        let world = World::over(control.client().await?, "default");
+        let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
+        references["spec"]["versions"][0]["name"] = json!("v1beta1");
+        references["metadata"]["annotations"] = routes()["metadata"]["annotations"].clone();
+        for definition in [routes(), gateway_policies(), references] {
+            world.apply(&definition).await;
+            let at = format!("CustomResourceDefinition/{}", name(&definition));
+            world.until("it is served", &at, |crd| condition(crd, "Established")["status"] == "True").await;
+        }
+        let manifests = rendered(&control, &identities["jwks"])?;
+        let cluster = Cluster::over(control, "secured", &manifests).await?;
+        let point = DecisionPoint::start(cluster.control())?;
+        let gateway = Gateway::start(cluster.control(), &cluster.folder_of_node(), point)?;
+        Ok(Self { cluster, gateway, tokens: identities["tokens"].clone() })
+    }
+
+    /// Sends a request to the gateway with these headers.
+    fn send(&self, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Response {
+        http::send(self.gateway.port, path, headers, body, START).unwrap()
+    }
+
+    /// Sends a request of a user.
+    fn ask(&self, user: &str, path: &str, body: Option<&Value>) -> Response {
+        let token = format!("Bearer {}", text(&self.tokens[user]));
+        self.send(path, &[("authorization", &token)], body)
+    }
+
+    /// Sends a request of an Agent that acts for itself.
+    async fn ask_as_agent(&self, world: &World, agent: &str, path: &str, body: &Value) -> Response {
+        let pod = self.cluster.pod(world, &format!("agent-{agent}")).await;
+        let token = format!("Bearer {}", pod.file(TOKEN).unwrap());
+        self.send(path, &[("x-agent-authorization", &token)], Some(body))
+    }
+}
+
+/// Renders the chart for this cluster, as the guide for secured clusters says. Leaves out the Deployment of the decision
+/// point, because [`DecisionPoint`] replaces it.
+fn rendered(control: &ControlPlane, users: &Value) -> Result<PathBuf> {
+    let raw = |path: &str| control.kubectl(&["get", "--raw", path]).expect();
+    let about: Value = serde_json::from_str(&raw("/.well-known/openid-configuration"))?;
+    let account = json!({"issuer": about["issuer"], "jwks": raw("/openid/v1/jwks")});
+    let values = json!({
+        "gatewayAPI": {"enabled": true},
+        "security": {
+            "pdp": {"enabled": true},
+            "agentAuth": {"identity": {"provider": "serviceaccount", "serviceAccount": account}},
+            "userAuth": {"issuer": ISSUER, "audience": AUDIENCE, "jwks": users.to_string()},
+            "gatewayHost": HOST,
+            "strictGatewayApi": {"enabled": true},
+        },
+    });
+    let at = |file: &str| control.folder().join(file);
+    fs::write(at("values.json"), values.to_string())?;
+    let file = at("values.json").display().to_string();
+    let text =
+        control.helm(&["template", "kaos", CHART, "--namespace", SYSTEM, "--no-hooks", "--values", &file]).expect();
+    fs::write(at("chart.yaml"), text)?;
+    let objects = case::documents(&at("chart.yaml")).context("the chart")?;
+    let is_replaced = |object: &&Value| object["kind"] == "Deployment" && name(object) == "kaos-pdp";
+    let kept: Vec<String> = objects.iter().filter(|object| !is_replaced(object)).map(Value::to_string).collect();
+    ensure!(kept.len() + 1 == objects.len(), "the chart has no decision point");
+    fs::write(at("installed.yaml"), kept.join("\n---\n"))?;
+    Ok(at("installed.yaml"))
+}
+
+/// Returns an Agent that asks the Agent `asked` of sample 8, and a grant of ada for this Agent.
+fn courier() -> [Value; 2] {
+    let delegates = json!({"tool_calls": [{"name": "delegate_to_asked", "arguments": {"task": "Is there a grant?"}}]});
+    let responses = json!([delegates.to_string(), "It has answered."]).to_string();
+    let of = |kind: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": "courier"}, "spec": spec});
+    [
+        of(
+            "Agent",
+            json!({
+                "modelAPI": "authorization-modelapi", "model": "gpt-4o-mini", "agentNetwork": {"access": ["asked"]},
+                "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": responses}]},
+            }),
+        ),
+        of(
+            "AccessGrant",
+            json!({
+                "subjects": [{"kind": "User", "name": "ada"}], "resources": [{"kind": "Agent", "name": "courier"}],
+            }),
+        ),
+    ]
+}
+
+/// Waits until the decision point has an AccessGrant.
+async fn until_enforced(world: &World, grant: &str) {
+    let is_enforced = |it: &Value| condition(it, "Enforced")["status"] == "True";
+    world.until("the decision point has the grant", grant, is_enforced).await;
+}
+
+#[tokio::test]
+async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
+    let secured = Secured::start().await.unwrap();
+
+    // Sample 8: the user ada has a grant for the Agent `asked`, and the autonomous Agent `patrol` names it as a peer.
+    let world = samples::run(&secured.cluster, "8-authorization-walkthrough").await;
+    until_enforced(&world, "AccessGrant/ada").await;
+    let asked = secured.cluster.pod(&world, "agent-asked").await;
+    let model = format!("http://{HOST}/{}/modelapi/authorization-modelapi", world.namespace);
+    assert_eq!(asked.variable("MODEL_API_URL"), Some(model.as_str()));
+    let to = |agent: &str| format!("/{}/agent/{agent}/v1/chat/completions", world.namespace);
+    let chat = json!({"model": "any", "messages": [{"role": "user", "content": "hello"}]});
+    let answer = secured.ask("ada", &to("asked"), Some(&chat)).json().unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "You have a grant.");
+    for (user, agent) in [("bob", "asked"), ("eve", "asked"), ("ada", "patrol")] {
+        let refused = secured.ask(user, &to(agent), Some(&chat));
+        assert_eq!((refused.status, refused.body.as_str()), (403, "not allowed by kaos.authz"), "{user} to {agent}");
+    }
+    assert_eq!(secured.send(&to("asked"), &[], Some(&chat)).status, 403, "without a token");
+    let answer = secured.ask_as_agent(&world, "patrol", &to("asked"), &chat).await.json().unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "You have a grant.");
+    assert_eq!(secured.ask_as_agent(&world, "asked", &to("patrol"), &chat).await.status, 403);
+    // A real process asks its peer through the gateway.
+    world.apply_all(&courier()).await;
+    secured.cluster.until_ready(&world, &["Agent/courier".to_owned()]).await;
+    until_enforced(&world, "AccessGrant/courier").await;
+    let begun = secured.gateway.decided().len();
+    let answer = secured.ask("ada", &to("courier"), Some(&chat)).json().unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "It has answered.");
+    let decided = secured.gateway.decided().split_off(begun);
+    let is_to_peer = |decided: &Decided| decided.path.starts_with(&format!("/{}/agent/asked", world.namespace));
+    assert!(decided.iter().any(|decided| is_to_peer(decided) && decided.is_allowed), "{decided:?}");
+    // Without the grant, the gateway refuses the same request.
+    world.delete("AccessGrant/ada").await;
+    let is_refused = async || secured.ask("ada", &to("asked"), Some(&chat)).status == 403;
+    world.until_true("the withdrawn grant counts", is_refused).await;
+    world.delete(&format!("Namespace/{}", world.namespace)).await;
+
+    // Sample 7: the group `staff` has a grant for one Agent and for the store.
+    let world = samples::run(&secured.cluster, "7-memory-agent").await;
+    until_enforced(&world, "AccessGrant/staff").await;
+    let of = |agent: &str| format!("/{}/agent/{agent}/.well-known/agent.json", world.namespace);
+    let card = secured.ask("eve", &of("knows-users"), None).json().unwrap();
+    assert_eq!(card["name"], "knows-users");
+    let recall = json!({"scope": {"level": "session", "session_id": "s"}, "query": "ferry"});
+    let store = format!("/{}/memorystore/memory/v1/recall", world.namespace);
+    assert_eq!(secured.ask("eve", &store, Some(&recall)).status, 200);
+    for (user, path, body) in
+        [("bob", of("knows-users"), None), ("bob", store, Some(&recall)), ("eve", of("knows-its-own"), None)]
+    {
+        assert_eq!(secured.ask(user, &path, body).status, 403, "{user} to {path}");
+    }
+    world.delete(&format!("Namespace/{}", world.namespace)).await;
+}
