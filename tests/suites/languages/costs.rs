@@ -90,6 +90,9 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
+/// Writes one figure.
+type Shown<'a> = &'a dyn Fn(&Figures) -> String;
+
 /// Builds the rows of the table: a line for each figure, and a column for each language.
 fn table(all: &[Figures]) -> String {
     let number = |figures: &Figures, pointer: &str| figures.bench.pointer(pointer).and_then(Value::as_f64);
@@ -103,8 +106,7 @@ fn table(all: &[Figures]) -> String {
     let fuel = |figures: &Figures| format!("{:.2} million", number(figures, "/fuel/p50").unwrap_or_default() / 1e6);
     let time =
         |figures: &Figures| format!("{:.2} ms", number(figures, "/passNanoseconds/p50").unwrap_or_default() / 1e6);
-    let counts = |figures: &Figures| format!("{}", number(figures, "/fuelCounts").unwrap_or_default());
-    type Shown<'a> = &'a dyn Fn(&Figures) -> String;
+    let counts = |figures: &Figures| number(figures, "/fuelCounts").unwrap_or_default().to_string();
     let rows: [(&str, Shown<'_>); 9] = [
         ("size of the component or script", &size),
         ("compiled code", &|figures| bytes(figures, "/compiledBytes")),
@@ -122,7 +124,7 @@ fn table(all: &[Figures]) -> String {
     for figures in all {
         let _ = write!(text, " {} |", figures.language);
     }
-    text += &format!("\n|---|{}\n", "---:|".repeat(all.len()));
+    let _ = writeln!(text, "\n|---|{}", "---:|".repeat(all.len()));
     for (what, shown) in rows {
         let _ = write!(text, "| {what} |");
         for figures in all {

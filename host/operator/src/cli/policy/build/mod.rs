@@ -55,6 +55,13 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     let is_answered = |module: &str| module == wasi::MODULE || preview2::is_interface(module);
     if let Some([module, name]) = imports.iter().find(|[module, _]| !is_answered(module)) {
         let import = format!("{module}.{name}");
+        if wasm::is_component(bytes) {
+            bail!(
+                "is a component of several linked modules ({}), so this command cannot convert it: let the tool that \
+                 built it leave out WASI, as componentize-py does with --stub-wasi, and pass the result to policy check",
+                printable(&import)
+            );
+        }
         bail!(
             "imports {}, but a policy must import nothing: remove the code that declares the import, and build it with \
              --target wasm32-unknown-unknown",

@@ -41,6 +41,9 @@ const ANSWERED: [&str; 19] = [
 /// none. A method with this suffix opens files.
 const FILES: (&str, &str) = ("wasi:filesystem/types", "-at");
 
+/// The number of calls that a message lists.
+const SHOWN: usize = 3;
+
 /// A function that a module imports.
 struct Call<'a> {
     module: &'a str,
@@ -67,7 +70,7 @@ pub(super) fn is_interface(module: &str) -> bool {
 /// Returns a module for each interface of WASI 0.2 that `module` imports. The module answers the calls of the interface.
 pub(super) fn adapters(module: &[u8], stub: bool) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let calls = calls(module)?;
-    let mut outside = BTreeMap::new();
+    let mut outside = BTreeMap::<&str, BTreeSet<String>>::new();
     for call in &calls {
         let (reason, is_outside) = match call.interface() {
             interface if ANSWERED.contains(&interface) => continue,
@@ -83,14 +86,16 @@ pub(super) fn adapters(module: &[u8], stub: bool) -> anyhow::Result<BTreeMap<Str
             ),
         };
         if is_outside && !stub {
-            outside.entry(reason).or_insert_with(BTreeSet::new).insert(call.text());
+            outside.entry(reason).or_default().insert(call.text());
         }
     }
     if let Some((reason, calls)) = outside.first_key_value() {
+        let more = calls.len().saturating_sub(SHOWN);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more calls") };
         bail!(
-            "imports {}, but {reason}. If only a library contains these calls and the policy never makes them, pass \
+            "imports {}{more}, but {reason}. If only a library contains these calls and the policy never makes them, pass \
              --stub-wasi: then they end the policy",
-            calls.iter().cloned().collect::<Vec<_>>().join(", ")
+            calls.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
         );
     }
     let known = [exports(CALLS), exports(WALL_CLOCK)];
