@@ -9,6 +9,7 @@ pub mod gadget;
 pub mod guests;
 pub mod harness;
 pub mod hostile;
+pub mod mcpservers;
 pub mod normalize;
 pub mod page;
 pub mod play;

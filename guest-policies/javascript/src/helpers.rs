@@ -13,6 +13,7 @@ use crate::{
     bindings::types::{EnvSource, EnvVar, KeySelector},
     from_script::record,
     plain::{Wrong, plain},
+    pods,
     to_script::text,
 };
 
@@ -22,6 +23,15 @@ pub(crate) fn native<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     native.set("env", Func::from(|ctx, value| answer(&ctx, &value, mapping)))?;
     native.set("containerEnv", Func::from(|ctx, value| answer(&ctx, &value, container_env)))?;
     native.set("dnsLabel", Func::from(|ctx, value| answer(&ctx, &value, dns_label)))?;
+    native.set("mergePodSpec", Func::from(|ctx, value| answer(&ctx, &value, pods::merge_pod_spec)))?;
+    native.set("mergeContainer", Func::from(|ctx, value| answer(&ctx, &value, pods::merge_container)))?;
+    native.set("checkPodSpecEnv", Func::from(|ctx, value| answer(&ctx, &value, pods::check_pod_spec_env)))?;
+    native.set("envOnce", Func::from(|ctx, value| answer(&ctx, &value, pods::env_once)))?;
+    native.set("podSpecEnv", Func::from(|ctx, value| answer(&ctx, &value, pods::pod_spec_env)))?;
+    native.set("parseYaml", Func::from(|ctx, value| answer(&ctx, &value, pods::parse_yaml)))?;
+    native.set("shown", Func::from(|ctx, value| answer(&ctx, &value, pods::shown)))?;
+    native.set("shellWord", Func::from(|ctx, value| answer(&ctx, &value, pods::shell_word)))?;
+    native.set("unexpanded", Func::from(|ctx, value| answer(&ctx, &value, pods::unexpanded)))?;
     Ok(native)
 }
 
@@ -44,6 +54,7 @@ fn answer<'js>(
 enum Step {
     Set { container: String, name: String, value: String, origin: String },
     Bind { container: String, name: String, source: Value, origin: String },
+    Hold { container: String, name: String, source: Value, origin: String },
     User { container: String, list: Vec<Value>, path: String },
     Remove { container: String, name: String },
 }
@@ -61,6 +72,10 @@ fn mapping(value: &Value) -> std::result::Result<String, Wrong> {
                 let source = record(Some(&source)).map_err(|wrong| wrong.below("source"))?;
                 env.container(&container).bind(&name, source_to_sdk(source), &origin);
             }
+            Step::Hold { container, name, source, origin } => {
+                let source = record(Some(&source)).map_err(|wrong| wrong.below("source"))?;
+                env.container(&container).hold(&name, source_to_sdk(source), &origin);
+            }
             Step::User { container, list, path } => {
                 if let Err(refusal) = env.container(&container).user(&list, &path) {
                     return Ok(json!({"refused": refused(&refusal)}).to_string());
@@ -77,7 +92,7 @@ fn mapping(value: &Value) -> std::result::Result<String, Wrong> {
 }
 
 /// Converts a refusal of the SDK to a value of the script. The functions for the mapping refuse only invalid objects.
-fn refused(refusal: &sdk::Refusal) -> Value {
+pub(crate) fn refused(refusal: &sdk::Refusal) -> Value {
     match refusal {
         sdk::Refusal::Invalid(list) => {
             let list: Vec<_> = list.iter().map(|it| json!({"path": it.path, "message": it.message})).collect();
@@ -101,11 +116,11 @@ fn dns_label(value: &Value) -> std::result::Result<String, Wrong> {
     Ok(json!(problem).to_string())
 }
 
-fn to_sdk(EnvVar { container, name, source, origin }: EnvVar) -> sdk::EnvVar {
+pub(crate) fn to_sdk(EnvVar { container, name, source, origin }: EnvVar) -> sdk::EnvVar {
     sdk::EnvVar { container, name, source: source_to_sdk(source), origin }
 }
 
-fn of_sdk(sdk::EnvVar { container, name, source, origin }: sdk::EnvVar) -> EnvVar {
+pub(crate) fn of_sdk(sdk::EnvVar { container, name, source, origin }: sdk::EnvVar) -> EnvVar {
     let key = |sdk::KeySelector { name, key, optional }| KeySelector { name, key, optional };
     let source = match source {
         sdk::EnvSource::Literal(text) => EnvSource::Literal(text),

@@ -8,7 +8,8 @@
 //! | `bindings` | the contract as Rust types |
 //! | `engine` | starts QuickJS, loads the script, and calls its functions |
 //! | `prelude.js` | removes globals that are not pure, and defines the global `kaos` and the default functions |
-//! | `helpers` | the native part of `kaos` |
+//! | `helpers` | the native part of `kaos` for the mapping and for names |
+//! | `pods` | the native part of `kaos` for pods and texts of users |
 //! | `to_script`, `from_script` | convert the contract's records to values of the script and back |
 //! | `plain` | reads a value of the script as JSON |
 //! | `fields` | the table of fields that the conversions treat specially |
@@ -28,4 +29,5 @@ mod helpers;
 mod names;
 mod no_imports;
 mod plain;
+mod pods;
 mod to_script;

@@ -41,6 +41,7 @@
     #step(step) { this.#steps.push(step); return this; }
     set(container, name, value, origin) { return this.#step({ op: 'set', container, name, value, origin }); }
     bind(container, name, source, origin) { return this.#step({ op: 'bind', container, name, source, origin }); }
+    hold(container, name, source, origin) { return this.#step({ op: 'hold', container, name, source, origin }); }
     user(container, list, path) { return this.#step({ op: 'user', container, list: list ?? [], path }); }
     remove(container, name) { return this.#step({ op: 'remove', container, name }); }
     vars() {
@@ -50,13 +51,30 @@
     }
   }
 
+  // Returns the value in a native function's answer, or throws the refusal or the error in this answer.
+  const answered = ({ refused, error, value }) => {
+    if (refused) throw refused;
+    if (error !== undefined) throw new SyntaxError(error);
+    return value;
+  };
+
   const kaos = Object.freeze({
     invalid: (path, message) => ({ tag: 'invalid', val: Array.isArray(path) ? path : [{ path, message }] }),
     waiting: (blockers) => ({ tag: 'waiting', val: Array.isArray(blockers) ? blockers : [blockers] }),
     unsupported: (message) => ({ tag: 'unsupported', val: message }),
     env: (base) => new Env(base),
     containerEnv: (env, container) => native.containerEnv({ env, container }),
+    checkPodSpecEnv: (patch, path) => { answered(native.checkPodSpecEnv({ patch, path })); },
+    envOnce: (list) => native.envOnce(list),
+    podSpecEnv: (podSpec, env, path) => answered(native.podSpecEnv({ podSpec, env, path })),
+    mergePodSpec: (base, patch, own, path) => answered(native.mergePodSpec({ base, patch, own, path })),
+    mergeContainer: (base, patch, path) => answered(native.mergeContainer({ base, patch, path })),
     dnsLabel: (name) => native.dnsLabel(name),
+    shown: (text, most) => native.shown({ text, most }),
+    shellWord: (text) => native.shellWord(text),
+    unexpanded: (text) => native.unexpanded(text),
+    yaml: (text) => answered(native.parseYaml({ text })),
+    yamlTexts: (text) => answered(native.parseYaml({ text, onlyTexts: true })),
     available,
   });
   Object.defineProperty(globalThis, 'kaos', { value: kaos });

@@ -342,6 +342,8 @@ export interface Env {
   set(container: string, name: string, value: string, origin: string): Env;
   /** Sets any source. */
   bind(container: string, name: string, source: EnvSource, origin: string): Env;
+  /** Like `bind`, but the value stays even if the policy later sets another one. The user's value still wins. */
+  hold(container: string, name: string, source: EnvSource, origin: string): Env;
   /** Adds the `env` list at `path` of the object. */
   user(container: string, list: Json[] | undefined, path: string): Env;
   /** Removes a variable. */
@@ -363,6 +365,32 @@ declare global {
     env(base: EnvVar[]): Env;
     /** The `env` list of a container in a pod. */
     containerEnv(env: EnvVar[], container: string): Json[];
+    /**
+     * Merges the user's partial pod spec into the policy's pod spec, like `kubectl patch`. `own` is the name of the
+     * policy's container, which stays first. `path` is the place of the patch in the object. Throws a Refusal.
+     */
+    mergePodSpec(base: Json, patch: Json, own: string, path: string): Json;
+    /** Merges the user's partial container into the policy's container. Throws a Refusal. */
+    mergeContainer(base: Json, patch: Json, path: string): Json;
+    /** Checks the variables in the user's partial pod spec. Call it before the merge. Throws a Refusal. */
+    checkPodSpecEnv(patch: Json, path: string): void;
+    /** Keeps one definition of each variable of an `env` list: the last one, as in Kubernetes. */
+    envOnce(list: Json[]): Json[];
+    /**
+     * The mapping of a pod spec after all merges. A variable that equals its entry in `env` keeps its origin. Every
+     * other variable gets the origin `path`. Throws a Refusal.
+     */
+    podSpecEnv(podSpec: Json, env: EnvVar[], path: string): EnvVar[];
+    /** At most `most` characters of a user's text on one line, for a message. */
+    shown(text: string, most: number): string;
+    /** The text as one word of a POSIX shell. */
+    shellWord(text: string): string;
+    /** The text with escapes, so that Kubernetes expands no `$(NAME)` in it. */
+    unexpanded(text: string): string;
+    /** Reads a YAML text with one document. Throws a SyntaxError with the line and the column. */
+    yaml(text: string): Json;
+    /** Like `yaml`, but every number and Boolean stays the text that the user wrote: `1.10` stays `1.10`. */
+    yamlTexts(text: string): Json;
     /** Why the text cannot be the name of a Service; null if it can. */
     dnsLabel(name: string): string | null;
     /** The available pods of a Deployment or StatefulSet, without pods of an older generation. */

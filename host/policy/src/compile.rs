@@ -74,7 +74,10 @@ pub enum CompileError {
         seconds: u64,
     },
     /// Compilation took too much memory or crashed the compiler.
-    #[error("the compile child ended with {how}; its memory limit is {memory} bytes: split large functions")]
+    #[error(
+        "the compile child ended with {how}; its memory limit is {memory} bytes: give the \
+             operator's container more memory, or split large functions"
+    )]
     Died {
         /// The child's exit status.
         how: String,

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use kaos_tests::harness::read::name;
 use kaos_tests::harness::{Fault, play};
+use kaos_tests::widgets::component;
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::last_good::widgets;
 use crate::support::{
-    first_edition_serves, package, package_in, retry, scenario, states, until_edition, until_state, widget,
+    first_edition_serves, package, package_in, packed, retry, scenario, states, until_edition, until_state, widget,
 };
 
 #[test]
@@ -79,6 +80,38 @@ fn a_quarantine_survives_an_edit_that_restores_the_package() {
         world.quiet().await;
         world.delete(&all[0]).await;
         until_edition(world, &all[0], "6").await;
+        assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Active").count(), 1);
+    });
+}
+
+/// Returns a component of this edition with the bytes of another build: its only difference is a section without effect.
+fn rebuilt(edition: &str) -> Vec<u8> {
+    let mut bytes = component(edition).unwrap();
+    let section = b"build:2";
+    bytes.extend([0, 8, 7]);
+    bytes.extend(section);
+    bytes
+}
+
+#[test]
+fn a_rebuild_of_a_quarantined_policy_is_quarantined_and_the_last_good_one_serves() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        let first = until_state(world, "widgets", "Quarantined").await;
+        world.apply(&packed("widgets", Some(&rebuilt("2 traps")), "")).await;
+        let aside = async || states(world, "widgets").await.iter().filter(|state| *state == "Quarantined").count();
+        world.until_true("both builds are in quarantine", async || aside().await == 2).await;
+        for config_map in &all {
+            until_edition(world, config_map, "1").await;
+        }
+        // The first build again is still in quarantine.
+        world.apply(&package("widgets", "2 traps", "")).await;
+        world.quiet().await;
+        let again = world.look(&format!("kaos-system:PolicyRevision/{}", name(&first))).await;
+        assert_eq!(again["status"]["state"], "Quarantined");
+        world.delete(&all[0]).await;
+        until_edition(world, &all[0], "1").await;
         assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Active").count(), 1);
     });
 }

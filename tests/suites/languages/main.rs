@@ -3,6 +3,9 @@
 //! and runs the suite, which needs Go.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod built;
+mod components;
+mod costs;
 mod hostile;
 mod mcpserver;
 mod project;

@@ -46,8 +46,7 @@ impl Project {
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.0).env("KAOS_OPERATOR", Programs::operator().unwrap());
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/componentize-py/bin/componentize-py");
-        command.env("COMPONENTIZE_PY", std::path::absolute(tools).unwrap());
+        command.env("COMPONENTIZE_PY", componentize_py());
         command.env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off").output().unwrap()
     }
 
@@ -57,6 +56,12 @@ impl Project {
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         fs::read(self.path("website.wasm")).unwrap()
     }
+}
+
+/// Returns the path of componentize-py, which `tests/run languages` installs.
+pub(crate) fn componentize_py() -> PathBuf {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/componentize-py/bin/componentize-py");
+    std::path::absolute(tools).unwrap()
 }
 
 impl Drop for Project {

@@ -3,7 +3,7 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 wit_bindgen::generate!({
-    path: "../../../../wit",
+    path: "wit",
     world: "overlay",
     pub_export_macro: true,
     export_macro_name: "export_overlay_world",

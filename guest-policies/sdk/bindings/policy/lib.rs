@@ -9,7 +9,7 @@ extern crate alloc;
 mod defaults;
 
 wit_bindgen::generate!({
-    path: "../../../../wit",
+    path: "wit",
     world: "policy",
     pub_export_macro: true,
     export_macro_name: "export_policy_world",

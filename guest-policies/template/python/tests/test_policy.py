@@ -1,20 +1,13 @@
 import json
 import unittest
 
-import kaos
 import policy
 from componentize_py_types import Err
-
-
-def subject(spec):
-    defaults = {name: of["default"] for name, of in policy.SCHEMA["properties"].items()}
-    cluster = kaos.Cluster("cluster.local", "kaos-system", [])
-    return kaos.Subject(kaos.text(policy.website(spec)), [], kaos.text(defaults), cluster, False, "{}")
+from kaos import testing
 
 
 def plan(spec):
-    of = subject(spec)
-    return policy.translate(of, policy.map_env(of, []))
+    return testing.plan(policy, testing.subject(policy.website(spec), policy.SCHEMA))
 
 
 class Policy(unittest.TestCase):

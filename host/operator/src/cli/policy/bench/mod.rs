@@ -3,6 +3,7 @@
 mod measured;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
@@ -91,12 +92,14 @@ impl Bench {
         let layers = layers(&loaded, settings.as_deref())?;
         let ready = Passes::new(&loaded.policy, &layers, &cluster, &known, &files)?;
         let (mut times, mut fuel, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+        let mut of_each = vec![BTreeSet::new(); ready.count()];
         for _ in 0..passes {
-            for number in 0..ready.count() {
+            for (number, counts) in of_each.iter_mut().enumerate() {
                 let began = Instant::now();
                 let used = ready.run(number)?;
                 times.push(nanoseconds(began.elapsed()));
                 fuel.push(used);
+                counts.insert(used);
                 memory.push(measured.take() as u64);
             }
         }
@@ -106,6 +109,7 @@ impl Bench {
             passes: times.len(),
             times: Spread::of(times),
             fuel: Spread::of(fuel),
+            fuel_counts: of_each.iter().map(BTreeSet::len).max().unwrap_or_default(),
             memory: Spread::of(memory),
             compile: steps.iter().find(|taken| taken.step == Step::Compile),
             size,
@@ -126,6 +130,8 @@ struct Figures<'a> {
     /// The time of a pass in nanoseconds.
     times: Option<Spread>,
     fuel: Option<Spread>,
+    /// The most different amounts of fuel that the passes over one object took. 1 if every pass took the same fuel.
+    fuel_counts: usize,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,
     /// The compilation; `None` for code that needs no compilation.
@@ -136,7 +142,7 @@ struct Figures<'a> {
 
 impl Figures<'_> {
     fn json(&self) -> Value {
-        let Self { policy, objects, passes, times, fuel, memory, compile, size } = self;
+        let Self { policy, objects, passes, times, fuel, fuel_counts, memory, compile, size } = self;
         let Limits { fuel: fuel_limit, memory: memory_limit, .. } = policy.limits();
         json!({
             "policy": policy.id(),
@@ -144,6 +150,7 @@ impl Figures<'_> {
             "passes": passes,
             "passNanoseconds": times,
             "fuel": fuel,
+            "fuelCounts": fuel_counts,
             "fuelLimit": fuel_limit,
             "memoryBytes": memory,
             "memoryLimit": memory_limit,
@@ -154,7 +161,7 @@ impl Figures<'_> {
     }
 
     fn text(&self) -> String {
-        let Self { policy, objects, passes, times, fuel, memory, compile, size } = self;
+        let Self { policy, objects, passes, times, fuel, fuel_counts, memory, compile, size } = self;
         let mut table = Table::new(&["MEASURED", "P50", "P90", "P99", "MOST", "LIMIT"]);
         let mut row = |what: &str, spread: &Option<Spread>, shown: &dyn Fn(u64) -> String, limit: String| {
             if let Some(Spread { p50, p90, p99, most }) = *spread {
@@ -172,6 +179,11 @@ impl Figures<'_> {
         row("memory of a pass", memory, &as_bytes, bytes(policy.limits().memory));
         let mut facts = Table::new(&["POLICY", &policy.id().to_string()]);
         facts.row(["passes".to_owned(), format!("{passes} over {objects} objects")]);
+        let same = match fuel_counts {
+            1 => "every pass over an object took the same fuel".to_owned(),
+            many => format!("the passes over one object took {many} different amounts of fuel"),
+        };
+        facts.row(["fuel".to_owned(), same]);
         facts.row(["size".to_owned(), format!("{size} bytes, {} bytes of compiled code", policy.code().bytes())]);
         if let Some(Taken { time, outcome, .. }) = compile {
             facts.row(["compilation".to_owned(), format!("{:.1} ms ({outcome})", time.as_secs_f64() * 1e3)]);

@@ -1,5 +1,8 @@
-//! `policy build`: converts a core module to a component that imports nothing.
+//! `policy build`: converts a core module to a component that imports nothing. It also takes a component that imports
+//! WASI.
 
+mod preview2;
+mod unwrapped;
 mod wasi;
 pub(super) mod wit;
 
@@ -20,13 +23,13 @@ use kaos_policy::printable::printable;
 #[derive(Debug, Args)]
 pub(super) struct Build {
     /// The core module that a compiler creates: cargo for wasm32-unknown-unknown, or Go for wasip1 with
-    /// -buildmode=c-shared
+    /// -buildmode=c-shared. Or a component that imports WASI, for example of cargo for wasm32-wasip2
     file: PathBuf,
     /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]
     output: PathBuf,
-    /// Accept a module for WASI that can open files or sockets, and let these calls fail. Without this flag, the command
-    /// refuses such a module
+    /// Accept code for WASI that can open files or sockets, and let these calls fail. Without this flag, the command
+    /// refuses such code
     #[arg(long)]
     stub_wasi: bool,
 }
@@ -43,35 +46,46 @@ impl Build {
     }
 }
 
-fn component(module: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
-    if wasm::is_component(module) {
-        bail!("is already a component");
-    }
+fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
+    let module = if wasm::is_component(bytes) { unwrapped::core_module(bytes)? } else { bytes };
     if !wasm::is_core(module) {
-        bail!("not a core module: build it with --target wasm32-unknown-unknown, or with GOOS=wasip1 GOARCH=wasm");
+        bail!("not WebAssembly: build it with --target wasm32-unknown-unknown, or with GOOS=wasip1 GOARCH=wasm");
     }
     let imports = wasm::foreign_imports(module);
-    if let Some([module, name]) = imports.iter().find(|[module, _]| module != wasi::MODULE) {
+    let is_answered = |module: &str| module == wasi::MODULE || preview2::is_interface(module);
+    if let Some([module, name]) = imports.iter().find(|[module, _]| !is_answered(module)) {
         let import = format!("{module}.{name}");
+        if wasm::is_component(bytes) {
+            bail!(
+                "is a component of several linked modules ({}), so this command cannot convert it: let the tool that \
+                 built it leave out WASI, as componentize-py does with --stub-wasi, and pass the result to policy check",
+                printable(&import)
+            );
+        }
         bail!(
             "imports {}, but a policy must import nothing: remove the code that declares the import, and build the \
              policy with --target wasm32-unknown-unknown",
             printable(&import)
         );
     }
-    let names: Vec<&str> = imports.iter().map(|[_, name]| name.as_str()).collect();
+    let preview1 = imports.iter().filter(|[module, _]| module == wasi::MODULE);
+    let names: Vec<&str> = preview1.map(|[_, name]| name.as_str()).collect();
     if let Some(refusal) = wasi::refusal(&names, stub_wasi) {
         bail!("{refusal}");
     }
+    let preview2 = preview2::adapters(module, stub_wasi)?;
     let mut module = slim(module);
     // A compiler with bindings for components writes the types of the exports into sections whose names begin with
-    // `component-type`. The compiler of Go writes no such section.
+    // `component-type`. The compiler of Go writes no such section, and no module of a component has one.
     if !wasm::has_custom_section(&module, "component-type") {
         wit::embed(&mut module)?;
     }
     let mut encoder = ComponentEncoder::default().validate(true).module(&module)?;
     if !names.is_empty() {
         encoder = encoder.adapter(wasi::MODULE, wasi::ADAPTER)?;
+    }
+    for (interface, adapter) in &preview2 {
+        encoder = encoder.adapter(interface, adapter)?;
     }
     Ok(slim(&encoder.encode()?))
 }

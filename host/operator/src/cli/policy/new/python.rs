@@ -3,6 +3,28 @@
 use super::files::{Files, Names, definition, named};
 use crate::cli::policy::build::wit::CONTRACT;
 
+/// Embeds files of the library.
+macro_rules! library {
+    ($($path:literal),* $(,)?) => {
+        [$((concat!("kaos/", $path), include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/python/kaos/", $path)))),*]
+    };
+}
+
+/// The files of the library.
+const LIBRARY: [(&str, &str); 11] = library![
+    "__init__.py",
+    "answers.py",
+    "env.py",
+    "merge.py",
+    "merge_table.py",
+    "need.py",
+    "patch.py",
+    "quote.py",
+    "refusal.py",
+    "seen.py",
+    "testing.py",
+];
+
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>) -> Files {
     let mut files = Files::from(
@@ -23,20 +45,39 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
     files.extend(
         [
             (".gitignore", "/bindings\n/*.wasm\n__pycache__\n"),
-            ("kaos.py", template!("python/kaos.py")),
             ("kaos_export.py", template!("python/kaos_export.py")),
             ("requirements.txt", template!("python/requirements.txt")),
             ("wit/policy.wit", CONTRACT),
         ]
         .map(|(path, text)| (path.to_owned(), text.to_owned())),
     );
+    files.extend(LIBRARY.map(|(path, text)| (path.to_owned(), text.to_owned())));
     files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
     files
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use super::*;
+
+    #[test]
+    fn a_project_has_the_whole_library() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-policies/template/python/kaos");
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let found: BTreeSet<String> =
+            names.filter(|name| name != "__pycache__").map(|name| format!("kaos/{name}")).collect();
+        assert_eq!(found, LIBRARY.iter().map(|(path, _)| (*path).to_owned()).collect());
+    }
+
+    #[test]
+    fn the_build_tool_is_pinned_with_hashes() {
+        let pins = template!("python/requirements.txt");
+        assert!(pins.lines().any(|line| line == "--require-hashes"), "{pins}");
+        let (pinned, hashes) = (pins.matches("==").count(), pins.matches("--hash=sha256:").count());
+        assert!(pinned == 1 && hashes > 1, "{pins}");
+    }
 
     #[test]
     fn a_new_python_project_contains_no_name_of_the_template() {
