@@ -522,7 +522,7 @@ function specOf(subject) {
     const count = items(list).length;
     if (count > most) {
       const remedy = 'split the object, or move long content to ConfigMaps or Secrets';
-      throw kaos.invalid(path, `${count} entries are too many, at most ${most}: ${remedy}`);
+      throw kaos.invalid(path, `has ${count} entries, but the limit is ${most}: ${remedy}`);
     }
   }
   return spec;
@@ -607,15 +607,15 @@ function wrongName(subject) {
   if (name.length > longest) {
     return [{
       path: 'metadata.name',
-      message: `the name has ${name.length} characters, at most ${longest} are possible: labels and names of Services `
-        + `allow 63, and the Service name begins with \`${PREFIX}-\`; choose a shorter name`,
+      message: `the name has ${name.length} characters, but the limit is ${longest}: the Service is named \`${PREFIX}-\` `
+        + 'plus this name, and names of Services have at most 63 characters; choose a shorter name',
     }];
   }
   if (name === '' || name.startsWith('-') || kaos.dnsLabel(childName(subject)) !== null) {
     return [{
       path: 'metadata.name',
-      message: `\`${kaos.shown(name, 253)}\` cannot be part of a Service name: use lower-case letters, digits and \`-\` `
-        + `(no dots), begin and end with a letter or digit, at most ${longest} characters`,
+      message: `\`${kaos.shown(name, 253)}\` cannot be part of a Service name: use at most ${longest} lower-case letters, `
+        + 'digits and `-` (no dots), with a letter or digit at the beginning and at the end',
     }];
   }
   return [];
@@ -673,7 +673,7 @@ function registryOf(subject, unusable, malformed) {
   const source = answer.val[0].data?.[key];
   if (typeof source !== 'string') throw unusable(`ConfigMap ${configMap} has no key ${key}`);
   const most = 150_000;
-  if (source.length > most) throw malformed(`${source.length} bytes are too many, at most ${most}: remove unused entries`);
+  if (source.length > most) throw malformed(`it has ${source.length} bytes, but the limit is ${most}: remove unused entries`);
   let fields;
   try {
     fields = kaos.yamlTexts(source) ?? {};
@@ -730,7 +730,7 @@ function unknownRuntime(runtime, runtimes, settings) {
   const { key, configMap } = settings.registry;
   const names = Object.keys(runtimes).sort().join(', ');
   const remedy = names
-    ? `use one of the registry (${kaos.shown(names, 1000)}), or`
+    ? `use a runtime of the registry (${kaos.shown(names, 1000)}), or`
     : `the registry is empty; add ${name} to ${key} of ConfigMap ${configMap}, or use`;
   return kaos.invalid(
     'spec.runtime',
@@ -753,8 +753,8 @@ function launchOfRuntime(name, runtime, settings, hasImage) {
       launch.command = undefined;
     } else {
       launch.notes.push(warning('spec.runtime', COMMAND_IS_FLAGS, `the registry's command of runtime ${name} begins with `
-        + 'a flag and replaces the entrypoint of the image: move it to args in the registry, or set the policy setting '
-        + 'commandFlagsAsArgs'));
+        + 'a flag and replaces the entrypoint of the image: move the command to args in the registry, or set the policy '
+        + 'setting commandFlagsAsArgs'));
     }
   }
   return launch;
@@ -767,8 +767,8 @@ function launchOfPackage(settings, { name, path }) {
   if (!/^[A-Za-z0-9._][A-Za-z0-9._-]*$/.test(program) || /[\0-\x1f\x7f-\x9f]/.test(name)) {
     throw kaos.invalid(
       path,
-      `\`${kaos.shown(name, 253)}\` is not a Python package: name one from PyPI, or use runtime custom with `
-        + 'container.image',
+      `\`${kaos.shown(name, 253)}\` is not a Python package: name a package of PyPI, or use runtime custom `
+        + 'with container.image',
     );
   }
   const [whole, command, module] = [name, program, program.replaceAll('-', '_')].map(kaos.shellWord);
@@ -796,8 +796,8 @@ function planOf(request, env) {
   notes.push(...telemetryNotes(telemetryOf(request)));
   if (wanted.params && !launch.paramsEnvVar) {
     notes.push(warning(wanted.params.path, PARAMS_UNUSED, 'this runtime names no variable for parameters, so the '
-      + "container does not get them: set the container's variables in container.env, or set paramsEnvVar in the "
-      + 'registry'));
+      + "container does not get the parameters: set the container's variables in container.env, or set paramsEnvVar "
+      + 'in the registry'));
   }
   return {
     manifests: children.map((child) => child.manifest),
@@ -1026,8 +1026,8 @@ function checkContainer(container, hasImage, at) {
   }
   if (typeof container.image !== 'string' || container.image === '') {
     if (name !== CONTAINER) {
-      throw kaos.invalid(at('image'), `container \`${kaos.shown(name, 63)}\` needs an image; the container of this kind `
-        + `is named \`${CONTAINER}\``);
+      throw kaos.invalid(at('image'), `container \`${kaos.shown(name, 63)}\` needs an image; to change the container of `
+        + `this kind instead, name it \`${CONTAINER}\``);
     }
     if (hasImage) {
       throw kaos.invalid(at('image'), "removes the container's image: set an image, or remove this field");
@@ -1049,7 +1049,7 @@ function missingEnv({ requiredEnv }, deployment) {
   const names = items(main.env).map(nameOf);
   const missing = requiredEnv.filter((required) => !names.includes(required));
   if (missing.length === 0) return [];
-  const message = `this runtime needs ${missing.join(', ')}: set it in container.env`;
+  const message = `in container.env, the variables are missing that this runtime needs: ${missing.join(', ')}`;
   return [warning('spec.container.env', REQUIRED_ENV_MISSING, message)];
 }
 
@@ -1132,7 +1132,7 @@ function routeOf(request, notes) {
     }
     if (spelled !== timeout) {
       notes.push(info(path, 'TimeoutRespelled', `\`${timeout}\` is written \`${spelled}\` in the HTTPRoute: the Gateway `
-        + 'API allows five digits in a number'));
+        + 'API allows at most five digits in a number'));
     }
     rule.timeouts = { request: spelled };
   }
@@ -1198,9 +1198,9 @@ function protectionOf(request, hasRoute) {
   const isOn = Boolean(security.pdp || security.authorizer);
   const require = (type) => {
     if (serves(request.subject, type)) return;
-    throw kaos.unsupported(`the setting security protects objects, and the operator cannot create a ${type.kind} of `
-      + `${type.apiVersion}, so this object would be open: install this type and remove it from the operator's flag `
-      + '--without, or turn security off');
+    throw kaos.unsupported(`the operator cannot create a ${type.kind} of ${type.apiVersion}, so this object would be `
+      + "open to every caller: install this type and remove it from the operator's flag --without, or turn off the "
+      + 'setting `security`');
   };
   const manifests = [];
   if (hasRoute && isOn) {

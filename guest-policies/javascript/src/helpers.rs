@@ -3,17 +3,18 @@
 
 use kaos_policy_sdk::{
     env::{self, Env},
-    json, names, types as sdk,
+    json, names,
 };
 use rquickjs::{Ctx, Exception, Object, Result, Value as Script, prelude::Func};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    bindings::types::{EnvSource, EnvVar, KeySelector},
+    bindings::types::EnvVar,
     from_script::record,
     plain::{Wrong, plain},
     pods,
+    sdk_types::{of_sdk, refused, source_to_sdk, to_sdk},
     to_script::text,
 };
 
@@ -91,18 +92,6 @@ fn mapping(value: &Value) -> std::result::Result<String, Wrong> {
     Ok(format!("{{\"vars\":{vars}}}"))
 }
 
-/// Converts a refusal of the SDK to a value of the script. The functions for the mapping refuse only invalid objects.
-pub(crate) fn refused(refusal: &sdk::Refusal) -> Value {
-    match refusal {
-        sdk::Refusal::Invalid(list) => {
-            let list: Vec<_> = list.iter().map(|it| json!({"path": it.path, "message": it.message})).collect();
-            json!({"tag": "invalid", "val": list})
-        }
-        sdk::Refusal::Waiting(_) => json!({"tag": "unsupported", "val": "the variables wait for another object"}),
-        sdk::Refusal::Unsupported(message) => json!({"tag": "unsupported", "val": message}),
-    }
-}
-
 fn container_env(value: &Value) -> std::result::Result<String, Wrong> {
     let vars: Vec<EnvVar> = record(value.get("env")).map_err(|wrong| wrong.below("env"))?;
     let container: String = record(value.get("container")).map_err(|wrong| wrong.below("container"))?;
@@ -114,31 +103,4 @@ fn dns_label(value: &Value) -> std::result::Result<String, Wrong> {
     let name: String = record(Some(value))?;
     let problem = names::dns1035_label(&name).map(|why| why.to_string());
     Ok(json!(problem).to_string())
-}
-
-pub(crate) fn to_sdk(EnvVar { container, name, source, origin }: EnvVar) -> sdk::EnvVar {
-    sdk::EnvVar { container, name, source: source_to_sdk(source), origin }
-}
-
-pub(crate) fn of_sdk(sdk::EnvVar { container, name, source, origin }: sdk::EnvVar) -> EnvVar {
-    let key = |sdk::KeySelector { name, key, optional }| KeySelector { name, key, optional };
-    let source = match source {
-        sdk::EnvSource::Literal(text) => EnvSource::Literal(text),
-        sdk::EnvSource::SecretKey(selector) => EnvSource::SecretKey(key(selector)),
-        sdk::EnvSource::ConfigMapKey(selector) => EnvSource::ConfigMapKey(key(selector)),
-        sdk::EnvSource::FieldPath(path) => EnvSource::FieldPath(path),
-        sdk::EnvSource::Other(json) => EnvSource::Other(json),
-    };
-    EnvVar { container, name, source, origin }
-}
-
-fn source_to_sdk(source: EnvSource) -> sdk::EnvSource {
-    let key = |KeySelector { name, key, optional }| sdk::KeySelector { name, key, optional };
-    match source {
-        EnvSource::Literal(text) => sdk::EnvSource::Literal(text),
-        EnvSource::SecretKey(selector) => sdk::EnvSource::SecretKey(key(selector)),
-        EnvSource::ConfigMapKey(selector) => sdk::EnvSource::ConfigMapKey(key(selector)),
-        EnvSource::FieldPath(path) => sdk::EnvSource::FieldPath(path),
-        EnvSource::Other(json) => sdk::EnvSource::Other(json),
-    }
 }

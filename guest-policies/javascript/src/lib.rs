@@ -9,6 +9,7 @@
 //! | `engine` | starts QuickJS, loads the script, and calls its functions |
 //! | `prelude.js` | removes globals that are not pure, and defines the global `kaos` and the default functions |
 //! | `helpers` | the native part of `kaos` for the mapping and for names |
+//! | `sdk_types` | converts values between the types of the contract and of the SDK |
 //! | `pods` | the native part of `kaos` for pods and texts of users |
 //! | `to_script`, `from_script` | convert the contract's records to values of the script and back |
 //! | `plain` | reads a value of the script as JSON |
@@ -30,4 +31,5 @@ mod names;
 mod no_imports;
 mod plain;
 mod pods;
+mod sdk_types;
 mod to_script;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     bindings::types::EnvVar,
     from_script::record,
-    helpers::{of_sdk, refused, to_sdk},
     plain::Wrong,
+    sdk_types::{of_sdk, refused, to_sdk},
     to_script::text,
 };
 

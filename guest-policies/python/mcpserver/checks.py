@@ -53,7 +53,8 @@ def _check_container(container, has_image, pod_spec, part):
     if not isinstance(image, str) or not image:
         if name != CONTAINER:
             message = (
-                f"container `{kaos.shown(name, 63)}` needs an image; the container of this kind is named `{CONTAINER}`"
+                f"container `{kaos.shown(name, 63)}` needs an image; to change the container of this kind "
+                f"instead, name it `{CONTAINER}`"
             )
             raise kaos.invalid(place("image"), message)
         if has_image:

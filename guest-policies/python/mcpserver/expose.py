@@ -129,7 +129,8 @@ def _spelled(timeout, path, notes):
         raise kaos.invalid(path, message)
     if spelled != timeout:
         message = (
-            f"`{timeout}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits in a number"
+            f"`{timeout}` is written `{spelled}` in the HTTPRoute: the Gateway API allows at most five digits in a "
+            "number"
         )
         notes.append(kaos.note("TimeoutRespelled", message, path, warning=False))
     return spelled

@@ -51,7 +51,7 @@ class Launch:
 def _unknown(name, entries, settings):
     name = kaos.shown(name, 63)
     if entries:
-        remedy = f"use one of the registry ({kaos.shown(', '.join(sorted(entries)), 1000)}), or"
+        remedy = f"use a runtime of the registry ({kaos.shown(', '.join(sorted(entries)), 1000)}), or"
     else:
         key, config_map = settings["registry"]["key"], settings["registry"]["configMap"]
         remedy = f"the registry is empty; add {name} to {key} of ConfigMap {config_map}, or use"
@@ -79,7 +79,7 @@ def _registered(name, runtime, settings, has_image):
         else:
             message = (
                 f"the registry's command of runtime {name} begins with a flag and replaces the entrypoint of the image: "
-                "move it to args in the registry, or set the policy setting commandFlagsAsArgs"
+                "move the command to args in the registry, or set the policy setting commandFlagsAsArgs"
             )
             launch.notes.append(kaos.note(COMMAND_IS_FLAGS, message, "spec.runtime"))
     return launch
@@ -91,8 +91,8 @@ def _package(source, settings):
     program = _PROGRAM.match(name).group()
     if not _NAME.fullmatch(program) or _CONTROL.search(name):
         message = (
-            f"`{kaos.shown(name, 253)}` is not a Python package: name one from PyPI, or use runtime custom with "
-            "container.image"
+            f"`{kaos.shown(name, 253)}` is not a Python package: name a package of PyPI, or use runtime custom "
+            "with container.image"
         )
         raise kaos.invalid(source.path, message)
     package, command, module = map(kaos.shell_word, (name, program, program.replace("-", "_")))

@@ -105,8 +105,8 @@ def _unused_params(request):
     if request.wanted.params is None or request.launch.params_env_var:
         return []
     message = (
-        "this runtime names no variable for parameters, so the container does not get them: set the container's variables "
-        "in container.env, or set paramsEnvVar in the registry"
+        "this runtime names no variable for parameters, so the container does not get the parameters: set the container's "
+        "variables in container.env, or set paramsEnvVar in the registry"
     )
     return [kaos.note(reasons.PARAMS_UNUSED, message, request.wanted.params.path)]
 
@@ -122,7 +122,7 @@ def _missing_env(request, manifest):
     missing = [required for required in request.launch.required_env if required not in names]
     if not missing:
         return []
-    message = f"this runtime needs {', '.join(missing)}: set it in container.env"
+    message = f"in container.env, the variables are missing that this runtime needs: {', '.join(missing)}"
     return [kaos.note(reasons.REQUIRED_ENV_MISSING, message, "spec.container.env")]
 
 

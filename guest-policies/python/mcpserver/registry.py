@@ -111,7 +111,7 @@ def entries(settings, subject):
 def _parsed(text):
     most, length = 150_000, len(text.encode())
     if length > most:
-        raise Malformed(f"{length} bytes are too many, at most {most}: remove unused entries")
+        raise Malformed(f"it has {length} bytes, but the limit is {most}: remove unused entries")
     try:
         fields = _texts(yaml.compose(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:

@@ -32,7 +32,7 @@ def spec_of(subject):
         count = len(entries) if isinstance(entries, list) else 0
         if count > most:
             remedy = "split the object, or move long content to ConfigMaps or Secrets"
-            raise kaos.invalid(path, f"{count} entries are too many, at most {most}: {remedy}")
+            raise kaos.invalid(path, f"has {count} entries, but the limit is {most}: {remedy}")
     return object.get("spec") or {}
 
 
@@ -97,14 +97,14 @@ class Workload:
         if len(self.name) > longest:
             wrong.add(
                 "metadata.name",
-                f"the name has {len(self.name)} characters, at most {longest} are possible: labels and names of Services "
-                f"allow 63, and the Service name begins with `{PREFIX}-`; choose a shorter name",
+                f"the name has {len(self.name)} characters, but the limit is {longest}: the Service is named `{PREFIX}-` "
+                "plus this name, and names of Services have at most 63 characters; choose a shorter name",
             )
         elif self.name.startswith("-") or not self.name or kaos.dns1035_label(self.child_name):
             wrong.add(
                 "metadata.name",
-                f"`{kaos.shown(self.name, 253)}` cannot be part of a Service name: use lower-case letters, digits and `-` "
-                f"(no dots), begin and end with a letter or digit, at most {longest} characters",
+                f"`{kaos.shown(self.name, 253)}` cannot be part of a Service name: use at most {longest} lower-case letters, "
+                "digits and `-` (no dots), with a letter or digit at the beginning and at the end",
             )
         return wrong
 

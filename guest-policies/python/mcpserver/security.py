@@ -51,8 +51,8 @@ def _require(request, type):
     if not request.serves(type):
         api_version, kind = type
         raise kaos.unsupported(
-            f"the setting security protects objects, and the operator cannot create a {kind} of {api_version}, so this "
-            "object would be open: install this type and remove it from the operator's flag --without, or turn security off"
+            f"the operator cannot create a {kind} of {api_version}, so this object would be open to every caller: install "
+            "this type and remove it from the operator's flag --without, or turn off the setting `security`"
         )
 
 

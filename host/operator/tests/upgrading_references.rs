@@ -79,5 +79,5 @@ fn reference_grants_that_a_security_policy_needs_are_kept() {
 
 #[test]
 fn reference_grants_of_others_are_not_named() {
-    assert_eq!(found(&[of_kaos("kaos-pdp-team-a", "team-a")], SERVED), [[const { String::new() }; 3]; 0]);
+    assert!(found(&[of_kaos("kaos-pdp-team-a", "team-a")], SERVED).is_empty());
 }

@@ -160,7 +160,7 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
             world.apply(&package("older", "2", "")).await;
             let waits = until_state(world, "older", "Conflict").await;
             let message = waits["status"]["message"].as_str().unwrap();
-            assert!(message.contains("newer-") && message.contains("first"), "{message}");
+            assert!(message.contains("newer-") && message.contains("already claims"), "{message}");
             for restarts in [false, true] {
                 if restarts {
                     world.restart().await;

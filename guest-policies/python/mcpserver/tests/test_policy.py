@@ -40,7 +40,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(container(plan)["args"], ["--port", "8000"])
         [(path, message)] = violations(subject({"runtime": "slack"}, found=found))
         self.assertEqual(path, "spec.runtime")
-        self.assertIn("use one of the registry (own), or custom", message)
+        self.assertIn("use a runtime of the registry (own), or custom", message)
 
     def test_a_registry_that_cannot_be_read_is_waited_for(self):
         for text, reason in [("runtimes: [", "line 1, "), ("- a", "it must be a mapping"), ("a: {image: [1]}", "a.image")]:

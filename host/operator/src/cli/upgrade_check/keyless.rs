@@ -52,7 +52,7 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     let variables = container["env"].as_array().into_iter().flatten();
     let is_set = |variable: &Value| VARIABLES.iter().any(|name| variable["name"] == *name);
     let configs = referred_config_maps(spec, &planned.manifests);
-    let mut texts = configs.iter().flat_map(|config| config["data"].as_object()).flat_map(|data| data.values());
+    let mut texts = configs.iter().filter_map(|config| config["data"].as_object()).flat_map(|data| data.values());
     if variables.into_iter().any(is_set) || texts.any(|text| text.as_str().is_some_and(has_key)) {
         return None;
     }
