@@ -34,7 +34,10 @@ impl Attributes {
             // Accept `deserialize_with` only together with `default`. A function for `deserialize_with` may only map
             // null to the default, and `Decode` maps null to the default in any case.
             if found.deserialize_with && !matches!(found.absent, Absent::Call(_)) {
-                return Err(syn::Error::new_spanned(attribute, "Decode knows deserialize_with only beside default"));
+                return Err(syn::Error::new_spanned(
+                    attribute,
+                    "Decode supports `deserialize_with` only together with `default`",
+                ));
             }
         }
         Ok(found)

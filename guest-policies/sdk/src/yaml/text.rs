@@ -182,7 +182,9 @@ impl Reader<'_> {
             cursor.skip_line();
         }
         if !cursor.line_break() && cursor.peek() != 0 {
-            return Err(Problem::Syntax("after `|` or `>`, use only `-` or `+`, a digit for the indentation, or both"));
+            return Err(Problem::Syntax(
+                "after `|` or `>`, write at most one sign (`-` or `+`) and one digit for the indentation",
+            ));
         }
         let mut text = String::new();
         let (mut breaks, mut was_deeper, mut any) = (0, true, false);

@@ -143,7 +143,7 @@ pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, wh
     fetched(state, handle, name, 0, &Fetched::Forbidden(why.to_owned()))
 }
 
-/// Applies the answer to a read of a needed object.
+/// Updates the state with the answer that the API server gave to a read of a needed object.
 pub(super) fn fetched(state: &mut State, handle: &Handle, name: &Arc<str>, version: u64, answer: &Fetched) -> Wakes {
     if handle.extract.labels && handle.spec.by_metadata() {
         return selected::labelled_fetched(state, handle, name, version, answer);

@@ -159,7 +159,7 @@ pub(super) fn labelled_relist(
     wakes
 }
 
-/// Applies the answer to a read of a needed object.
+/// Updates the state with the answer that the API server gave to a read of a needed object.
 pub(super) fn labelled_fetched(
     state: &mut State,
     handle: &Handle,

@@ -53,7 +53,7 @@ struct Contribution {
     pods_replaced: u64,
     fuel: [Option<u64>; 2],
     problem: Option<(ObjectProblem, String)>,
-    /// Whether a policy fails on the object after the change, whether or not it failed before.
+    /// Whether a policy fails on the object after the change, even if a policy also failed before.
     fails: bool,
     /// The number of changes for each path, by the index of the path.
     paths: BTreeMap<usize, u64>,

@@ -80,7 +80,7 @@ impl Drawn {
         self.objects.iter().filter(|object| !object["metadata"]["labels"]["kaos.tools/policy"].is_null()).filter(counts)
     }
 
-    /// Returns whether the operator starts without settings in flags, files or the environment.
+    /// Returns whether this case gives the operator no settings: none in flags, in files or in the environment.
     pub(crate) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.file.is_none() && self.environment.is_empty()
     }

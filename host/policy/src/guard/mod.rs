@@ -18,7 +18,8 @@
 //! The plan declares the origin of each such value ([`crate::contract::Origin`]). The guard looks up the value at the
 //! declared origin, and never searches other values for it.
 //!
-//! The guard checks the plan of the policy, and then the plan of each overlay. So each breach has one author.
+//! The guard checks the plan of the policy, and then the plan of each overlay. So the guard
+//! knows which of them broke a rule.
 //!
 //! The guard deliberately does not check the following. The policy is responsible for them, or the cluster has better
 //! means (in parentheses):

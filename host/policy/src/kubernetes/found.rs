@@ -134,7 +134,8 @@ impl Findings {
     /// Checks the key of a label, or another name for which Kubernetes has the same rules.
     pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
         if !is_key(key) {
-            let rule = "write letters, digits and inner `-_.`, at most 63, optionally after a domain and a slash";
+            let rule = "write at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, \
+                        optionally after a domain and a slash";
             self.add(at, format!("{} is not the key of a label: {rule}", quoted(key)));
         }
     }
@@ -142,7 +143,7 @@ impl Findings {
     /// Checks the value of a label.
     pub(super) fn label_value(&mut self, at: &Place<'_>) {
         if !is_label_value(at.text()) {
-            let rule = "write at most 63 letters, digits and inner `-_.`";
+            let rule = "write at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
             self.add(at, format!("{} is not the value of a label: {rule}", shown(at)));
         }
     }

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Tree {
     #[command(flatten)]
     namespace: NamespaceFlag,
     #[arg(
-        help = "Format of the output; wide also shows the parts of each used object that is ready, and ReplicaSets without pods",
+        help = "Format of the output; wide also shows ReplicaSets without pods, and the parts of used objects even if the objects are ready",
         short, long, value_name = "FORMAT", value_parser = FormatParser::all(), default_value = "text"
     )]
     output: Format,

@@ -142,7 +142,7 @@ async fn wait(
                 "is the operator running?".to_owned()
             } else {
                 format!(
-                    "it starts to serve together with {}, which may need an approval, too: see `policy list`",
+                    "it can serve only together with {}: do these revisions still need an approval (`policy list`)?",
                     together.join(", ")
                 )
             };

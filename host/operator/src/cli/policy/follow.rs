@@ -169,8 +169,10 @@ impl<'a> Follower<'a> {
         if from == home {
             return format!("{what}, and is its namespace {home}?");
         }
-        let takes = format!("was it started with --namespace-policies, which packages in {from} need");
-        format!("{what}, is its namespace {home}, and {takes}?")
+        format!(
+            "{what}, is its namespace {home}, and was it started with --namespace-policies? Packages in \
+             {from} need this flag"
+        )
     }
 
     /// Finds the revision of the package if an operator recorded a revision. Also finds the revision of a package that

@@ -81,7 +81,8 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
         match shipped(revisions, revision, loader).await? {
             Ok(shipped) => found.push(shipped),
             Err(why) => {
-                let left_out = "is left out, because a starting operator could not load it";
+                let left_out =
+                    "is left out of the comparison, because an operator could not load the revision after a restart";
                 complain("warning", format_args!("PolicyRevision {} {left_out}: {why}", name(revision)));
             }
         }

@@ -1,8 +1,8 @@
 //! Handles managed fields: finds the writers of fields, and assigns the entries of an earlier operator to this
 //! operator.
 //!
-//! The earlier operator wrote with updates. A server-side apply removes only fields of the applying manager, so
-//! unplanned fields of the earlier operator would stay forever. So this operator assigns the entries of the earlier
+//! The earlier operator wrote the children with update requests. A server-side apply removes only fields of the
+//! applying manager, so unplanned fields of the earlier operator would stay forever. So this operator assigns the entries of the earlier
 //! operator to itself before the first apply.
 
 use std::collections::BTreeSet;

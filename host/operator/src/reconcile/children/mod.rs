@@ -14,7 +14,7 @@
 //! | remembers manifests that the server rejected, and when to retry them | `rejected` |
 //! | limits the writes of each child | `write_limit` |
 //! | keeps replicas that a client set before the takeover | `replicas` |
-//! | deletes children of a deleted owner of the same name | `stale_children` |
+//! | deletes the children of an earlier, deleted object with the same name as this object | `stale_children` |
 //! | deletes unplanned children; keeps old workloads until new ones serve | `prune`, `handover` |
 
 pub(super) mod apply;

@@ -31,8 +31,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is an
-    /// admitted policy of a tenant.
+    /// If the revision is an admitted policy of a tenant, starts to load it: first the revisions that can be its
+    /// fallback, then the policy itself. Returns whether the revision is such a policy.
     pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
         if !self.is_local_policy(revision) {
             return false;
