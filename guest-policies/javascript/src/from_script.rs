@@ -141,7 +141,8 @@ impl<'de> Deserializer<'de> for Answer<'_> {
         let Some(Value::Object(members)) = self.value else { return Err(self.expected("an object")) };
         let names: Vec<String> = fields.iter().map(|field| camel(field)).collect();
         if let Some(other) = members.keys().find(|key| !names.contains(key)) {
-            let problem = format!("is not a field of this record: remove the field, or use one of {}", names.join(", "));
+            let problem =
+                format!("is not a field of this record: remove the field, or use one of {}", names.join(", "));
             return Err(Wrong::new(problem).below(other));
         }
         visitor.visit_map(Members { members, fields, names: &names, at: 0, of: name })

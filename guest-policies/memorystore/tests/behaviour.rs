@@ -222,7 +222,7 @@ fn a_volume_claim_never_shrinks() {
     let refusal = refused(&subject(&sized("4Gi"), &[api("llm", &["*"]), claim("5Gi")]));
     let (path, message) = support::violation(&refusal);
     assert_eq!(path, "spec.storage.local.persistentVolume.size");
-    assert!(message.starts_with("is 4Gi, and PersistentVolumeClaim memorystore-notes-data has 5Gi"), "{message}");
+    assert!(message.starts_with("is 4Gi, but PersistentVolumeClaim memorystore-notes-data has 5Gi"), "{message}");
 }
 
 #[test]
