@@ -226,7 +226,7 @@ fn unusable_policy_yaml_is_an_error() {
     folder.write("a.policy.yaml", "");
     let ran = run(["policy", "pack", &component], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("a.policy.yaml: is not read"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a.policy.yaml: the program does not read this file"), "{}", ran.stderr);
 }
 
 #[test]

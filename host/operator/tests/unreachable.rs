@@ -44,7 +44,8 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
     }
     // The warning about the Lease also shows the causes.
     let ran = run(["release", "--kubeconfig", &kubeconfig], "");
-    let warning = ran.stderr.lines().find(|line| line.starts_with("warning: Lease ")).unwrap_or_default();
+    let warning =
+        ran.stderr.lines().find(|line| line.starts_with("warning: could not take Lease ")).unwrap_or_default();
     assert_eq!(warning.matches("Connection refused").count(), 1, "{}", ran.stderr);
 }
 

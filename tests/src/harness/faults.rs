@@ -292,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "this fault hit no request, so the test proves nothing about it: events of services: \
-        Drop")]
+    #[should_panic(expected = "these faults hit no request, so the test proves nothing about them: events of \
+        services: Drop")]
     fn an_unmet_fault_fails_the_test() {
         let script = Script::default();
         script.events("services", EventFate::Drop);

@@ -227,7 +227,7 @@ mod tests {
         );
         let many: Vec<_> = (0..6).map(|n| object(&format!("a{n}"), &fields(9_000))).collect();
         let (_, blockers) = shown(&many);
-        assert!(blockers.len() == 1 && blockers[0].1.contains(" values of the "), "{blockers:?}");
+        assert!(blockers.len() == 1 && blockers[0].1.contains(" values, and this object alone has "), "{blockers:?}");
     }
 
     #[test]

@@ -98,6 +98,6 @@ mod tests {
         let sdk = Sdk::located(&repository.display().to_string()).unwrap();
         assert_eq!(sdk.near("crds").unwrap(), format!("path = {:?}", repository.join("crds")));
         let error = sdk.near("nothing").unwrap_err().to_string();
-        assert!(error.contains("whole checkout"), "{error}");
+        assert!(error.contains("complete checkout"), "{error}");
     }
 }
