@@ -192,7 +192,7 @@ fn f4_a_failing_cleanup_is_reported_and_releases_the_object_in_the_end() {
         assert!(
             events
                 .iter()
-                .any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("removing the finalizer")),
+                .any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("removes the finalizer")),
             "the operator must release the object and report this: {events:?}"
         );
     });
