@@ -43,10 +43,13 @@ impl CompileLimits {
         Self::default().within(container::memory())
     }
 
-    /// Returns the limits for components up to this size class.
+    /// Returns the limits for components up to this size class. A component of the large class has up to three times the
+    /// bytes, so its compilation gets twice the time.
     #[must_use]
     pub fn up_to(self, size: SizeClass) -> Self {
-        Self { code: size.code(), ..self }
+        let factor = if size == SizeClass::Large { 2 } else { 1 };
+        let (cpu_seconds, wall) = (self.cpu_seconds * u64::from(factor), self.wall * factor);
+        Self { code: size.code(), cpu_seconds, wall, ..self }
     }
 
     /// Limits the child's address space to [`PROGRAM`] plus half of the container's memory. The other half of the
@@ -106,5 +109,13 @@ mod tests {
         for other in [None, Some(16 << 30)] {
             assert_eq!(memory(other), all);
         }
+    }
+
+    #[test]
+    fn a_large_component_gets_twice_the_time() {
+        let limits = CompileLimits::default();
+        let large = limits.up_to(SizeClass::Large);
+        assert_eq!((large.cpu_seconds, large.wall), (2 * limits.cpu_seconds, 2 * limits.wall));
+        assert_eq!(limits.up_to(SizeClass::Standard), limits);
     }
 }
