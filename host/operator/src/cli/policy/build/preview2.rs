@@ -38,7 +38,7 @@ const ANSWERED: [&str; 19] = [
 ];
 
 /// The interface of files. A runtime contains its methods, but can call only those of open files, of which there are
-/// none. A method with this suffix opens files.
+/// none. A method with this suffix names a file by its path.
 const FILES: (&str, &str) = ("wasi:filesystem/types", "-at");
 
 /// The number of calls that a message lists.
