@@ -10,7 +10,7 @@ from kaos.refusal import text
 def subject(object, schema, settings=None, found=None, served=()):
     """Returns a subject. The settings have the defaults of the schema, except for `settings`. `found` maps the ids of
     needs to lists of objects. `served` has the pairs of API version and kind that the cluster serves."""
-    all_settings = _merged(defaults(schema), settings or {})
+    all_settings = _merged(defaults(schema) or {}, settings or {})
     answers = [
         types.Found(id, types.Answer_Objects([text(of) for of in objects])) for id, objects in sorted((found or {}).items())
     ]
@@ -30,10 +30,12 @@ def manifest(of, kind):
 
 
 def defaults(schema):
-    """Returns the defaults of a schema."""
+    """Returns the defaults of a schema. As on the host, a property without a default is absent, unless it has
+    properties with defaults."""
     if "default" in schema:
         return schema["default"]
-    return {name: defaults(of) for name, of in schema.get("properties", {}).items()}
+    values = {name: defaults(of) for name, of in schema.get("properties", {}).items()}
+    return {name: value for name, value in values.items() if value is not None} or None
 
 
 def _merged(base, over):
