@@ -57,7 +57,7 @@ func TestAMalformedRegistryIsRefusedWithPlaceAndReason(t *testing.T) {
 		"- a":                                    "it must be a mapping",
 		"a: {image: '\x7f'}":                     "control characters are not allowed",
 		"a: {? [b] : c}":                         "line 1, column 7: a key must be plain text",
-		"a: &x {b: *x}":                          "a",
+		"a: &x {b: *x}":                          "this alias has no anchor before it",
 		"a: {image: b, image: c}":                `the key "image" occurs twice`,
 		"a: {<<: b}":                             "<< takes an object",
 		"a: {image: [1]}":                        "runtimes.a.image: must be a string",

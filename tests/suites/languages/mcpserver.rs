@@ -11,6 +11,7 @@ fn the_policy_for_mcp_servers_in_go_answers_like_the_one_in_rust_on_every_record
     let policy = mcpservers::load(CodeForm::Component, built::mcpserver_in_go());
     mcpservers::same_description(&policy);
     mcpservers::same_answers(&policy);
+    mcpservers::same_answers_to_inputs(&policy);
 }
 
 #[test]
@@ -18,4 +19,5 @@ fn the_policy_for_mcp_servers_in_python_answers_like_the_one_in_rust_on_every_re
     let policy = mcpservers::load(CodeForm::Component, built::mcpserver_in_python("compared"));
     mcpservers::same_description(&policy);
     mcpservers::same_answers(&policy);
+    mcpservers::same_answers_to_inputs(&policy);
 }
