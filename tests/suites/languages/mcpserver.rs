@@ -8,7 +8,7 @@ use super::built;
 
 #[test]
 fn the_policy_for_mcp_servers_in_go_answers_like_the_one_in_rust_on_every_recorded_case() {
-    let policy = mcpservers::load(CodeForm::Component, built::mcpserver_in_go());
+    let policy = mcpservers::load(CodeForm::Component, built::mcpserver_in_go("compared"));
     mcpservers::same_description(&policy);
     mcpservers::same_answers(&policy);
     mcpservers::same_answers_to_inputs(&policy);
