@@ -109,9 +109,13 @@ fn table(all: &[Figures]) -> String {
     let time =
         |figures: &Figures| format!("{:.2} ms", number(figures, "/passNanoseconds/p50").unwrap_or_default() / 1e6);
     let counts = |figures: &Figures| number(figures, "/fuelCounts").unwrap_or_default().to_string();
+    let code = |figures: &Figures| match number(figures, "/scriptEngineBytes") {
+        Some(engine) if engine > 0.0 => bytes(figures, "/scriptEngineBytes"),
+        _ => bytes(figures, "/compiledBytes"),
+    };
     let rows: [(&str, Shown<'_>); 9] = [
         ("size of the component or script", &size),
-        ("compiled code", &|figures| bytes(figures, "/compiledBytes")),
+        ("compiled code", &code),
         ("time of the compilation", &compile),
         ("peak memory of the compilation", &|it| it.compile_memory.map_or("none".to_owned(), megabytes)),
         ("memory of a pass", &|figures| bytes(figures, "/memoryBytes/p50")),
