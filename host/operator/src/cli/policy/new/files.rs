@@ -25,7 +25,7 @@ macro_rules! overlay_template {
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
 /// The files of a project, by path.
-pub(super) type Files = BTreeMap<String, String>;
+pub(in crate::cli::policy) type Files = BTreeMap<String, String>;
 
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<Files> {
