@@ -170,6 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn a_project_in_each_language_has_a_file_for_ci_and_its_sizes_and_costs() {
+        use super::super::{go, python, script};
+        let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
+        let rust = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+        let all = [
+            ("Rust", rust),
+            ("Go", go::from_template(&names)),
+            ("Python", python::from_template(&names)),
+            ("JavaScript", script::from_template(&names)),
+        ];
+        for (language, files) in all {
+            let ci = &files[".github/workflows/policy.yml"];
+            assert!(ci.contains("kaos-operator policy pack") && ci.contains("red-kite.yaml"), "{language}: {ci}");
+            let readme = &files["README.md"];
+            for figure in ["size of the component or script", "fuel of a pass, of 500 million", "memory of a pass"] {
+                assert!(readme.contains(figure), "{language}: no {figure}");
+            }
+        }
+    }
+
+    #[test]
     fn a_new_project_contains_no_name_of_the_template() {
         let all = made("red-kite", "Kite");
         for left in ["website", "Website", "WEBSITE", "example.com", "../sdk", "\u{1}", "kite("] {
