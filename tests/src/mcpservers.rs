@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use kaos_operator::policies::{Candidate, ComponentOrigin, Loader};
 use kaos_policy::code::Code;
-use kaos_policy::contract::{
-    Answer, Cluster, Descriptor, Found, Observation, Outcome, Refusal, ResourceType, Subject,
-};
+use kaos_policy::contract::{Answer, Cluster, Descriptor, Found, Observation, Outcome, Refusal, ResourceType, Subject};
 use kaos_policy::digest::canonical;
 use kaos_policy::gate::{self, CodeForm};
 use kaos_policy::limits::Limits;
@@ -117,16 +115,18 @@ impl Input {
             "apiVersion": "kaos.tools/v1alpha1", "kind": "MCPServer",
             "metadata": {"name": "tools", "namespace": "team", "uid": "u"}, "spec": self.spec,
         });
-        let registry = self.registry.as_ref().map(|text| {
-            Answer::Objects(vec![canonical(&json!({"data": {"runtimes.yaml": text}}))])
-        });
+        let registry = self
+            .registry
+            .as_ref()
+            .map(|text| Answer::Objects(vec![canonical(&json!({"data": {"runtimes.yaml": text}}))]));
         let answer = registry.or_else(|| self.forbidden.clone().map(Answer::Forbidden));
         let served = [
             ("gateway.networking.k8s.io/v1", "HTTPRoute"),
             ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
             ("networking.k8s.io/v1", "NetworkPolicy"),
         ];
-        let served = served.map(|(api_version, kind)| ResourceType { api_version: api_version.into(), kind: kind.into() });
+        let served =
+            served.map(|(api_version, kind)| ResourceType { api_version: api_version.into(), kind: kind.into() });
         Subject {
             object: canonical(&object),
             found: answer.map(|answer| Found { id: "registry".to_owned(), answer }).into_iter().collect(),

@@ -53,19 +53,19 @@ func TestTheRegistryOfTheClusterReplacesTheRuntimesOfTheSettings(t *testing.T) {
 
 func TestAMalformedRegistryIsRefusedWithPlaceAndReason(t *testing.T) {
 	for text, want := range map[string]string{
-		"runtimes: [":                            "yaml: ",
-		"- a":                                    "it must be a mapping",
-		"a: {image: '\x7f'}":                     "control characters are not allowed",
-		"a: {? [b] : c}":                         "line 1, column 7: a key must be plain text",
-		"a: &x {b: *x}":                          "this alias has no anchor before it",
-		"a: {image: b, image: c}":                `the key "image" occurs twice`,
-		"a: {<<: b}":                             "<< takes an object",
-		"a: {image: [1]}":                        "runtimes.a.image: must be a string",
-		"a: {args: [~]}":                         "runtimes.a.args[0]: must be a string, not null",
-		"a: {paramsEnvVar: 'P=', tools: b}":      "runtimes.a.tools: must be a list",
-		"a: {paramsEnvVar: 'P='}":                "runtimes.a.paramsEnvVar: a variable's name",
-		strings.Repeat("#", 150_001):             "it has 150001 bytes, but the limit is 150000",
-		"#" + strings.Repeat("é", 75_000):        "it has 150001 bytes",
+		"runtimes: [":                       "yaml: ",
+		"- a":                               "it must be a mapping",
+		"a: {image: '\x7f'}":                "control characters are not allowed",
+		"a: {? [b] : c}":                    "line 1, column 7: a key must be plain text",
+		"a: &x {b: *x}":                     "this alias has no anchor before it",
+		"a: {image: b, image: c}":           `the key "image" occurs twice`,
+		"a: {<<: b}":                        "<< takes an object",
+		"a: {image: [1]}":                   "runtimes.a.image: must be a string",
+		"a: {args: [~]}":                    "runtimes.a.args[0]: must be a string, not null",
+		"a: {paramsEnvVar: 'P=', tools: b}": "runtimes.a.tools: must be a list",
+		"a: {paramsEnvVar: 'P='}":           "runtimes.a.paramsEnvVar: a variable's name",
+		strings.Repeat("#", 150_001):        "it has 150001 bytes, but the limit is 150000",
+		"#" + strings.Repeat("é", 75_000):   "it has 150001 bytes",
 	} {
 		registry := kaos.Map{"data": kaos.Map{"runtimes.yaml": text}}
 		_, err := kaostest.Plan(MCPServer{}, subject(kaos.Map{"runtime": "a"}).Found(registryID, registry).Build())

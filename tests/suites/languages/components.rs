@@ -76,11 +76,8 @@ fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 #[test]
 fn a_component_for_another_contract_of_the_same_version_is_refused() {
     // Two fields of a record in the component's types, in the other order. Both are texts (0x73).
-    let other = replaced(
-        &fs::read(website()).unwrap(),
-        b"\x0bapi-version\x73\x04kind\x73",
-        b"\x04kind\x73\x0bapi-version\x73",
-    );
+    let other =
+        replaced(&fs::read(website()).unwrap(), b"\x0bapi-version\x73\x04kind\x73", b"\x04kind\x73\x0bapi-version\x73");
     let component = out("website-other-contract.wasm");
     fs::write(&component, other).unwrap();
     let refused = operator(&["policy", "build", component.to_str().unwrap(), "-o", "/dev/null"]);

@@ -16,8 +16,8 @@ use super::{HELD_BACK, new, output::Output};
 /// The text in the `description` of a project's Cargo.toml, before the name of the default policy.
 const ORIGIN: &str = "started from the operator's policy ";
 
-/// Files that a build writes, and folders of tools.
-const WRITTEN: [&str; 2] = ["target", "Cargo.lock"];
+/// The repository of git, and the files that a build writes.
+const LEFT_OUT: [&str; 3] = [".git", "target", "Cargo.lock"];
 
 /// Arguments of `policy diff`.
 #[derive(Debug, Args)]
@@ -63,9 +63,7 @@ impl Start {
         let name = package.strip_suffix("-policy").unwrap_or(package).to_owned();
         let described = value(manifest, "description").and_then(|text| text.split_once(ORIGIN)).map(|(_, from)| from);
         let Some(from) = from.or_else(|| described.map(str::to_owned)) else {
-            bail!(
-                "the description names no default policy that the project started from: name the policy with --from"
-            );
+            bail!("the description names no default policy that the project started from: name the policy with --from");
         };
         let line = manifest.lines().find(|line| line.starts_with("kaos-policy-sdk = ")).unwrap_or_default();
         let sdk = match ["path", "git", "version"].map(|field| value_in(line, field)) {
@@ -90,8 +88,8 @@ fn value_in<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     text.split_once('"').map(|(text, _)| text)
 }
 
-/// Returns the texts of all files of the project, by path. Leaves out files that a build writes, hidden folders other
-/// than those of `policy new`, and files that are no text.
+/// Returns the texts of all files of the project, by path. Leaves out the repository of git, files that a build writes,
+/// and files that are no text.
 fn files(project: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![project.to_owned()];
@@ -99,7 +97,7 @@ fn files(project: &Path) -> anyhow::Result<BTreeMap<String, String>> {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
             let within = path.strip_prefix(project).unwrap_or(&path).display().to_string();
-            if within == ".git" || WRITTEN.contains(&within.as_str()) {
+            if LEFT_OUT.contains(&within.as_str()) {
                 continue;
             }
             if path.is_dir() {
@@ -123,7 +121,8 @@ fn unified(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> St
         if before == after {
             continue;
         }
-        let header = |side: &str, file: Option<&String>| file.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
+        let header =
+            |side: &str, file: Option<&String>| file.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
         let [one, other] = [before, after].map(|file| file.map_or("", String::as_str));
         text += &TextDiff::from_lines(one, other)
             .unified_diff()
