@@ -11,8 +11,9 @@ use kaos_policy::gate::{self, CodeForm};
 use kaos_policy::limits::Limits;
 use kaos_policy::manifest::PolicyFile;
 use kaos_policy::policy::Policy;
+use kaos_policy::settings::{Layer, Origin};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{case, play, policies, recorder};
 
@@ -93,7 +94,7 @@ struct Input {
     spec: Value,
     /// Settings that differ from the defaults.
     #[serde(default)]
-    settings: Value,
+    settings: Map<String, Value>,
     /// The text of the registry in the cluster.
     #[serde(default)]
     registry: Option<String>,
@@ -108,9 +109,10 @@ struct Input {
 }
 
 impl Input {
-    fn subject(&self, defaults: &Value) -> Subject {
-        let mut settings = defaults.clone();
-        change(&mut settings, &self.settings);
+    #[allow(clippy::unwrap_used, reason = "a test with wrong settings has failed")]
+    fn subject(&self, policy: &Policy) -> Subject {
+        let layers = [Layer::tree(Origin::Environment, NAME, Value::from(self.settings.clone()))];
+        let settings = policy.settings(&layers).unwrap();
         let object = json!({
             "apiVersion": "kaos.tools/v1alpha1", "kind": "MCPServer",
             "metadata": {"name": "tools", "namespace": "team", "uid": "u"}, "spec": self.spec,
@@ -130,24 +132,11 @@ impl Input {
         Subject {
             object: canonical(&object),
             found: answer.map(|answer| Found { id: "registry".to_owned(), answer }).into_iter().collect(),
-            settings: canonical(&settings),
+            settings: settings.text().to_owned(),
             cluster: Cluster { served: if self.unserved { Vec::new() } else { served.into() }, ..Cluster::default() },
             applied: false,
             extra: "{}".to_owned(),
         }
-    }
-}
-
-/// Replaces the values that `by` contains.
-fn change(value: &mut Value, by: &Value) {
-    match (value, by) {
-        (Value::Object(members), Value::Object(changes)) => {
-            for (name, by) in changes {
-                change(members.entry(name).or_insert(Value::Null), by);
-            }
-        }
-        (_, Value::Null) => {}
-        (value, by) => *value = by.clone(),
     }
 }
 
@@ -192,7 +181,7 @@ pub fn same_answers_to_inputs(policy: &Policy) {
     let inputs: Vec<Input> = serde_saphyr::from_str(&text).unwrap();
     assert!(inputs.len() > 25, "only {} inputs", inputs.len());
     for input in inputs {
-        let subject = input.subject(rust.schema().defaults());
+        let subject = input.subject(rust);
         let wanted = answers(rust.code(), &subject);
         // The debug form of a text has an escape before each quote.
         let shown = wanted.join("\n").replace("\\\"", "\"");
