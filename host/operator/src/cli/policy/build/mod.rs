@@ -47,9 +47,6 @@ impl Build {
     }
 }
 
-/// The beginnings of the names of modules from which linked modules import their common memory and addresses.
-const LINKED: [&str; 2] = ["env", "GOT."];
-
 fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     let module = if wasm::is_component(bytes) { unwrapped::core_module(bytes)? } else { bytes };
     if !wasm::is_core(module) {
@@ -59,7 +56,9 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     let is_answered = |module: &str| module == wasi::MODULE || preview2::is_interface(module);
     if let Some([module, name]) = imports.iter().find(|[module, _]| !is_answered(module)) {
         let import = format!("{module}.{name}");
-        if wasm::is_component(bytes) && LINKED.iter().any(|linked| module.starts_with(linked)) {
+        // Linked modules import their common memory and addresses from these modules.
+        let is_linked = module == "env" || module.starts_with("GOT.");
+        if wasm::is_component(bytes) && is_linked {
             bail!(
                 "is a component of several linked modules ({}), so this command cannot convert it: let the tool that \
                  built it leave out WASI, as componentize-py does with --stub-wasi, and pass the result to policy check",
