@@ -67,6 +67,12 @@ fn notes(title: &str) -> Vec<Note> {
             chatter();
             vec![note::debug("sum", numbers.iter().sum::<u64>())]
         }
+        "memory" => {
+            let mut kept: Vec<Vec<u8>> = Vec::new();
+            loop {
+                kept.push(vec![1; 1 << 16]);
+            }
+        }
         "panic" => panic!("the kite is gone"),
         "network" => vec![note::debug("connected", TcpStream::connect("127.0.0.1:80").is_ok())],
         "outside" => {

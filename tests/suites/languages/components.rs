@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use kaos_policy::code::Code;
+use kaos_policy::failure::{Failure, Verb};
 use kaos_policy::gate::CodeForm;
 use kaos_policy::native_code;
 use kaos_tests::control_plane::programs::Programs;
@@ -120,6 +121,8 @@ fn a_hostile_component_for_wasi_finds_no_outside_world() {
         assert_eq!(notes(code, title), wanted, "{title}: two sandboxes differ");
     }
     assert_eq!(notes(code, "hash"), notes(code, "hash"));
+    let memory = translated(code, "memory");
+    assert!(matches!(memory, Err(Failure::OutOfMemory { verb: Verb::Translate, .. })), "{memory:?}");
 }
 
 fn notes(code: &dyn Code, title: &str) -> Vec<String> {
