@@ -10,7 +10,7 @@ from kaos.refusal import text
 def subject(object, schema, settings=None, found=None, served=()):
     """Returns a subject. The settings have the defaults of the schema, except for `settings`. `found` maps the ids of
     needs to lists of objects. `served` has the pairs of API version and kind that the cluster serves."""
-    all_settings = _merged(defaults(schema) or {}, settings or {})
+    all_settings = _merged(defaults(schema), settings or {})
     answers = [
         types.Found(id, types.Answer_Objects([text(of) for of in objects])) for id, objects in sorted((found or {}).items())
     ]
@@ -34,8 +34,11 @@ def defaults(schema):
     properties with defaults."""
     if "default" in schema:
         return schema["default"]
-    values = {name: defaults(of) for name, of in schema.get("properties", {}).items()}
-    return {name: value for name, value in values.items() if value is not None} or None
+    return {name: defaults(of) for name, of in schema.get("properties", {}).items() if _has_default(of)}
+
+
+def _has_default(schema):
+    return "default" in schema or any(map(_has_default, schema.get("properties", {}).values()))
 
 
 def _merged(base, over):
