@@ -36,6 +36,16 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
             "{security: {strictGatewayApi: {enabled: true}}, extraConfig: {SECURITY_NETWORK_POLICY_DISABLED: 'true'}}",
             "extraConfig.SECURITY_NETWORK_POLICY_DISABLED",
         ),
+        (
+            "{security: {strictGatewayApi: {enabled: true}}, controllerManager: {manager: {env: \
+             [{name: SECURITY_NETWORK_POLICY_DISABLED, value: 'true'}]}}}",
+            "controllerManager.manager.env: SECURITY_NETWORK_POLICY_DISABLED",
+        ),
+        (
+            "{controllerManager: {manager: {env: [{name: AUTHZ_PROJECTION_NAMESPACES, \
+             valueFrom: {configMapKeyRef: {name: x, key: y}}}]}}}",
+            "controllerManager.manager.env: AUTHZ_PROJECTION_NAMESPACES",
+        ),
         ("{security: {strictGatewayApi: {enabled: true}}}", "gatewayAPI.enabled"),
         ("{security: {userAuth: {issuer: 'https://login'}}}", "security.strictGatewayApi.enabled"),
         ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.enabled"),
@@ -55,7 +65,12 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         assert!(found.as_array().unwrap().iter().all(has_remedy), "{values}: {found}");
         assert!(ran.code == 2 && stops.iter().any(|(it, _)| it == about), "{values}: {stops:?} {}", ran.stderr);
     }
-    for values in ["{defaultImages: null, security: null, mcpRuntimes: {custom: null}, policies: null}", "{}", ""] {
+    for values in [
+        "{defaultImages: null, security: null, mcpRuntimes: {custom: null}, policies: null}",
+        "{}",
+        "",
+        "{controllerManager: {manager: {env: [{name: SECURITY_GATEWAY_NAMESPACE, value: envoy-gateway-system}]}}}",
+    ] {
         let file = folder.write("values.yaml", values);
         let ran = check(&["-f", &sample("20-model.yaml"), "--values", &file]);
         assert_eq!(ran.code, 0, "{values}: {}{}", ran.stdout, ran.stderr);

@@ -124,18 +124,40 @@ protected before. */ -}}
 {{- if $is }}true{{ end -}}
 {{- end }}
 
-{{- /* Refuses an entry of extraConfig that undoes a value of security, or that only a value can set completely. */ -}}
+{{- /* Whether the text of an entry undoes the text `own` of a variable, or sets a variable that only a value can set
+completely. */ -}}
+{{- define "kaos-operator.contradicts" -}}
+{{- $usual := .row.usual | default "" -}}
+{{- $undoes := include "kaos-operator.weakens" (dict "row" .row "from" .own "to" .text "was" true) -}}
+{{- $differs := ne (include "kaos-operator.sorted" (.own | default $usual)) (include "kaos-operator.sorted" (.text | default $usual)) -}}
+{{- if and $differs (or .own $undoes (eq (.row.when | default "") "projected")) }}true{{ end -}}
+{{- end }}
+
+{{- /* Refuses an entry of extraConfig or a variable of the operator's pods that undoes a value of security, or that only a
+value can set completely. A variable of the pods wins over the ConfigMap. */ -}}
 {{- define "kaos-operator.uncontradicted" -}}
 {{- $variables := include "kaos-operator.variables" . | fromJson -}}
+{{- $environment := include "kaos-operator.environment" . | fromJson -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
-{{- $entry := get ($.Values.extraConfig | default dict) ($row.variable | default "") -}}
-{{- if and $row.value $row.weaker (hasKey ($.Values.extraConfig | default dict) $row.variable) (not (kindIs "invalid" $entry)) -}}
+{{- if and $row.value $row.weaker -}}
+{{- $entry := get ($.Values.extraConfig | default dict) $row.variable -}}
+{{- if and (hasKey ($.Values.extraConfig | default dict) $row.variable) (not (kindIs "invalid" $entry)) -}}
 {{- $own := get $variables $row.variable -}}
 {{- $text := include "kaos-operator.extra" (dict "root" $ "name" $row.variable) -}}
-{{- $undoes := include "kaos-operator.weakens" (dict "row" $row "from" $own "to" $text "was" true) -}}
-{{- $usual := $row.usual | default "" -}}
-{{- if and (ne (include "kaos-operator.sorted" ($own | default $usual)) (include "kaos-operator.sorted" ($text | default $usual))) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
+{{- if include "kaos-operator.contradicts" (dict "row" $row "own" $own "text" $text) -}}
 {{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value instead" $row.variable $text $row.value $own) -}}
+{{- end -}}
+{{- end -}}
+{{- range dig "manager" "env" list ($.Values.controllerManager | default dict) -}}
+{{- if eq .name $row.variable -}}
+{{- $own := get $environment $row.variable -}}
+{{- $text := toString (.value | default "") -}}
+{{- if .valueFrom -}}
+{{- fail (printf "%s in controllerManager.manager.env has valueFrom, so the chart cannot compare it with the value %s: a variable of the pods must not undo protection; remove the variable, and set the value instead" $row.variable $row.value) -}}
+{{- else if include "kaos-operator.contradicts" (dict "row" $row "own" $own "text" $text) -}}
+{{- fail (printf "%s in controllerManager.manager.env is %q, but the value %s sets this variable to %q: a variable of the pods must not undo protection; remove the variable, and set the value instead" $row.variable $text $row.value $own) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -18,6 +18,9 @@ use crate::{
 /// The schema against which Helm validates values.
 const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.schema.json");
 
+/// The value with the variables of the operator's pods.
+const OF_PODS: &str = "controllerManager.manager.env";
+
 /// Returns a finding for each value that the chart refuses.
 pub(super) fn findings(values: &Values, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
     let mut found = of_schema(values.root())?;
@@ -47,25 +50,20 @@ fn of_schema(root: &Value) -> anyhow::Result<Vec<UpgradeFinding>> {
 
 /// Returns the findings about variables in `extraConfig` and in the operator's pods.
 fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
-    let own = values.variables(home);
-    let entries = values.at("controllerManager.manager.env").as_array().into_iter().flatten();
-    let of_pods: Vec<&str> = entries.filter_map(|entry| entry["name"].as_str()).collect();
+    let (own, environment) = (values.variables(home), values.environment(home));
+    let of_pods: Vec<&Value> = values.at(OF_PODS).as_array().into_iter().flatten().collect();
     let mut found = Vec::new();
     for row in values.rows() {
+        let at_pods = format!("{OF_PODS}: {}", row.variable);
+        let in_config = format!("extraConfig.{}", row.variable);
+        let of_pods = || of_pods.iter().filter(|entry| entry["name"] == *row.variable);
         let entry = values.extra(&row.variable);
         if !row.instead.is_empty() {
             let message = "is not allowed, because the chart sets this variable";
-            if entry.is_some() {
-                found.push(stops(
-                    format!("extraConfig.{}", row.variable),
-                    message,
-                    format!("remove it: {}", row.instead),
-                ));
-            }
-            if of_pods.contains(&row.variable.as_str()) {
-                let about = format!("controllerManager.manager.env: {}", row.variable);
-                found.push(stops(about, message, format!("remove it: {}", row.instead)));
-            }
+            let remedy = format!("remove it: {}", row.instead);
+            found.extend(entry.iter().map(|_| stops(&in_config, message, &remedy)));
+            found.extend(of_pods().map(|_| stops(&at_pods, message, &remedy)));
+            continue;
         }
         let set = text(&own, &row.variable);
         if let Some(entry) = entry.filter(|entry| row.is_contradicted(set, entry)) {
@@ -74,7 +72,21 @@ fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
                  protection",
                 row.value
             );
-            found.push(stops(format!("extraConfig.{}", row.variable), message, "remove the entry, and set the value"));
+            found.push(stops(in_config, message, "remove the entry, and set the value"));
+        }
+        // A variable of the pods wins over the ConfigMap.
+        let set = text(&environment, &row.variable);
+        for entry in of_pods().filter(|_| row.protects()) {
+            let value = entry["value"].as_str().unwrap_or_default();
+            let message = if !entry["valueFrom"].is_null() {
+                format!("has valueFrom, so nobody can compare it with the value {}", row.value)
+            } else if row.is_contradicted(set, value) {
+                format!("is {value:?}, but the value {} sets this variable to {set:?}", row.value)
+            } else {
+                continue;
+            };
+            let message = format!("{message}: a variable of the pods must not undo protection");
+            found.push(stops(&at_pods, message, "remove the variable, and set the value"));
         }
     }
     found

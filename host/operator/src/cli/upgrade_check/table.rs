@@ -118,12 +118,16 @@ impl Row {
         is_replaced || self.unless.iter().any(|other| !["", "false"].contains(&text(now, other)))
     }
 
-    /// Returns whether an entry of `extraConfig` undoes the text that the values come to, or sets a variable that only a
-    /// value can set completely.
+    /// Returns whether the row is about a value that protects objects.
+    pub(super) fn protects(&self) -> bool {
+        self.weaker.is_some() && !self.value.is_empty()
+    }
+
+    /// Returns whether an entry of `extraConfig`, or a variable of the pods, undoes the text that the values come to, or
+    /// sets a variable that only a value can set completely.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
-        let is_about = self.weaker.is_some() && !self.value.is_empty();
-        is_about && !self.is_same(own, entry) && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
+        self.protects() && !self.is_same(own, entry) && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
     }
 
     fn or_usual<'a>(&'a self, text: &'a str) -> &'a str {
