@@ -46,6 +46,14 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
              valueFrom: {configMapKeyRef: {name: x, key: y}}}]}}}",
             "controllerManager.manager.env: AUTHZ_PROJECTION_NAMESPACES",
         ),
+        (
+            "{controllerManager: {manager: {extraArgs: ['--authorization-namespaces=a,b']}}}",
+            "controllerManager.manager.extraArgs: --authorization-namespaces",
+        ),
+        (
+            "{controllerManager: {manager: {args: [--leader-elect, --decision-point]}}}",
+            "controllerManager.manager.args: --decision-point",
+        ),
         ("{security: {strictGatewayApi: {enabled: true}}}", "gatewayAPI.enabled"),
         ("{security: {userAuth: {issuer: 'https://login'}}}", "security.strictGatewayApi.enabled"),
         ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.enabled"),

@@ -20,11 +20,14 @@ const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/valu
 
 /// The value with the variables of the operator's pods.
 const OF_PODS: &str = "controllerManager.manager.env";
+/// The values with the flags of the operator.
+const FLAGS: [&str; 2] = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"];
 
 /// Returns a finding for each value that the chart refuses.
 pub(super) fn findings(values: &Values, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
     let mut found = of_schema(values.root())?;
     found.extend(variables(values, home));
+    found.extend(flags(values));
     found.extend(together(values));
     found.extend(incomplete(values, home));
     found.extend(projection(values, home));
@@ -92,6 +95,21 @@ fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
     found
 }
 
+/// Returns the findings about flags of the operator that win over the values of `security`.
+fn flags(values: &Values) -> Vec<UpgradeFinding> {
+    let mut found = Vec::new();
+    for path in FLAGS {
+        let flags = values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str);
+        for flag in flags.filter_map(|flag| flag.split('=').next()) {
+            let Some(row) = values.rows().iter().find(|row| !row.flag.is_empty() && row.flag == flag) else { continue };
+            let value = if row.value.is_empty() { "security" } else { &row.value };
+            let message = "is not allowed, because a flag must not undo protection";
+            found.push(stops(format!("{path}: {flag}"), message, format!("remove it, and set {value} instead")));
+        }
+    }
+    found
+}
+
 /// Returns the findings about values that do not fit together, and whose rules the table cannot express: `tests/chart`
 /// tests that the chart refuses the same values.
 fn together(values: &Values) -> Vec<UpgradeFinding> {
@@ -131,9 +149,8 @@ fn together(values: &Values) -> Vec<UpgradeFinding> {
 
 /// Returns whether the operator uses the Lease. The last flag wins.
 fn elects(values: &Values) -> bool {
-    let flags = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"]
-        .into_iter()
-        .flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
+    let flags =
+        FLAGS.into_iter().flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
     let of = |flag: &str| flag.strip_prefix("--leader-elect").map(|rest| ["", "=true"].contains(&rest));
     let named = flags.filter(|flag| *flag == "--leader-elect" || flag.starts_with("--leader-elect="));
     named.filter_map(of).next_back().unwrap_or(false)

@@ -31,6 +31,7 @@ pub(super) struct Row {
     pub(super) because: String,
     pub(super) set: String,
     pub(super) instead: String,
+    pub(super) flag: String,
 }
 
 /// The text to which a change weakens protection.
@@ -127,7 +128,9 @@ impl Row {
     /// sets a variable that only a value can set completely.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
-        self.protects() && !self.is_same(own, entry) && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
+        self.protects()
+            && !self.is_same(own, entry)
+            && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
     }
 
     fn or_usual<'a>(&'a self, text: &'a str) -> &'a str {
@@ -143,7 +146,9 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::{Arg, Args as _, Command};
+
+    use super::{super::super::decision_point::DecisionPointFlags, *};
 
     fn row(weaker: Weaker, usual: &str) -> Row {
         Row { weaker: Some(weaker), usual: usual.to_owned(), ..Row::default() }
@@ -162,6 +167,17 @@ mod tests {
         assert!(!weakens(Weaker::Other, "a,b", "b,a"), "a list has no order");
         assert!(!weakens(Weaker::Other, "", "usual") && !weakens(Weaker::Other, "usual", ""));
         assert!(!row(Weaker::Other, "").weakens("", "b", true), "nothing is known about the earlier text");
+    }
+
+    #[test]
+    fn the_flags_that_win_over_values_of_security_are_those_of_the_decision_point() {
+        let command = DecisionPointFlags::augment_args(Command::new("run"));
+        let of_flag = |it: &Arg| Some((format!("--{}", it.get_long()?), it.get_env()?.to_str()?.to_owned()));
+        let mut flags: BTreeSet<(String, String)> = command.get_arguments().filter_map(of_flag).collect();
+        assert!(flags.len() >= 5, "{flags:?}");
+        flags.insert(("--without".to_owned(), "WITHOUT_KINDS".to_owned()));
+        let rows = rows().unwrap().into_iter().filter(|row| !row.flag.is_empty());
+        assert_eq!(rows.map(|row| (row.flag, row.variable)).collect::<BTreeSet<_>>(), flags);
     }
 
     #[test]
