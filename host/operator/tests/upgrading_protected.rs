@@ -165,6 +165,24 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
             "{security: {agentAuth: {projection: {namespaces: [team-b]}}}}",
             "projection.namespaces",
         ),
+        // In KAOS, an empty list means all namespaces.
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "",
+            "{security: {agentAuth: {projection: {namespaces: [team-a]}}}}",
+            "projection.namespaces",
+        ),
+        ("AUTHZ_PROJECTION_NAMESPACES", "", "{watchNamespaces: [kaos-system, team-a]}", "projection.namespaces"),
+        ("AUTHZ_POLICY_CONFIGMAP_NAMESPACE", "authz", "{}", "policyConfigMap.namespace"),
+        // Another spelling of the decision point that the release already has.
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "team-a",
+            "{security: {agentAuth: {extAuthzUrl: 'grpc://kaos-pdp.kaos-system.svc.cluster.local:9191'}}}",
+            "projection.namespaces",
+        ),
+        ("SECURITY_USER_AUTH_ISSUER", "https://other", "{}", "userAuth.issuer"),
+        ("SECURITY_USER_AUTH_AUDIENCE", "other", "{}", "userAuth.audience"),
         ("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE", "manual", "{}", "policyDataSource"),
         (
             "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
@@ -197,8 +215,48 @@ fn a_change_that_keeps_protection_is_no_break() {
     let listed = "{security: {agentAuth: {projection: {namespaces: [team-b, team-a]}}}}";
     let ran = secured("upgrade-listed", &json!({"AUTHZ_PROJECTION_NAMESPACES": "team-a,team-b"}), listed);
     assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
+    let watched = "{watchNamespaces: [kaos-system, team-a]}";
+    let ran = secured("upgrade-watched", &json!({"AUTHZ_PROJECTION_NAMESPACES": "team-a,kaos-system"}), watched);
+    assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     let ran = secured("upgrade-kept", &data, "{}");
     assert_eq!((ran.code, of(&ran, "breaks")), (0, vec![]), "{}", ran.stdout);
+}
+
+#[test]
+fn a_switch_that_is_off_replaces_no_decision_point() {
+    let folder = Folder::new("upgrade-switch");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"SECURITY_AGENT_AUTH_EXT_AUTHZ_URL": "pdp.authz.svc:9191"}});
+    let config = folder.write("config.yaml", config.to_string());
+    for (text, is_named) in [("False", true), ("0", true), ("true", false)] {
+        let values = folder.write("values.yaml", format!("{{extraConfig: {{SECURITY_PDP_ENABLED: '{text}'}}}}"));
+        let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
+        let is_it = |(about, _): &(String, String)| about.starts_with("security.agentAuth.extAuthzUrl");
+        assert_eq!(breaks.iter().any(is_it), is_named, "{text}: {breaks:?}");
+    }
+}
+
+#[test]
+fn a_release_that_only_routed_through_the_gateway_is_compared_too() {
+    let folder = Folder::new("upgrade-routed");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"SECURITY_GATEWAY_ROUTING_ENABLED": "true", "AUTHZ_POLICY_CONFIGMAP_NAME": "rules",
+            "AUTHZ_PROJECTION_NAMESPACES": "team-a"}});
+    let config = folder.write("config.yaml", config.to_string());
+    for (list, is_named) in [("", true), ("namespaces: [team-a], ", false)] {
+        let values = format!(
+            "{{gatewayAPI: {{enabled: true}}, security: {{gatewayRouting: {{enabled: true}}, gatewayHost: gw, \
+             networkPolicy: {{enabled: false}}, \
+             agentAuth: {{projection: {{{list}policyConfigMap: {{name: rules}}}}}}}}}}"
+        );
+        let values = folder.write("values.yaml", values);
+        let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
+        // The objects had no NetworkPolicies.
+        assert_eq!(breaks.len(), usize::from(is_named), "{list}: {breaks:?}");
+        assert!(breaks.iter().all(|(about, _)| about.contains("projection.namespaces")), "{breaks:?}");
+    }
 }
 
 #[test]

@@ -56,6 +56,11 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         ),
         ("{security: {strictGatewayApi: {enabled: true}}}", "gatewayAPI.enabled"),
         ("{security: {userAuth: {issuer: 'https://login'}}}", "security.strictGatewayApi.enabled"),
+        (
+            "{compatibility: kaos-0.1, security: {pdp: {enabled: true}}}",
+            "security.agentAuth.identity.serviceAccount.audience",
+        ),
+        ("{compatibility: kaos-0.1, security: {pdp: {enabled: true}}}", "security.agentAuth.identity.provider"),
         ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.enabled"),
         ("{gatewayAPI: {enabled: true, createGateway: true}}", "gatewayAPI.gatewayClassName"),
         ("{serviceAccount: {create: false}}", "serviceAccount.name"),

@@ -50,17 +50,28 @@ this. Values that are incomplete always fail. */ -}}
 {{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
 {{- if $earlier -}}
 {{- $environment := include "kaos-operator.environment" . | fromJson -}}
-{{- $was := or (include "kaos-operator.on" $earlier.SECURITY_PDP_ENABLED) $earlier.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL (include "kaos-operator.on" $earlier.SECURITY_STRICT_GATEWAY_API_ENABLED) -}}
-{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- $rows := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- $usual := ternary "kaos-authz-policy" "" (not (empty (include "kaos-operator.on" $earlier.SECURITY_PDP_ENABLED))) -}}
+{{- $cases := include "kaos-operator.cases-of" (dict "variables" $earlier "projection" ($earlier.AUTHZ_POLICY_CONFIGMAP_NAME | default $usual)) | fromJson -}}
+{{- $own := printf "kaos-pdp.%s" .Release.Namespace -}}
+{{- $switches := list -}}
+{{- range $rows }}{{ if eq (.weaker | default "") "off" }}{{ $switches = append $switches .variable }}{{ end }}{{ end -}}
+{{- $before := include "kaos-operator.decision-point" (dict "variables" $earlier "home" .Release.Namespace) -}}
+{{- $after := include "kaos-operator.decision-point" (dict "variables" $environment "home" .Release.Namespace) -}}
+{{- $isMoved := and $environment.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL (ne $before $after) -}}
+{{- range $row := $rows -}}
 {{- if $row.weaker -}}
 {{- $from := get $earlier $row.variable -}}
 {{- $to := get $environment $row.variable -}}
-{{- $excused := false -}}
+{{- $was := get $cases (ternary $row.when "secured" (hasKey $cases ($row.when | default ""))) -}}
+{{- $excused := and $row.movable $isMoved -}}
 {{- range $row.unless -}}
-{{- if not (has (get $environment .) (list "" "false")) }}{{ $excused = true }}{{ end -}}
+{{- $text := toString (get $environment .) -}}
+{{- if has . $switches -}}
+{{- if include "kaos-operator.on" $text }}{{ $excused = true }}{{ end -}}
+{{- else if not (has (include "kaos-operator.service" $text) (list "" $own)) -}}
+{{- $excused = true -}}
 {{- end -}}
-{{- with $row.replaces -}}
-{{- if not (has (get $environment .) (list "" (get $earlier .))) }}{{ $excused = true }}{{ end -}}
 {{- end -}}
 {{- if and (not $excused) (include "kaos-operator.weakens" (dict "row" $row "from" $from "to" $to "was" $was)) -}}
 {{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, but these values set it to %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}

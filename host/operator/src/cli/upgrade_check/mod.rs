@@ -9,6 +9,10 @@ mod refused;
 mod report;
 mod rolls;
 mod secured;
+/// The parser with which the policies read the address of a decision point.
+#[path = "../../../../../guest-policies/workload/src/security/address.rs"]
+#[allow(dead_code, reason = "the policies also need the port, and the namespaces of other addresses")]
+mod service_address;
 mod table;
 mod values;
 
@@ -101,6 +105,7 @@ impl UpgradeCheck {
     fn checked(self) -> anyhow::Result<Checked> {
         let values = Values::read(&self.values, self.reuse_values)?;
         let preset = values.preset(&Compatibility::of(self.compatibility.clone()))?;
+        let values = values.under(&preset);
         let cluster = self.facts.clone().cluster();
         let mut findings = refused::findings(&values, &cluster.operator_namespace)?;
         let stops = findings.iter().any(|finding| finding.sort == Sort::Stops);

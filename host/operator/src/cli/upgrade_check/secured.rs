@@ -1,20 +1,17 @@
 //! Finds the protection of the earlier release that the upgrade would weaken, and features that this operator lacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::stamp::owners;
 use serde_json::Value;
 
 use super::{
     report::{Sort, UpgradeFinding},
-    table::{Case, Environment, is_on, text},
+    table::{Case, EXTERNAL, Environment, SERVED, is_on, text},
     values::Values,
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-/// The variables that turn the protection of objects on.
-const ON: [&str; 2] = ["SECURITY_PDP_ENABLED", "SECURITY_STRICT_GATEWAY_API_ENABLED"];
-const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
 const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
@@ -37,13 +34,12 @@ const CHILDREN: [(&str, &str); 4] = [
 /// Returns the findings from the values and from the cluster.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let earlier = earlier(documents, home);
-    let was_decided = is_on(text(&earlier, ON[0])) || !text(&earlier, EXTERNAL).is_empty();
-    let was = was_decided || is_on(text(&earlier, ON[1]));
+    let was = Values::earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
     let mut found = unserved(values, &earlier, home);
-    found.extend(weaker(values, &earlier, was, home));
-    if was && !is_protected {
-        found.extend(posture(was_decided, is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
+    found.extend(weaker(values, &earlier, &was, home));
+    if was.contains(&Case::Protected) && !is_protected {
+        found.extend(posture(was.contains(&Case::Decided), is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
     }
     found.extend(replaced(values, &earlier, home));
     found.extend(gateway(documents, values, home));
@@ -79,13 +75,15 @@ fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFi
     found
 }
 
-/// Returns the findings about variables of the earlier release that protect more than those of the values.
-fn weaker(values: &Values, earlier: &Environment, was: bool, home: &str) -> Vec<UpgradeFinding> {
-    let now = values.environment(home);
+/// Returns the findings about variables of the earlier release that protect more than those of the values. `was` are the
+/// cases that held in the earlier release.
+fn weaker(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
+    let (now, rows) = (values.environment(home), values.rows());
     let mut found = Vec::new();
-    for row in values.rows() {
+    for row in rows {
         let (from, to) = (text(earlier, &row.variable), text(&now, &row.variable));
-        if earlier.is_empty() || !row.weakens(from, to, was) || row.is_excused(earlier, &now) {
+        let is_weaker = row.weakens(from, to, was.contains(&row.case()));
+        if earlier.is_empty() || !is_weaker || row.is_excused(rows, earlier, &now, home) {
             continue;
         }
         let about = format!(
@@ -100,7 +98,7 @@ fn weaker(values: &Values, earlier: &Environment, was: bool, home: &str) -> Vec<
 /// Returns a note if the values name another decision point instead of the chart's.
 fn replaced(values: &Values, earlier: &Environment, home: &str) -> Option<UpgradeFinding> {
     let now = values.environment(home);
-    let is_replaced = is_on(text(earlier, ON[0])) && !is_on(text(&now, ON[0])) && !text(&now, EXTERNAL).is_empty();
+    let is_replaced = is_on(text(earlier, SERVED)) && !is_on(text(&now, SERVED)) && !text(&now, EXTERNAL).is_empty();
     is_replaced.then(|| {
         UpgradeFinding::new(
             Sort::Note,
