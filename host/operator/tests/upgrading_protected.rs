@@ -321,6 +321,16 @@ fn security_objects_of_kaos_are_named_and_those_of_others_are_not() {
     assert_eq!((ran.code, about.len()), (2, 2), "{about:?}");
     assert!(about[0].contains("NetworkPolicy: 1 of KAOS objects") && about[1].contains("SecurityPolicy"), "{about:?}");
     assert_eq!(check(json!({})).code, 0);
+    // A SecurityPolicy tells which decision point it asks.
+    for (service, message) in [("kaos-pdp", "removes the decision point"), ("opa", "the same decision point as before")]
+    {
+        let policy = json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",
+            "metadata": {"name": "agent-plain", "namespace": "today", "ownerReferences": owner},
+            "spec": {"extAuth": {"grpc": {"backendRefs": [{"name": service, "namespace": "kaos-system"}]}}}});
+        let policy = folder.write("policy.json", policy.to_string());
+        let breaks = of(&crate::upgrading::check(&["-f", &policy, "-o", "json"]), "breaks");
+        assert!(breaks.len() == 1 && breaks[0].1.contains(message), "{breaks:?}");
+    }
     let ours = json!({"ownerReferences": owner, "annotations": {"kaos.tools/applied-digest": "d"}});
     assert_eq!(check(ours).code, 0, "a policy of this operator created the object");
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::stamp::owners;
 use serde_json::Value;
 
 use super::{
+    reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
-    table::{Case, EXTERNAL, Environment, SERVED, is_on, text},
+    table::{Case, EXTERNAL, Environment, SERVED, SERVICE, is_on, text},
     values::Values,
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
@@ -15,20 +15,28 @@ use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
-/// each type.
-const CHILDREN: [(&str, &str); 4] = [
+/// each type. The second field tells whether the children ask the decision point of the release.
+const CHILDREN: [(&str, bool, &str); 5] = [
     (
         "SecurityPolicy",
+        true,
         "these SecurityPolicies stay, but the upgrade removes the decision point that they ask: they deny every \
          request through the gateway",
     ),
     (
+        "SecurityPolicy",
+        false,
+        "these SecurityPolicies stay, and ask the same decision point as before, but no operator updates them, or creates \
+         them for new objects",
+    ),
+    (
         "NetworkPolicy",
+        false,
         "these NetworkPolicies stay, and allow only calls from the gateway and the operator: if the network enforces \
          them, they block direct calls of Agents to ModelAPIs, MCPServers and other Agents",
     ),
-    ("EnvoyExtensionPolicy", "these EnvoyExtensionPolicies stay, but no operator updates them"),
-    ("Backend", "these Backends stay, but no operator updates them"),
+    ("EnvoyExtensionPolicy", false, "these EnvoyExtensionPolicies stay, but no operator updates them"),
+    ("Backend", false, "these Backends stay, but no operator updates them"),
 ];
 
 /// Returns the findings from the values and from the cluster.
@@ -43,7 +51,7 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     }
     found.extend(replaced(values, &earlier, home));
     found.extend(gateway(documents, values, home));
-    found.extend(left(documents, is_protected));
+    found.extend(left(documents, is_protected, home));
     found
 }
 
@@ -174,22 +182,26 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 
 /// Returns a finding for each type of children that KAOS's operator left and no operator updates. If the new operator
 /// protects objects, it takes over the first two types in [`CHILDREN`].
-fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
+fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
-        let of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
         let labels = object["metadata"]["labels"].as_object();
         let is_labelled = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with("kaos.tools/")));
-        !is_ours && (owners(object).iter().any(of_kaos) || is_labelled)
+        !is_ours && (is_of_object(object) || is_labelled)
     };
-    let mut by_kind: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(&str, bool), Vec<&Document>> = BTreeMap::new();
     for document in documents.iter().filter(|document| is_of_kaos(&document.object)) {
-        by_kind.entry(&document.identity.kind).or_default().push(document);
+        let Document { identity, object, .. } = document;
+        let namespace = identity.namespace.as_deref().unwrap_or_default();
+        let asks_own =
+            identity.kind == "SecurityPolicy" && services(&object["spec"], namespace).contains(&(SERVICE, home));
+        by_kind.entry((&identity.kind, asks_own)).or_default().push(document);
     }
-    let finding = |(kind, message): &(&str, &str)| {
-        let these = by_kind.get(kind)?;
+    let taken_over = if is_protected { ["SecurityPolicy", "NetworkPolicy"].as_slice() } else { &[] };
+    let finding = |(kind, asks_own, message): &(&'static str, bool, &str)| {
+        let these = by_kind.get(&(*kind, *asks_own)).filter(|_| !taken_over.contains(kind))?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
-    CHILDREN.iter().skip(if is_protected { 2 } else { 0 }).filter_map(finding).collect()
+    CHILDREN.iter().filter_map(finding).collect()
 }
