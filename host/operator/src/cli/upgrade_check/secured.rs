@@ -55,12 +55,25 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     found
 }
 
-/// Returns the variables of the earlier release.
-fn earlier(documents: &[Document], home: &str) -> Environment {
-    let config = documents.iter().find(|document| {
+/// Returns the finding that the check compares nothing with the earlier release, because the ConfigMap with its variables
+/// is missing.
+pub(super) fn without_earlier(home: &str, sort: Sort) -> UpgradeFinding {
+    let message = "is missing, so the check cannot compare the protection of the earlier release with the values";
+    let remedy = "name the namespace of the release with --operator-namespace, and with -f, also give this ConfigMap";
+    UpgradeFinding::new(sort, format!("ConfigMap {home}/{OPERATOR_CONFIG}"), message, remedy)
+}
+
+/// Returns the ConfigMap with the variables of the earlier release.
+pub(super) fn config<'a>(documents: &'a [Document], home: &str) -> Option<&'a Document> {
+    documents.iter().find(|document| {
         let identity = &document.identity;
         identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
-    });
+    })
+}
+
+/// Returns the variables of the earlier release.
+fn earlier(documents: &[Document], home: &str) -> Environment {
+    let config = config(documents, home);
     let data = config.and_then(|config| config.object["data"].as_object()).into_iter().flatten();
     data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
 }
