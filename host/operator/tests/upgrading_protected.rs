@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{
-    support::{Folder, Ran},
+    support::{Folder, Ran, run},
     today::sample,
     upgrading::{check, of},
 };
@@ -257,6 +257,53 @@ fn a_release_that_only_routed_through_the_gateway_is_compared_too() {
         assert_eq!(breaks.len(), usize::from(is_named), "{list}: {breaks:?}");
         assert!(breaks.iter().all(|(about, _)| about.contains("projection.namespaces")), "{breaks:?}");
     }
+}
+
+#[test]
+fn settings_that_change_the_protection_of_an_object_are_named_with_their_fields() {
+    let folder = Folder::new("upgrade-settings");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"GATEWAY_API_ENABLED": "true", "GATEWAY_NAME": "kaos-gateway", "GATEWAY_NAMESPACE": "kaos-system",
+            "SECURITY_PDP_ENABLED": "true", "SECURITY_STRICT_GATEWAY_API_ENABLED": "true",
+            "SECURITY_USER_AUTH_ISSUER": "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos",
+            "SECURITY_USER_AUTH_AUDIENCE": "kaos"}});
+    let (config, model) = (folder.write("config.json", config.to_string()), sample("20-model.yaml"));
+    let settings = ["--set", "security.agents.issuer=i", "--set", "security.agents.jwks={\"keys\": []}"];
+    let live = |jwt: &str| {
+        let files = ["-f", &model, "-f", &config, "--set", jwt];
+        let base = ["render", "--compatibility", "kaos-0.8", "-o", "json"];
+        let rendered = run(base.iter().chain(&settings).chain(&files).copied(), "").json();
+        let all = rendered[0]["manifests"].as_array().unwrap().iter();
+        let own: Vec<String> =
+            all.filter(|it| it["kind"].as_str().unwrap().ends_with("Policy")).map(Value::to_string).collect();
+        assert_eq!(own.len(), 2, "{rendered:#}");
+        folder.write("live.yaml", own.join("\n---\n"))
+    };
+    let complete = folder.write(
+        "complete.yaml",
+        "security: {userAuth: {jwks: '{\"keys\": []}'}, gatewayHost: gw, \
+         agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}",
+    );
+    let changed = |live: &str, further: &str| {
+        let (further, values) = (folder.write("further.yaml", further), sample("values/secured.yaml"));
+        let files = ["-f", live, "-f", &model, "-f", &config, "-o", "json"];
+        let values = ["--values", &values, "--values", &complete, "--values", &further];
+        let told = check(&[&files[..], &values].concat()).json();
+        let all = told["findings"].as_array().unwrap().iter();
+        let own =
+            all.filter(|it| it["sort"] == "breaks" && it["message"].as_str().unwrap().contains("Policy modelapi-llm"));
+        own.map(|it| it["fields"].to_string()).collect::<Vec<_>>()
+    };
+    let optional = live("security.jwtOptional=true");
+    assert_eq!(changed(&optional, "{}"), [""; 0]);
+    let named =
+        changed(&optional, "{policies: {mine: {policy: modelapi, settings: {security: {gatewayNamespace: x}}}}}");
+    assert!(named.len() == 1 && named[0].contains("spec.ingress"), "{named:?}");
+    let required = live("security.jwtOptional=false");
+    let named = changed(&required, "{}");
+    assert!(named.len() == 1 && named[0].contains("spec.jwt.optional"), "{named:?}");
+    assert_eq!(changed(&required, "{security: {agentAuth: {gatewayJwtOptional: false}}}"), [""; 0]);
 }
 
 #[test]

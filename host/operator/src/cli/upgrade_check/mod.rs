@@ -4,6 +4,7 @@ mod check;
 mod gather;
 mod keyless;
 mod left;
+mod protection;
 mod reference_grants;
 mod refused;
 mod report;

@@ -128,6 +128,15 @@ fn is_own(address: &str, home: &str) -> bool {
     service_address::service(&address.to_lowercase()).is_some_and(|it| (it.name, it.namespace) == (SERVICE, home))
 }
 
+/// Returns the Service of the decision point that these variables name. `None` without a decision point, and if the address
+/// is not the address of a Service.
+pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(&'a str, &'a str)> {
+    match text(environment, EXTERNAL) {
+        "" => is_on(text(environment, SERVED)).then_some((SERVICE, home)),
+        address => service_address::service(address).map(|it| (it.name, it.namespace)),
+    }
+}
+
 /// Returns the decision point that these variables name: its Service, and whether the release has it. Returns the address
 /// itself if it is not the address of a Service. Two spellings of one Service are equal.
 fn decision_point(environment: &Environment, home: &str) -> (String, bool) {
