@@ -65,6 +65,20 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         ("{gatewayAPI: {enabled: true, createGateway: true}}", "gatewayAPI.gatewayClassName"),
         ("{serviceAccount: {create: false}}", "serviceAccount.name"),
         ("{watchSecrets: {enabled: true}}", "watchSecrets.digestKeySecret"),
+        ("{policies: {kaos-authz-policy: {policy: agent, settings: {logLevel: DEBUG}}}}", "policies.kaos-authz-policy"),
+        (
+            "{security: {agentAuth: {projection: {policyConfigMap: {name: rules}}}}, \
+             policies: {rules: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.rules",
+        ),
+        (
+            "{policies: {kaos-kaos-operator-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.kaos-kaos-operator-dashboard",
+        ),
+        (
+            "{fullnameOverride: x, policies: {x-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.x-dashboard",
+        ),
         (
             "{policies: {kaos-operator-config: {policy: agent, settings: {logLevel: DEBUG}}}}",
             "policies.kaos-operator-config",
@@ -82,6 +96,7 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         "{defaultImages: null, security: null, mcpRuntimes: {custom: null}, policies: null}",
         "{}",
         "",
+        "{policies: {my-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
         "{controllerManager: {manager: {env: [{name: SECURITY_GATEWAY_NAMESPACE, value: envoy-gateway-system}]}}}",
     ] {
         let file = folder.write("values.yaml", values);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     report::{Sort, UpgradeFinding},
     table::{Case, is_on, text},
-    values::{REGISTRIES, REPOSITORY, Values},
+    values::{DATA, REGISTRIES, REPOSITORY, Values},
 };
 use crate::{
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
@@ -18,6 +18,8 @@ use crate::{
 /// The schema against which Helm validates values.
 const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.schema.json");
 
+/// The name of the chart.
+const CHART: &str = "kaos-operator";
 /// The value with the variables of the operator's pods.
 const OF_PODS: &str = "controllerManager.manager.env";
 /// The values with the flags of the operator.
@@ -138,13 +140,22 @@ fn together(values: &Values) -> Vec<UpgradeFinding> {
             "add --leader-elect to controllerManager.manager.args",
         ));
     }
-    let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1]];
-    let policies = values.at("policies").as_object().into_iter().flatten();
-    for (name, _) in policies.filter(|(name, policy)| taken.contains(&name.as_str()) && !policy.is_null()) {
+    let projection = values.projection();
+    let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1], DATA, &projection];
+    let policies = values.at("policies").as_object().into_iter().flatten().filter(|(_, policy)| !policy.is_null());
+    for (name, _) in policies.filter(|(name, _)| taken.contains(&name.as_str()) || is_dashboard(values, name)) {
         let message = "another ConfigMap of the operator has this name";
         found.push(stops(format!("policies.{name}"), message, "choose another name for the policy"));
     }
     found
+}
+
+/// Returns whether a ConfigMap with the dashboard can have this name. The check does not know the name of the release, which
+/// is a part of the name if the values do not replace it.
+fn is_dashboard(values: &Values, name: &str) -> bool {
+    let (full, part) = (values.text("fullnameOverride"), values.text("nameOverride"));
+    let part = if part.is_empty() { CHART } else { &part };
+    name.strip_suffix("-dashboard").is_some_and(|of| if full.is_empty() { of.contains(part) } else { of == full })
 }
 
 /// Returns whether the operator uses the Lease. The last flag wins.

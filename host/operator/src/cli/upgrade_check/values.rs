@@ -21,7 +21,7 @@ const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/va
 /// The default preset of the chart.
 const USUAL: &str = "kaos-0.8";
 /// The ConfigMap with the data of the chart's decision point.
-const DATA: &str = "kaos-authz-policy";
+pub(super) const DATA: &str = "kaos-authz-policy";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 /// The image of KAOS's operator, after its registry.
