@@ -84,10 +84,12 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     };
     // The check reads no Secrets.
     let is_hidden = !container["envFrom"].is_null() || references(&spec["volumes"]).iter().any(|it| it.0 == "Secret");
-    let (unless, sort) = match is_hidden {
-        _ if is_kept => ("", Sort::Note),
-        true => (", unless a Secret or a ConfigMap of yours has the master key", Sort::Open),
-        false => ("", Sort::Breaks),
+    let (unless, sort) = if is_kept {
+        ("", Sort::Note)
+    } else if is_hidden {
+        (", unless a Secret or a ConfigMap of yours has the master key", Sort::Open)
+    } else {
+        ("", Sort::Breaks)
     };
     let message = format!(
         "the proxy has no master key, and LiteLLM {}.{} and later do not start without one; {message}{unless}",
@@ -137,7 +139,8 @@ fn version(image: &str) -> Version {
         let mut parts = part.split('.').map(|number| number.parse::<u64>().ok());
         Some((parts.next()??, parts.next()??))
     };
-    let parts = || tag.split(['-', '_']).filter(|_| program.contains(NAME));
+    let tag = if program.contains(NAME) { tag } else { "" };
+    let parts = || tag.split(['-', '_']);
     // A tag can begin with a date, so a part after the letter v counts first.
     let after_letter = parts().filter_map(|part| part.strip_prefix('v')).find_map(numbers);
     match (after_letter.or_else(|| parts().find_map(numbers)), digest) {

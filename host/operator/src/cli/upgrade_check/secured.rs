@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{
     reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
-    table::{Case, EXTERNAL, Environment, SERVED, SERVICE, is_on, text},
-    values::Values,
+    table::{Case, EXTERNAL, Environment, SERVED, SERVICE, cases_of, is_on, text},
+    values::{DATA, Values},
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
@@ -42,7 +42,7 @@ const CHILDREN: [(&str, bool, &str); 5] = [
 /// Returns the findings from the values and from the cluster.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let earlier = earlier(documents, home);
-    let was = Values::earlier_cases(&earlier);
+    let was = earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
     let mut found = unserved(values, &earlier, home);
     found.extend(weaker(values, &earlier, &was, home));
@@ -76,6 +76,13 @@ fn earlier(documents: &[Document], home: &str) -> Environment {
     let config = config(documents, home);
     let data = config.and_then(|config| config.object["data"].as_object()).into_iter().flatten();
     data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
+}
+
+/// Returns the cases that held in the earlier release.
+fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
+    let named = text(earlier, "AUTHZ_POLICY_CONFIGMAP_NAME");
+    let projection = if named.is_empty() && is_on(text(earlier, SERVED)) { DATA } else { named };
+    cases_of(&|variable| text(earlier, variable).to_owned(), projection)
 }
 
 /// Returns the findings about features that this operator lacks.
@@ -210,7 +217,7 @@ fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFi
             identity.kind == "SecurityPolicy" && services(&object["spec"], namespace).contains(&(SERVICE, home));
         by_kind.entry((&identity.kind, asks_own)).or_default().push(document);
     }
-    let taken_over = if is_protected { ["SecurityPolicy", "NetworkPolicy"].as_slice() } else { &[] };
+    let taken_over: &[&str] = if is_protected { &["SecurityPolicy", "NetworkPolicy"] } else { &[] };
     let finding = |(kind, asks_own, message): &(&'static str, bool, &str)| {
         let these = by_kind.get(&(*kind, *asks_own)).filter(|_| !taken_over.contains(kind))?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);

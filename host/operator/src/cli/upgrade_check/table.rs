@@ -184,7 +184,7 @@ impl Row {
             if is_switch { is_on(text) } else { !text.is_empty() && !is_own(text, home) }
         };
         let is_moved = !text(now, EXTERNAL).is_empty() && decision_point(now, home) != decision_point(earlier, home);
-        self.movable && is_moved || self.unless.iter().any(is_replaced)
+        (self.movable && is_moved) || self.unless.iter().any(is_replaced)
     }
 
     /// Returns whether the row is about a value that protects objects.

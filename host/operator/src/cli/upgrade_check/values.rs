@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{compatibility::Compatibility, output::complain},
-    table::{Case, Environment, Need, Row, SERVED, cases_of, is_on, rows, text},
+    table::{Case, Environment, Need, Row, cases_of, rows},
 };
 use crate::{
     config_maps::OPERATOR_CONFIG,
@@ -169,13 +169,6 @@ impl Values {
     pub(super) fn projection(&self) -> String {
         let named = self.text("security.agentAuth.projection.policyConfigMap.name");
         if named.is_empty() && self.is_on("security.pdp.enabled") { DATA.to_owned() } else { named }
-    }
-
-    /// Returns the cases that held in an earlier release with these variables.
-    pub(super) fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
-        let named = text(earlier, "AUTHZ_POLICY_CONFIGMAP_NAME");
-        let projection = if named.is_empty() && is_on(text(earlier, SERVED)) { DATA } else { named };
-        cases_of(&|variable| text(earlier, variable).to_owned(), projection)
     }
 
     /// Returns the variables that come from values. Leaves out variables whose text is empty.
