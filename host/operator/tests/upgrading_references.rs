@@ -70,7 +70,9 @@ fn reference_grants_that_a_security_policy_needs_are_kept() {
         .replace("pdp: {enabled: true}, ", "")
         .replace("agentAuth: {", "agentAuth: {extAuthzUrl: 'kaos-pdp.kaos-system.svc:9191', ");
     keep(found(std::slice::from_ref(&one), &external));
-    for address in ["grpc://kaos-pdp.kaos-system.svc.cluster.local:9191", "grpc://kaos-pdp.kaos-system.svc:9191", "?"] {
+    for address in
+        ["grpc://kaos-pdp.kaos-system.svc.cluster.local:9191", "grpc://kaos-pdp.kaos-system.svc:9191", "a.b:99999"]
+    {
         keep(found(std::slice::from_ref(&one), &external.replace("kaos-pdp.kaos-system.svc:9191", address)));
     }
     // The operator creates no ReferenceGrant for a namespace without objects.
