@@ -10,9 +10,6 @@ mod refused;
 mod report;
 mod rolls;
 mod secured;
-/// The parser with which the policies read the address of a decision point.
-#[path = "../../../../../guest-policies/workload/src/security/address.rs"]
-#[allow(dead_code, reason = "the policies also need the port, and the namespaces of other addresses")]
 mod service_address;
 mod table;
 mod values;

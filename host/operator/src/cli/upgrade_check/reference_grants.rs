@@ -137,7 +137,7 @@ fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &En
     }
     let external = text(now, EXTERNAL);
     let is_asked_by_objects = match service_address::service(external) {
-        Some(service) => grant.allows((service.name, service.namespace)),
+        Some(service) => grant.allows(service),
         // The check cannot read the address, so it must not call the ReferenceGrant unneeded.
         None if !external.is_empty() => true,
         None => is_served && grant.allows((SERVICE, home)),

@@ -125,7 +125,7 @@ pub(super) fn is_on(text: &str) -> bool {
 
 /// Returns whether an address is the address of the Service of the release's decision point.
 fn is_own(address: &str, home: &str) -> bool {
-    service_address::service(&address.to_lowercase()).is_some_and(|it| (it.name, it.namespace) == (SERVICE, home))
+    service_address::service(&address.to_lowercase()) == Some((SERVICE, home))
 }
 
 /// Returns the Service of the decision point that these variables name. `None` without a decision point, and if the address
@@ -133,7 +133,7 @@ fn is_own(address: &str, home: &str) -> bool {
 pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(&'a str, &'a str)> {
     match text(environment, EXTERNAL) {
         "" => is_on(text(environment, SERVED)).then_some((SERVICE, home)),
-        address => service_address::service(address).map(|it| (it.name, it.namespace)),
+        address => service_address::service(address),
     }
 }
 
@@ -144,7 +144,7 @@ fn decision_point(environment: &Environment, home: &str) -> (String, bool) {
     let own = format!("{SERVICE}.{home}");
     let service = match text(environment, EXTERNAL).to_lowercase() {
         address if !address.is_empty() => match service_address::service(&address) {
-            Some(it) => format!("{}.{}", it.name, it.namespace),
+            Some((name, namespace)) => format!("{name}.{namespace}"),
             None => address,
         },
         _ if is_served => own.clone(),
