@@ -195,7 +195,7 @@ pub fn compare(
 /// Returns the live object with this name, or `None` if it does not exist or is not known.
 pub type LiveObject<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
 
-/// What the comparison knows beside the answers.
+/// The facts that the comparison uses in addition to the answers.
 pub struct Around<'a> {
     /// Finds live children, to count pods that the manifests do not tell, and objects that the policies read.
     pub live: LiveObject<'a>,

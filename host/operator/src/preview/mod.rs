@@ -30,13 +30,13 @@ use tokio::{sync::Semaphore, time::Instant};
 pub(crate) use self::changes::Changes;
 use crate::{
     catalogue::{
-        Descent, Kind, Snapshot,
+        Kind, Snapshot,
         installed::{EffectOfProposal, Previewer, Proposal},
     },
     offline::{answer_after, is_same},
     plan::{Answers, Around, Difference, Effect, FrozenPath, difference},
     processors::Patience,
-    reconcile::{Context, FallbackRound},
+    reconcile::{Context, decide},
     timestamps::written,
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
@@ -255,7 +255,7 @@ fn for_object(
     let mut answers = [None, None];
     for (answer, kind) in answers.iter_mut().zip(kinds) {
         let Some(kind) = kind else { continue };
-        *answer = decide(context, kind, &object, &lookup);
+        *answer = decided(context, kind, &object, &lookup);
         if answer.is_none() {
             // An error never happens here, because the watch provides only objects of this kind, and the catalogue
             // accepts only settings that fit the policies.
@@ -297,19 +297,18 @@ impl Decided {
     }
 }
 
-/// Asks the policies, and their predecessors where a pass asks them. Unlike a pass, sends no dry run.
-fn decide(context: &Context, kind: Arc<Kind>, object: &Value, lookup: &PassLookup) -> Option<Decided> {
-    let (mut descent, mut round, mut newest) = (Descent::new(kind), FallbackRound::new(), None);
-    loop {
-        let renderer = context.runner.renderer(&descent.kind).ok()?;
-        let rendered = Arc::new(renderer.render(object, lookup).ok()?);
-        let first = Arc::clone(newest.get_or_insert_with(|| Arc::clone(&rendered)));
-        let answer = (renderer, Arc::clone(&rendered));
-        if let Some((renderer, used)) = round.hear(&mut descent, &rendered, answer) {
-            let newest = (!Arc::ptr_eq(&first, &used)).then_some(first);
-            return Some(Decided { renderer, used, newest });
-        }
-    }
+/// Asks the policies as a pass does, but sends no dry run.
+fn decided(context: &Context, kind: Arc<Kind>, object: &Value, lookup: &PassLookup) -> Option<Decided> {
+    let mut first = None;
+    let ask = |kind: &Kind| {
+        let renderer = context.runner.renderer(kind).ok().ok_or(())?;
+        let rendered = Arc::new(renderer.render(object, lookup).ok().ok_or(())?);
+        first.get_or_insert_with(|| Arc::clone(&rendered));
+        Ok::<_, ()>((renderer, rendered))
+    };
+    let (_, (renderer, used)) = decide(kind, |(_, rendered)| rendered, ask).ok()?;
+    let newest = first.filter(|first| !Arc::ptr_eq(first, &used));
+    Some(Decided { renderer, used, newest })
 }
 
 /// Returns the policies before and after the change. Returns `None` if the change does not concern the object.

@@ -65,7 +65,7 @@ pub(crate) use memory::Memories;
 pub(crate) use pass::pass;
 pub(crate) use pass_failed::PassFailed;
 pub(crate) use policy_runner::PolicyRunner;
-pub(crate) use select::fallback_round::FallbackRound;
+pub(crate) use select::fallback_round::decide;
 pub(crate) use shutdown::unless_given_up;
 pub(crate) use status::{declared_fields::DeclaredFields, publish::publish_failure};
 pub(crate) use sync_gate::SyncGate;

@@ -33,7 +33,7 @@ use crate::{
     masking::{MASK, is_secret},
     offline::{At, Bound, Entry, Started, StoredObjects, World, answer, named_in_vain, renderer},
     policies::Loader,
-    reconcile::FallbackRound,
+    reconcile::decide,
     status::conditions::conditions,
 };
 
@@ -97,9 +97,10 @@ impl Explain {
                     let renderer = renderer(kind, &started, is_served)?;
                     let instead = Instead { usual, object, renderer: &renderer };
                     let entry = World::new(&stored, &instead, &hidden).entry(at);
-                    Ok(entry.context("no policy answers for the object")??)
+                    anyhow::Ok(entry.context("no policy answers for the object")??)
                 };
-                let (Descent { kind, without, .. }, entry) = decide(answering, asking)?;
+                let (Descent { kind, without, .. }, entry) =
+                    decide(answering, |entry: &Arc<Entry>| &entry.rendered, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
                 let gone = without.iter().map(|Without { revision, how, .. }| {
                     format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
@@ -117,20 +118,6 @@ impl Explain {
             Form::Text => out.text(&told.text())?,
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Asks the chosen policy for a plan. As in the operator, the predecessor answers if the policy fails on the object.
-fn decide(
-    kind: Arc<Kind>,
-    asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,
-) -> anyhow::Result<(Descent, Arc<Entry>)> {
-    let (mut descent, mut round) = (Descent::new(kind), FallbackRound::new());
-    loop {
-        let entry = asking(&descent.kind)?;
-        if let Some(counts) = round.hear(&mut descent, &entry.rendered, Arc::clone(&entry)) {
-            return Ok((descent, counts));
-        }
     }
 }
 

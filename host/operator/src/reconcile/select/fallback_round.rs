@@ -1,9 +1,27 @@
 //! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or refuses the object
 //! and asks for a fallback, the pass asks the predecessor.
 
+use std::sync::Arc;
+
 use kaos_policy::render::{Rendered, Verdict};
 
-use crate::catalogue::Descent;
+use crate::catalogue::{Descent, Kind};
+
+/// Asks the policies in `kind`, and then their predecessors, until a pass could use an answer. Returns this answer, and
+/// the policies that gave it. `rendered` returns the rendered object of an answer.
+pub(crate) fn decide<A: Clone, E>(
+    kind: Arc<Kind>,
+    rendered: impl Fn(&A) -> &Rendered,
+    mut ask: impl FnMut(&Kind) -> Result<A, E>,
+) -> Result<(Descent, A), E> {
+    let (mut descent, mut round) = (Descent::new(kind), FallbackRound::new());
+    loop {
+        let answer = ask(&descent.kind)?;
+        if let Some(used) = round.hear(&mut descent, rendered(&answer), answer.clone()) {
+            return Ok((descent, used));
+        }
+    }
+}
 
 /// The answers so far of policies that do not accept the object.
 pub(crate) struct FallbackRound<A> {

@@ -37,8 +37,8 @@ const ANSWERED: [&str; 19] = [
     "wasi:random/random",
 ];
 
-/// The interface of files. A runtime contains its methods, but can call only those of open files, of which there are
-/// none. A method with this suffix opens files.
+/// The interface for files, and the suffix of its methods that name files by path. A runtime calls the other methods
+/// only on open files, and a policy has no open files.
 const FILES: (&str, &str) = ("wasi:filesystem/types", "-at");
 
 /// The number of calls that a message lists.
