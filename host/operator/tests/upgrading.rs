@@ -109,6 +109,12 @@ fn a_cluster_without_findings_ends_with_zero_and_an_unreadable_question_with_one
     let ran = check(&["-f", &sample("20-model.yaml")]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("no pod is replaced"), "{}", ran.stdout);
+    let missing = "ConfigMap kaos-system/kaos-operator-config: is missing, so the check cannot compare the protection";
+    assert!(ran.stdout.contains(missing), "{}", ran.stdout);
+    let ran = check(&["-f", &sample("20-model.yaml"), "-f", &sample("19-operator-config.yaml")]);
+    assert!(!ran.stdout.contains("is missing"), "{}", ran.stdout);
+    let elsewhere = ["-f", &sample("19-operator-config.yaml"), "--operator-namespace", "elsewhere"];
+    assert!(check(&elsewhere).stdout.contains("ConfigMap elsewhere/kaos-operator-config: is missing"));
     for wrong in
         [&["-f", "nowhere.yaml"][..], &["--values", "nowhere.yaml"], &["--compatibility", "kaos-0.9"], &["--bad"]]
     {
@@ -130,6 +136,8 @@ async fn a_running_cluster_is_read_and_not_changed() {
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
     let lost = of(&ran, "lost");
     assert!(lost.iter().any(|(_, message)| message.contains("oidc-client-finalizer")), "{lost:?}");
+    let open = of(&ran, "open");
+    assert!(open.iter().any(|(about, _)| about == "ConfigMap kaos-system/kaos-operator-config"), "{open:?}");
     assert_eq!(of(&ran, "refused").len(), 1, "the ModelAPI is missing");
     assert_eq!(stage.cluster.revision(), before);
 }

@@ -50,7 +50,8 @@ fn found(more: &str, values: &str, flags: &[&str], runs: bool) -> Vec<(&'static 
 fn a_proxy_without_a_master_key_is_named_if_its_image_does_not_start_or_can_become_such_an_image() {
     for (image, sort, message) in [
         ("ghcr.io/berriai/litellm:main-stable", "note", "can become such a version"),
-        ("ghcr.io/berriai/litellm:main-v1.104.1-stable", "breaks", "is such a version"),
+        ("ghcr.io/berriai/litellm:main-v1.104.1-stable", "note", "is such a version: the pods that run now stay"),
+        ("mirror/llm-proxy:main-stable", "note", "can become such a version"),
     ] {
         let values = format!("{{defaultImages: {{litellm: '{image}'}}}}");
         // A Deployment with this image runs.
@@ -61,6 +62,14 @@ fn a_proxy_without_a_master_key_is_named_if_its_image_does_not_start_or_can_beco
     assert!(new.len() == 1 && new[0].0 == "breaks" && new[0].1.contains("the new pods then end"), "{new:?}");
     let replaced = found("", "{defaultImages: {litellm: 'mirror/litellm:latest'}}", &[], true);
     assert!(replaced.len() == 1 && replaced[0].0 == "breaks", "the upgrade replaces the pods: {replaced:?}");
+    let later = found("", "{defaultImages: {litellm: 'mirror/litellm:v1.104.1'}}", &[], true);
+    assert!(later.len() == 1 && later[0].0 == "breaks" && later[0].1.contains("so its pods end"), "{later:?}");
+    for variable in
+        ["LITELLM_MASTER_KEY, value: ''", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY, value: 'false'"]
+    {
+        let unset = found(&format!("container: {{env: [{{name: {variable}}}]}},"), "{}", &[], true);
+        assert!(unset.len() == 1 && unset[0].0 == "note", "{variable}: {unset:?}");
+    }
     let january = found("", "{}", &["--compatibility", "kaos-0.1"], true);
     assert!(january.len() == 1 && january[0].0 == "note", "the preset permits no proxy: {january:?}");
 }
@@ -71,7 +80,8 @@ fn a_proxy_with_a_master_key_or_the_permission_or_an_earlier_version_is_not_name
     assert_eq!(found(key, "{}", &[], true), []);
     let earlier = "container: {image: 'ghcr.io/berriai/litellm:v1.103.0-stable'},";
     assert_eq!(found(earlier, "{}", &[], true), []);
-    assert_eq!(found("container: {image: 'mirror/proxy:main-stable'},", "{}", &[], true), []);
+    let dated = "container: {image: 'mirror/litellm:2026.11.28-v1.90.0'},";
+    assert_eq!(found(dated, "{}", &[], true), []);
     assert_eq!(found("", ALL, &[], false), []);
     assert_eq!(found("", ALL, &["--compatibility", "kaos-0.1"], false), []);
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{
-    support::{Folder, Ran},
+    support::{Folder, Ran, run},
     today::sample,
     upgrading::{check, of},
 };
@@ -165,6 +165,24 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
             "{security: {agentAuth: {projection: {namespaces: [team-b]}}}}",
             "projection.namespaces",
         ),
+        // In KAOS, an empty list means all namespaces.
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "",
+            "{security: {agentAuth: {projection: {namespaces: [team-a]}}}}",
+            "projection.namespaces",
+        ),
+        ("AUTHZ_PROJECTION_NAMESPACES", "", "{watchNamespaces: [kaos-system, team-a]}", "projection.namespaces"),
+        ("AUTHZ_POLICY_CONFIGMAP_NAMESPACE", "authz", "{}", "policyConfigMap.namespace"),
+        // Another spelling of the decision point that the release already has.
+        (
+            "AUTHZ_PROJECTION_NAMESPACES",
+            "team-a",
+            "{security: {agentAuth: {extAuthzUrl: 'grpc://kaos-pdp.kaos-system.svc.cluster.local:9191'}}}",
+            "projection.namespaces",
+        ),
+        ("SECURITY_USER_AUTH_ISSUER", "https://other", "{}", "userAuth.issuer"),
+        ("SECURITY_USER_AUTH_AUDIENCE", "other", "{}", "userAuth.audience"),
         ("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE", "manual", "{}", "policyDataSource"),
         (
             "SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE",
@@ -197,8 +215,95 @@ fn a_change_that_keeps_protection_is_no_break() {
     let listed = "{security: {agentAuth: {projection: {namespaces: [team-b, team-a]}}}}";
     let ran = secured("upgrade-listed", &json!({"AUTHZ_PROJECTION_NAMESPACES": "team-a,team-b"}), listed);
     assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
+    let watched = "{watchNamespaces: [kaos-system, team-a]}";
+    let ran = secured("upgrade-watched", &json!({"AUTHZ_PROJECTION_NAMESPACES": "team-a,kaos-system"}), watched);
+    assert_eq!(of(&ran, "breaks"), [], "{}", ran.stdout);
     let ran = secured("upgrade-kept", &data, "{}");
     assert_eq!((ran.code, of(&ran, "breaks")), (0, vec![]), "{}", ran.stdout);
+}
+
+#[test]
+fn a_switch_that_is_off_replaces_no_decision_point() {
+    let folder = Folder::new("upgrade-switch");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"SECURITY_AGENT_AUTH_EXT_AUTHZ_URL": "pdp.authz.svc:9191"}});
+    let config = folder.write("config.yaml", config.to_string());
+    for (text, is_named) in [("False", true), ("0", true), ("true", false)] {
+        let values = folder.write("values.yaml", format!("{{extraConfig: {{SECURITY_PDP_ENABLED: '{text}'}}}}"));
+        let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
+        let is_it = |(about, _): &(String, String)| about.starts_with("security.agentAuth.extAuthzUrl");
+        assert_eq!(breaks.iter().any(is_it), is_named, "{text}: {breaks:?}");
+    }
+}
+
+#[test]
+fn a_release_that_only_routed_through_the_gateway_is_compared_too() {
+    let folder = Folder::new("upgrade-routed");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"SECURITY_GATEWAY_ROUTING_ENABLED": "true", "AUTHZ_POLICY_CONFIGMAP_NAME": "rules",
+            "AUTHZ_PROJECTION_NAMESPACES": "team-a"}});
+    let config = folder.write("config.yaml", config.to_string());
+    for (list, is_named) in [("", true), ("namespaces: [team-a], ", false)] {
+        let values = format!(
+            "{{gatewayAPI: {{enabled: true}}, security: {{gatewayRouting: {{enabled: true}}, gatewayHost: gw, \
+             networkPolicy: {{enabled: false}}, \
+             agentAuth: {{projection: {{{list}policyConfigMap: {{name: rules}}}}}}}}}}"
+        );
+        let values = folder.write("values.yaml", values);
+        let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
+        // The objects had no NetworkPolicies.
+        assert_eq!(breaks.len(), usize::from(is_named), "{list}: {breaks:?}");
+        assert!(breaks.iter().all(|(about, _)| about.contains("projection.namespaces")), "{breaks:?}");
+    }
+}
+
+#[test]
+fn settings_that_change_the_protection_of_an_object_are_named_with_their_fields() {
+    let folder = Folder::new("upgrade-settings");
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"},
+        "data": {"GATEWAY_API_ENABLED": "true", "GATEWAY_NAME": "kaos-gateway", "GATEWAY_NAMESPACE": "kaos-system",
+            "SECURITY_PDP_ENABLED": "true", "SECURITY_STRICT_GATEWAY_API_ENABLED": "true",
+            "SECURITY_USER_AUTH_ISSUER": "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos",
+            "SECURITY_USER_AUTH_AUDIENCE": "kaos"}});
+    let (config, model) = (folder.write("config.json", config.to_string()), sample("20-model.yaml"));
+    let settings = ["--set", "security.agents.issuer=i", "--set", "security.agents.jwks={\"keys\": []}"];
+    let live = |jwt: &str| {
+        let files = ["-f", &model, "-f", &config, "--set", jwt];
+        let base = ["render", "--compatibility", "kaos-0.8", "-o", "json"];
+        let rendered = run(base.iter().chain(&settings).chain(&files).copied(), "").json();
+        let all = rendered[0]["manifests"].as_array().unwrap().iter();
+        let own: Vec<String> =
+            all.filter(|it| it["kind"].as_str().unwrap().ends_with("Policy")).map(Value::to_string).collect();
+        assert_eq!(own.len(), 2, "{rendered:#}");
+        folder.write("live.yaml", own.join("\n---\n"))
+    };
+    let complete = folder.write(
+        "complete.yaml",
+        "security: {userAuth: {jwks: '{\"keys\": []}'}, gatewayHost: gw, \
+         agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}",
+    );
+    let changed = |live: &str, further: &str| {
+        let (further, values) = (folder.write("further.yaml", further), sample("values/secured.yaml"));
+        let files = ["-f", live, "-f", &model, "-f", &config, "-o", "json"];
+        let values = ["--values", &values, "--values", &complete, "--values", &further];
+        let told = check(&[&files[..], &values].concat()).json();
+        let all = told["findings"].as_array().unwrap().iter();
+        let own =
+            all.filter(|it| it["sort"] == "breaks" && it["message"].as_str().unwrap().contains("Policy modelapi-llm"));
+        own.map(|it| it["fields"].to_string()).collect::<Vec<_>>()
+    };
+    let optional = live("security.jwtOptional=true");
+    assert_eq!(changed(&optional, "{}"), [""; 0]);
+    let named =
+        changed(&optional, "{policies: {mine: {policy: modelapi, settings: {security: {gatewayNamespace: x}}}}}");
+    assert!(named.len() == 1 && named[0].contains("spec.ingress"), "{named:?}");
+    let required = live("security.jwtOptional=false");
+    let named = changed(&required, "{}");
+    assert!(named.len() == 1 && named[0].contains("spec.jwt.optional"), "{named:?}");
+    assert_eq!(changed(&required, "{security: {agentAuth: {gatewayJwtOptional: false}}}"), [""; 0]);
 }
 
 #[test]
@@ -263,6 +368,16 @@ fn security_objects_of_kaos_are_named_and_those_of_others_are_not() {
     assert_eq!((ran.code, about.len()), (2, 2), "{about:?}");
     assert!(about[0].contains("NetworkPolicy: 1 of KAOS objects") && about[1].contains("SecurityPolicy"), "{about:?}");
     assert_eq!(check(json!({})).code, 0);
+    // A SecurityPolicy tells which decision point it asks.
+    for (service, message) in [("kaos-pdp", "removes the decision point"), ("opa", "the same decision point as before")]
+    {
+        let policy = json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",
+            "metadata": {"name": "agent-plain", "namespace": "today", "ownerReferences": owner},
+            "spec": {"extAuth": {"grpc": {"backendRefs": [{"name": service, "namespace": "kaos-system"}]}}}});
+        let policy = folder.write("policy.json", policy.to_string());
+        let breaks = of(&crate::upgrading::check(&["-f", &policy, "-o", "json"]), "breaks");
+        assert!(breaks.len() == 1 && breaks[0].1.contains(message), "{breaks:?}");
+    }
     let ours = json!({"ownerReferences": owner, "annotations": {"kaos.tools/applied-digest": "d"}});
     assert_eq!(check(ours).code, 0, "a policy of this operator created the object");
 }

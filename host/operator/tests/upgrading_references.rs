@@ -70,6 +70,13 @@ fn reference_grants_that_a_security_policy_needs_are_kept() {
         .replace("pdp: {enabled: true}, ", "")
         .replace("agentAuth: {", "agentAuth: {extAuthzUrl: 'kaos-pdp.kaos-system.svc:9191', ");
     keep(found(std::slice::from_ref(&one), &external));
+    for address in
+        ["grpc://kaos-pdp.kaos-system.svc.cluster.local:9191", "grpc://kaos-pdp.kaos-system.svc:9191", "a.b:99999"]
+    {
+        keep(found(std::slice::from_ref(&one), &external.replace("kaos-pdp.kaos-system.svc:9191", address)));
+    }
+    // The operator creates no ReferenceGrant for a namespace without objects.
+    keep(found(&[one.clone(), of_user()], SERVED));
     // The operator creates no ReferenceGrants for namespaces that the values do not list.
     let listed = SERVED.replace("agentAuth: {", "agentAuth: {projection: {namespaces: [team-b]}, ");
     keep(found(std::slice::from_ref(&one), &listed));
@@ -78,6 +85,30 @@ fn reference_grants_that_a_security_policy_needs_are_kept() {
 }
 
 #[test]
+fn reference_grants_for_an_external_decision_point_are_kept_while_security_policies_of_objects_ask_it() {
+    let mut grant = of_kaos("kaos-ext-auth-a", "team-a");
+    (grant["metadata"]["namespace"], grant["spec"]["to"][0]["name"]) = (json!("authz"), json!("opa"));
+    let mut policy = of_user();
+    policy["spec"]["extAuth"]["grpc"]["backendRefs"] = json!([{"name": "opa", "namespace": "authz", "port": 9191}]);
+    policy["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "u", "controller": true}]);
+    let sort = |objects: &[Value], remedy: &str| {
+        let found = found(objects, "{}");
+        assert!(found.len() == 1 && found[0][2].starts_with(remedy), "{found:?}");
+    };
+    sort(&[grant.clone(), policy.clone()], "keep them");
+    sort(&[grant], "after the upgrade, delete them");
+    // The upgrade removes kaos-pdp, so nothing needs a ReferenceGrant for it.
+    policy["spec"]["extAuth"]["grpc"]["backendRefs"] = of_user()["spec"]["extAuth"]["grpc"]["backendRefs"].clone();
+    sort(&[of_kaos("kaos-ext-auth-a", "team-a"), policy], "after the upgrade, delete them");
+}
+
+#[test]
 fn reference_grants_of_others_are_not_named() {
     assert!(found(&[of_kaos("kaos-pdp-team-a", "team-a")], SERVED).is_empty());
+    for (field, kind) in [("from", "HTTPRoute"), ("to", "Secret")] {
+        let mut other = of_kaos("kaos-ext-auth-a", "team-a");
+        other["spec"][field][0]["kind"] = json!(kind);
+        assert!(found(&[other], SERVED).is_empty(), "{kind}");
+    }
 }

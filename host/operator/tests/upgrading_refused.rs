@@ -36,12 +36,49 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
             "{security: {strictGatewayApi: {enabled: true}}, extraConfig: {SECURITY_NETWORK_POLICY_DISABLED: 'true'}}",
             "extraConfig.SECURITY_NETWORK_POLICY_DISABLED",
         ),
+        (
+            "{security: {strictGatewayApi: {enabled: true}}, controllerManager: {manager: {env: \
+             [{name: SECURITY_NETWORK_POLICY_DISABLED, value: 'true'}]}}}",
+            "controllerManager.manager.env: SECURITY_NETWORK_POLICY_DISABLED",
+        ),
+        (
+            "{controllerManager: {manager: {env: [{name: AUTHZ_PROJECTION_NAMESPACES, \
+             valueFrom: {configMapKeyRef: {name: x, key: y}}}]}}}",
+            "controllerManager.manager.env: AUTHZ_PROJECTION_NAMESPACES",
+        ),
+        (
+            "{controllerManager: {manager: {extraArgs: ['--authorization-namespaces=a,b']}}}",
+            "controllerManager.manager.extraArgs: --authorization-namespaces",
+        ),
+        (
+            "{controllerManager: {manager: {args: [--leader-elect, --decision-point]}}}",
+            "controllerManager.manager.args: --decision-point",
+        ),
         ("{security: {strictGatewayApi: {enabled: true}}}", "gatewayAPI.enabled"),
         ("{security: {userAuth: {issuer: 'https://login'}}}", "security.strictGatewayApi.enabled"),
+        (
+            "{compatibility: kaos-0.1, security: {pdp: {enabled: true}}}",
+            "security.agentAuth.identity.serviceAccount.audience",
+        ),
+        ("{compatibility: kaos-0.1, security: {pdp: {enabled: true}}}", "security.agentAuth.identity.provider"),
         ("{gatewayAPI: {createGateway: true, gatewayClassName: x}}", "gatewayAPI.enabled"),
         ("{gatewayAPI: {enabled: true, createGateway: true}}", "gatewayAPI.gatewayClassName"),
         ("{serviceAccount: {create: false}}", "serviceAccount.name"),
         ("{watchSecrets: {enabled: true}}", "watchSecrets.digestKeySecret"),
+        ("{policies: {kaos-authz-policy: {policy: agent, settings: {logLevel: DEBUG}}}}", "policies.kaos-authz-policy"),
+        (
+            "{security: {agentAuth: {projection: {policyConfigMap: {name: rules}}}}, \
+             policies: {rules: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.rules",
+        ),
+        (
+            "{policies: {kaos-kaos-operator-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.kaos-kaos-operator-dashboard",
+        ),
+        (
+            "{fullnameOverride: x, policies: {x-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
+            "policies.x-dashboard",
+        ),
         (
             "{policies: {kaos-operator-config: {policy: agent, settings: {logLevel: DEBUG}}}}",
             "policies.kaos-operator-config",
@@ -55,7 +92,13 @@ fn what_the_chart_refuses_is_named_with_path_and_remedy() {
         assert!(found.as_array().unwrap().iter().all(has_remedy), "{values}: {found}");
         assert!(ran.code == 2 && stops.iter().any(|(it, _)| it == about), "{values}: {stops:?} {}", ran.stderr);
     }
-    for values in ["{defaultImages: null, security: null, mcpRuntimes: {custom: null}, policies: null}", "{}", ""] {
+    for values in [
+        "{defaultImages: null, security: null, mcpRuntimes: {custom: null}, policies: null}",
+        "{}",
+        "",
+        "{policies: {my-dashboard: {policy: agent, settings: {logLevel: DEBUG}}}}",
+        "{controllerManager: {manager: {env: [{name: SECURITY_GATEWAY_NAMESPACE, value: envoy-gateway-system}]}}}",
+    ] {
         let file = folder.write("values.yaml", values);
         let ran = check(&["-f", &sample("20-model.yaml"), "--values", &file]);
         assert_eq!(ran.code, 0, "{values}: {}{}", ran.stdout, ran.stderr);

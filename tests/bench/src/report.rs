@@ -104,7 +104,8 @@ impl Report<'_> {
     }
 
     /// Prints the table, and a line about the load and the machine. With `UPDATE_PERFORMANCE`, also writes the table
-    /// into the performance page. A comparison of two operators has its own section on the page.
+    /// into the performance page. A comparison of two operators has its own section on the page. MemoryStores have no
+    /// section.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, memorystores, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
@@ -113,12 +114,15 @@ impl Report<'_> {
         let stores = if *memorystores > 0 { format!(", {memorystores} MemoryStores") } else { String::new() };
         let said =
             format!("{modelapis} ModelAPIs, {mcpservers} MCPServers{stores}, {agents} Agents{medians}; {machine}.");
-        let section = match (self.measured.len(), memorystores) {
-            (0 | 1, 0) => "whole",
-            (0 | 1, _) => "stores",
-            _ => "pair",
-        };
-        page::publish(section, &format!("{said}\n\n{}\n{}", self.table(), self.verdict()))
+        let text = format!("{said}\n\n{}\n{}", self.table(), self.verdict());
+        match (self.measured.len(), memorystores) {
+            (0 | 1, 0) => page::publish("whole", &text),
+            (0 | 1, _) => {
+                println!("\n{text}");
+                Ok(())
+            }
+            _ => page::publish("pair", &text),
+        }
     }
 
     /// Returns the upper bounds that the first operator exceeds.

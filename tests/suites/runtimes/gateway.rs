@@ -1,7 +1,8 @@
 //! A gateway that reads the routes of the operator, and asks the decision point before it forwards a request.
 //!
-//! The real gateway reads more of a SecurityPolicy: it checks tokens itself, and sets headers from the claims of tokens.
-//! This gateway leaves both out. The rules of the decision point check the tokens, too.
+//! [`GatewayPolicy`] is the part of a SecurityPolicy that this gateway reads. The real gateway reads more: it checks tokens
+//! itself, and sets headers from the claims of tokens. This gateway leaves both out. The rules of the decision point check
+//! the tokens, too.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ use kaos_tests::control_plane::{ControlPlane, client, files};
 use kaos_tests::harness::World;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::read::{name, text};
+use kaos_tests::harness::scenario::SYSTEM;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::decision_point::DecisionPoint;
+use crate::gateway_policy::GatewayPolicy;
 use crate::pod::list;
 
 /// The host in the addresses that Agents call.
@@ -35,8 +38,11 @@ pub(crate) struct Gateway {
 /// A decision about a request of an Agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
+    pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) is_allowed: bool,
+    /// The status of the answer, from the backend or from the gateway.
+    pub(crate) status: u64,
 }
 
 /// The parts of a request that the gateway reads.
@@ -119,31 +125,56 @@ impl State {
         let Some(route) = routes.iter().filter(is_it).max_by_key(|route| prefix(route).len()) else {
             return reply(client, 404, "no route has this path").await;
         };
-        if self.is_protected(route).await? {
-            let decision = self.point.decide(&self.world, &request.method, &request.path, &request.headers).await?;
-            let is_allowed = decision["allowed"] == true;
-            if request.headers.iter().any(|(name, _)| name == "x-agent-authorization") {
-                let decided = Decided { path: request.path.clone(), is_allowed };
-                self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decided);
-            }
-            if !is_allowed {
-                let status = decision["http_status"].as_u64().unwrap_or(403);
-                return reply(client, status, text(&decision["body"])).await;
+        if let Some(policy) = self.policy(route).await? {
+            let refusal = self.refusal(&policy, &request).await?;
+            if let Some((status, body)) = refusal {
+                self.record(&request, false, status);
+                return reply(client, status, &body).await;
             }
         }
         let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.backend(route)?)).await?;
         server.write_all(&request.forwarded(route)).await?;
+        let mut answer = Vec::new();
+        while !answer.windows(2).any(|window| window == b"\r\n") && server.read_buf(&mut answer).await? > 0 {}
+        let line = String::from_utf8_lossy(&answer);
+        self.record(&request, true, line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default());
+        client.write_all(&answer).await?;
         tokio::io::copy(&mut server, client).await?;
         Ok(client.shutdown().await?)
     }
 
-    /// Returns whether a SecurityPolicy lets the decision point decide about the requests of a route.
-    async fn is_protected(&self, route: &Value) -> Result<bool> {
+    /// Returns the SecurityPolicy that lets a decision point decide about the requests of a route.
+    async fn policy(&self, route: &Value) -> Result<Option<GatewayPolicy>> {
         let namespace = text(&route["metadata"]["namespace"]);
         let policies = self.world.try_list_in(Kind::named("SecurityPolicy"), namespace).await?;
-        let is_about = |target: &Value| target["kind"] == "HTTPRoute" && target["name"] == *name(route);
-        let mut own = policies.iter().filter(|policy| list(&policy["spec"]["targetRefs"]).iter().any(is_about));
-        Ok(own.any(|policy| policy["spec"]["extAuth"].is_object()))
+        Ok(GatewayPolicy::of(&policies, name(route)))
+    }
+
+    /// Returns the status and the body of the answer if the decision point does not allow a request.
+    async fn refusal(&self, policy: &GatewayPolicy, request: &Request) -> Result<Option<(u64, String)>> {
+        let grants = self.world.try_list_in(Kind::named("ReferenceGrant"), SYSTEM).await?;
+        if !policy.reaches(&grants) {
+            return Ok(Some((500, "the SecurityPolicy must not refer to this decision point".to_owned())));
+        }
+        let headers = policy.forwarded(&request.headers);
+        let decision = match self.point.decide(&self.world, &request.method, &request.path, &headers).await {
+            Err(error) if policy.fails_open() => {
+                println!("  the decision point gave no answer: {error:#}");
+                return Ok(None);
+            }
+            decided => decided?,
+        };
+        let refusal = || (decision["http_status"].as_u64().unwrap_or(403), text(&decision["body"]).to_owned());
+        Ok((decision["allowed"] != true).then(refusal))
+    }
+
+    /// Records a decision about a request of an Agent.
+    fn record(&self, request: &Request, is_allowed: bool, status: u64) {
+        if request.headers.iter().any(|(name, _)| name == "x-agent-authorization") {
+            let (method, path) = (request.method.clone(), request.path.clone());
+            let decided = Decided { method, path, is_allowed, status };
+            self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decided);
+        }
     }
 
     /// Returns the port of this machine that replaces the Service of a route.

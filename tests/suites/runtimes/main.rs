@@ -10,7 +10,7 @@
 //! | `cluster` | starts the control plane, the operator and the node |
 //! | `http` | sends requests |
 //! | `warm` | runs many proxies without importing their packages each time |
-//! | `gateway`, `decision_point` | forward requests if OPA allows them |
+//! | `gateway`, `gateway_policy`, `decision_point` | forward requests if OPA allows them, as a SecurityPolicy says |
 //! | `samples` | tests samples like those of KAOS 0.8.4 |
 //! | `team` | tests Agents that talk, remember and use tools |
 //! | `secured` | tests that samples 7 and 8 answer only callers with a grant |
@@ -22,6 +22,7 @@
 mod cluster;
 mod decision_point;
 mod gateway;
+mod gateway_policy;
 mod http;
 mod images;
 mod kubelet;

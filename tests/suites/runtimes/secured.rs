@@ -1,5 +1,5 @@
 //! Samples 7 and 8 in a secured cluster. All requests in this module go through the gateway, which asks the decision
-//! point. So do the requests of the Agents to models, peers and stores.
+//! point. So do the requests of the Agents to peers and stores.
 //!
 //! The API server signs the tokens of the Agents. A script replaces the identity provider of the users.
 
@@ -64,6 +64,13 @@ impl Secured {
         let point = DecisionPoint::start(cluster.control())?;
         let gateway = Gateway::start(cluster.control(), &cluster.folder_of_node(), point)?;
         Ok(Self { cluster, gateway, tokens: identities["tokens"].clone() })
+    }
+
+    /// Waits until the SecurityPolicies of a namespace may refer to the decision point.
+    async fn until_asked(&self, world: &World) {
+        let system = World::over(self.cluster.control().client().await.unwrap(), SYSTEM);
+        let grant = format!("ReferenceGrant/kaos-pdp-{}", world.namespace);
+        system.until_true("a ReferenceGrant", async || !system.look(&grant).await.is_null()).await;
     }
 
     /// Sends a request to the gateway with these headers.
@@ -137,6 +144,33 @@ fn courier() -> [Value; 2] {
     ]
 }
 
+/// Returns an Agent with the store of sample 7, a grant of the group `staff` for this Agent, and a grant of the Agent for its
+/// store.
+fn keeper() -> [Value; 3] {
+    let of = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let grant = |subject: Value, resource: Value| json!({"subjects": [subject], "resources": [resource]});
+    [
+        of(
+            "Agent",
+            "keeper",
+            json!({
+                "modelAPI": "memory-modelapi", "model": "gpt-4o-mini", "config": {"memory": {"memoryStore": "memory"}},
+                "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": "[\"I remember.\"]"}]},
+            }),
+        ),
+        of(
+            "AccessGrant",
+            "of-keeper",
+            grant(json!({"kind": "Group", "name": "staff"}), json!({"kind": "Agent", "name": "keeper"})),
+        ),
+        of(
+            "AccessGrant",
+            "for-keeper",
+            grant(json!({"kind": "Agent", "name": "keeper"}), json!({"kind": "MemoryStore", "name": "memory"})),
+        ),
+    ]
+}
+
 /// Waits until the decision point has an AccessGrant.
 async fn until_enforced(world: &World, grant: &str) {
     let is_enforced = |it: &Value| condition(it, "Enforced")["status"] == "True";
@@ -149,6 +183,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
 
     // Sample 8: the user ada has a grant for the Agent `asked`, and the autonomous Agent `patrol` names it as a peer.
     let world = samples::run(&secured.cluster, "8-authorization-walkthrough").await;
+    secured.until_asked(&world).await;
     until_enforced(&world, "AccessGrant/ada").await;
     let asked = secured.cluster.pod(&world, "agent-asked").await;
     let model = format!("http://{HOST}/{}/modelapi/authorization-modelapi", world.namespace);
@@ -173,8 +208,16 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     let answer = secured.ask("ada", &to("courier"), Some(&chat)).json().unwrap();
     assert_eq!(answer["choices"][0]["message"]["content"], "It has answered.");
     let decided = secured.gateway.decided().split_off(begun);
-    let is_to_peer = |decided: &Decided| decided.path.starts_with(&format!("/{}/agent/asked", world.namespace));
-    assert!(decided.iter().any(|decided| is_to_peer(decided) && decided.is_allowed), "{decided:?}");
+    let peer = format!("/{}/agent/asked", world.namespace);
+    let is_call = |it: &Decided| (it.method.as_str(), it.is_allowed, it.status) == ("POST", true, 200);
+    assert!(decided.iter().any(|it| is_call(it) && it.path.starts_with(&peer)), "{decided:?}");
+    // The peer's answer came back.
+    let courier = secured.cluster.pod(&world, "agent-courier").await;
+    let events = courier.ask("/memory/events", &[], None).unwrap().json().unwrap();
+    let is_answer = |it: &Value| {
+        it["event_type"] == "delegation_response" && it["content"].to_string().contains("You have a grant.")
+    };
+    assert!(events["events"].as_array().unwrap().iter().any(is_answer), "{events:#}");
     // Without the grant, the gateway refuses the same request.
     world.delete("AccessGrant/ada").await;
     let is_refused = async || secured.ask("ada", &to("asked"), Some(&chat)).status == 403;
@@ -183,6 +226,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
 
     // Sample 7: the group `staff` has a grant for one Agent and for the store.
     let world = samples::run(&secured.cluster, "7-memory-agent").await;
+    secured.until_asked(&world).await;
     until_enforced(&world, "AccessGrant/staff").await;
     let of = |agent: &str| format!("/{}/agent/{agent}/.well-known/agent.json", world.namespace);
     let card = secured.ask("eve", &of("knows-users"), None).json().unwrap();
@@ -195,5 +239,23 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     {
         assert_eq!(secured.ask(user, &path, body).status, 403, "{user} to {path}");
     }
+    // As in KAOS, an Agent needs a grant for its store. The Agent answers without its memory until it has the grant.
+    let [keeper, for_users, for_keeper] = keeper();
+    world.apply_all(&[keeper, for_users]).await;
+    secured.cluster.until_ready(&world, &["Agent/keeper".to_owned()]).await;
+    until_enforced(&world, "AccessGrant/of-keeper").await;
+    let to = format!("/{}/agent/keeper/v1/chat/completions", world.namespace);
+    let recalls = || {
+        let begun = secured.gateway.decided().len();
+        let answer = secured.ask("eve", &to, Some(&chat)).json().unwrap();
+        assert_eq!(answer["choices"][0]["message"]["content"], "I remember.");
+        let of_store = format!("/{}/memorystore/memory/v1/recall", world.namespace);
+        let decided = secured.gateway.decided().split_off(begun).into_iter();
+        decided.filter(|it| it.method == "POST" && it.path == of_store).map(|it| it.is_allowed).collect::<Vec<_>>()
+    };
+    assert_eq!(recalls(), [false]);
+    world.apply(&for_keeper).await;
+    until_enforced(&world, "AccessGrant/for-keeper").await;
+    assert_eq!(recalls(), [true]);
     world.delete(&format!("Namespace/{}", world.namespace)).await;
 }

@@ -107,9 +107,20 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{- /* Flags of `run` from the values `args` and `extraArgs`. The chart adds further flags. */ -}}
+{{- /* Flags of `run` from the values `args` and `extraArgs`. The chart adds further flags. Refuses a flag that wins over the
+values of security. */ -}}
 {{- define "kaos-operator.flags" -}}
+{{- $rows := .Files.Get "files/variables.yaml" | fromYamlArray -}}
 {{- with .Values.controllerManager.manager -}}
+{{- range $place, $flags := dict "args" .args "extraArgs" .extraArgs -}}
+{{- range $flag := $flags -}}
+{{- range $row := $rows -}}
+{{- if and $row.flag (eq $row.flag (toString $flag | splitList "=" | first)) -}}
+{{- fail (printf "%s in controllerManager.manager.%s is not allowed, because a flag must not undo protection: remove it, and set %s instead" $row.flag $place ($row.value | default "security")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- concat (.args | default list) (.extraArgs | default list) | toJson }}
 {{- end }}
 {{- end }}

@@ -6,7 +6,7 @@ this. Values that are incomplete always fail. */ -}}
 {{- include "kaos-operator.complete" . -}}
 {{- if not (dig "acceptUnserved" false (.Values.security | default dict)) -}}
 {{- $found := list -}}
-{{- range $part := list "unserved" "weaker" "gateway" "objects" -}}
+{{- range $part := list "unserved" "weaker" "tokens" "gateway" "objects" -}}
 {{- $found = concat $found (include (printf "kaos-operator.secured-%s" $part) $ | fromJsonArray) -}}
 {{- end -}}
 {{- with $found -}}
@@ -20,6 +20,22 @@ this. Values that are incomplete always fail. */ -}}
 {{- /* The variables of the earlier release. `helm template` has no cluster and finds none. */ -}}
 {{- define "kaos-operator.earlier" -}}
 {{- (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict | toJson -}}
+{{- end }}
+
+{{- /* The preset of the earlier release of this chart, as JSON. */ -}}
+{{- define "kaos-operator.earlier-preset" -}}
+{{- $preset := dict -}}
+{{- range (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-compatibility").data }}{{ $preset = . | fromYaml }}{{ end -}}
+{{- toJson $preset -}}
+{{- end }}
+
+{{- /* The SecurityPolicies of all namespaces, as JSON, if the user installs the operator for all namespaces. */ -}}
+{{- define "kaos-operator.security-policies" -}}
+{{- $policies := list -}}
+{{- if and .Values.rbac.create (not .Values.watchNamespaces) (.Capabilities.APIVersions.Has "gateway.envoyproxy.io/v1alpha1") -}}
+{{- $policies = (lookup "gateway.envoyproxy.io/v1alpha1" "SecurityPolicy" "" "").items | default list -}}
+{{- end -}}
+{{- toJson $policies -}}
 {{- end }}
 
 {{- /* Features that this operator lacks, in the values, in extraConfig, or in the earlier release. */ -}}
@@ -50,22 +66,58 @@ this. Values that are incomplete always fail. */ -}}
 {{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
 {{- if $earlier -}}
 {{- $environment := include "kaos-operator.environment" . | fromJson -}}
-{{- $was := or (include "kaos-operator.on" $earlier.SECURITY_PDP_ENABLED) $earlier.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL (include "kaos-operator.on" $earlier.SECURITY_STRICT_GATEWAY_API_ENABLED) -}}
-{{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- $rows := .Files.Get "files/variables.yaml" | fromYamlArray -}}
+{{- $usual := ternary "kaos-authz-policy" "" (not (empty (include "kaos-operator.on" $earlier.SECURITY_PDP_ENABLED))) -}}
+{{- $cases := include "kaos-operator.cases-of" (dict "variables" $earlier "projection" ($earlier.AUTHZ_POLICY_CONFIGMAP_NAME | default $usual)) | fromJson -}}
+{{- $own := printf "kaos-pdp.%s" .Release.Namespace -}}
+{{- $switches := list -}}
+{{- range $rows }}{{ if eq (.weaker | default "") "off" }}{{ $switches = append $switches .variable }}{{ end }}{{ end -}}
+{{- $before := include "kaos-operator.decision-point" (dict "variables" $earlier "home" .Release.Namespace) -}}
+{{- $after := include "kaos-operator.decision-point" (dict "variables" $environment "home" .Release.Namespace) -}}
+{{- $isMoved := and $environment.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL (ne $before $after) -}}
+{{- range $row := $rows -}}
 {{- if $row.weaker -}}
 {{- $from := get $earlier $row.variable -}}
 {{- $to := get $environment $row.variable -}}
-{{- $excused := false -}}
+{{- $was := get $cases (ternary $row.when "secured" (hasKey $cases ($row.when | default ""))) -}}
+{{- $excused := and $row.movable $isMoved -}}
 {{- range $row.unless -}}
-{{- if not (has (get $environment .) (list "" "false")) }}{{ $excused = true }}{{ end -}}
+{{- $text := toString (get $environment .) -}}
+{{- if has . $switches -}}
+{{- if include "kaos-operator.on" $text }}{{ $excused = true }}{{ end -}}
+{{- else if not (has (include "kaos-operator.service" $text) (list "" $own)) -}}
+{{- $excused = true -}}
 {{- end -}}
-{{- with $row.replaces -}}
-{{- if not (has (get $environment .) (list "" (get $earlier .))) }}{{ $excused = true }}{{ end -}}
 {{- end -}}
 {{- if and (not $excused) (include "kaos-operator.weakens" (dict "row" $row "from" $from "to" $to "was" $was)) -}}
 {{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, but these values set it to %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{- /* SecurityPolicies that refuse requests without a valid token. KAOS's operator has no variable for this, so its
+SecurityPolicies tell it. */ -}}
+{{- define "kaos-operator.secured-tokens" -}}
+{{- $found := list -}}
+{{- $text := "security.agentAuth.gatewayJwtOptional: %s, but with these values, such requests reach the decision point; set the value to false" -}}
+{{- if and (include "kaos-operator.protects" .) (dig "agentAuth" "gatewayJwtOptional" true (.Values.security | default dict)) -}}
+{{- $closed := list -}}
+{{- range include "kaos-operator.security-policies" . | fromJsonArray -}}
+{{- $object := . -}}
+{{- $ours := hasKey (.metadata.annotations | default dict) "kaos.tools/applied-digest" -}}
+{{- if and (not $ours) (dig "spec" "jwt" "providers" list $object) (not (dig "spec" "jwt" "optional" false $object)) -}}
+{{- range .metadata.ownerReferences -}}
+{{- if hasPrefix "kaos.tools/" .apiVersion }}{{ $closed = append $closed (printf "%s/%s" $object.metadata.namespace $object.metadata.name) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $closed -}}
+{{- $found = append $found (printf $text (printf "the Gateway refuses requests without a valid token at %d routes, such as %s" (len $closed) (first $closed))) -}}
+{{- else if not (dig "agent" "security" "jwtOptional" true (include "kaos-operator.earlier-preset" . | fromJson)) -}}
+{{- $found = append $found (printf $text "the Gateway refuses requests without a valid token") -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $found -}}

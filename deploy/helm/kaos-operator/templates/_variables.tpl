@@ -49,7 +49,9 @@
 {{- else if eq $row.variable "AUTHZ_POLICY_CONFIGMAP_NAME" -}}
 {{- $text = include "kaos-operator.projection" $ -}}
 {{- else if eq $row.variable "AUTHZ_PROJECTION_NAMESPACES" -}}
-{{- $text = nospace $text -}}
+{{- $text = nospace $text | default (join "," $.Values.watchNamespaces) -}}
+{{- else if eq $row.variable "AUTHZ_POLICY_CONFIGMAP_NAMESPACE" -}}
+{{- $text = $text | default $.Release.Namespace -}}
 {{- end -}}
 {{- $written := true -}}
 {{- if hasKey $cases ($row.when | default "") -}}
@@ -83,6 +85,15 @@
 {{- $_ := set $given $row.variable ($extra | default (include "kaos-operator.text" (dict "values" $.Values "path" $row.value))) -}}
 {{- end -}}
 {{- end -}}
+{{- $cases := include "kaos-operator.cases-of" (dict "variables" $given "projection" (include "kaos-operator.projection" .)) | fromJson -}}
+{{- $preset := .Files.Get (printf "files/compatibility/%s.yaml" .Values.compatibility) | fromYaml -}}
+{{- $_ := set $cases "anonymous" (empty (dig "agent" "serviceAccount" "audience" "" $preset)) -}}
+{{- toJson $cases -}}
+{{- end }}
+
+{{- /* The cases that hold with these variables, as JSON. `projection` is the ConfigMap that the operator writes. */ -}}
+{{- define "kaos-operator.cases-of" -}}
+{{- $given := .variables -}}
 {{- $decided := or (include "kaos-operator.on" $given.SECURITY_PDP_ENABLED) $given.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL -}}
 {{- $strict := include "kaos-operator.on" $given.SECURITY_STRICT_GATEWAY_API_ENABLED -}}
 {{- $routed := or $strict (include "kaos-operator.on" $given.SECURITY_GATEWAY_ROUTING_ENABLED) -}}
@@ -91,12 +102,25 @@
   "protected" (or $decided $strict)
   "routed" $routed
   "secured" (or $decided $routed)
-  "projected" (and (or $decided $routed) (include "kaos-operator.projection" .))
+  "projected" (and (or $decided $routed) .projection)
   "users" $given.SECURITY_USER_AUTH_ISSUER
-  "automated" (ne $given.SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE "manual")
+  "automated" (ne (toString $given.SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE) "manual")
 -}}
 {{- range $name, $holds := $cases }}{{ $_ := set $cases $name (not (empty $holds)) }}{{ end -}}
 {{- toJson $cases -}}
+{{- end }}
+
+{{- /* The Service in an address such as pdp.authz.svc:9191, as name.namespace. Another text stays as it is. */ -}}
+{{- define "kaos-operator.service" -}}
+{{- regexReplaceAll "^([^/?#]*://)?([^/?#@]*@)?([^./:?#@]+)[.]([^./:?#@]+)([.]svc([.][^:/?#]*)?)?:[0-9]+([/?#].*)?$" (lower .) "${3}.${4}" -}}
+{{- end }}
+
+{{- /* The decision point that these variables name: its Service, and whether the release has it. Empty without one. */ -}}
+{{- define "kaos-operator.decision-point" -}}
+{{- $isServed := include "kaos-operator.on" .variables.SECURITY_PDP_ENABLED -}}
+{{- $own := printf "kaos-pdp.%s" .home -}}
+{{- $service := include "kaos-operator.service" (toString (.variables.SECURITY_AGENT_AUTH_EXT_AUTHZ_URL | default (ternary (printf "%s:9191" $own) "" (not (empty $isServed))))) -}}
+{{- $service }}{{ if and $isServed (eq $service $own) }} of the release{{ end -}}
 {{- end }}
 
 {{- /* A list of names in one order, so that two lists with the same names are equal. */ -}}
@@ -124,18 +148,40 @@ protected before. */ -}}
 {{- if $is }}true{{ end -}}
 {{- end }}
 
-{{- /* Refuses an entry of extraConfig that undoes a value of security, or that only a value can set completely. */ -}}
+{{- /* Whether the text of an entry undoes the text `own` of a variable, or sets a variable that only a value can set
+completely. */ -}}
+{{- define "kaos-operator.contradicts" -}}
+{{- $usual := .row.usual | default "" -}}
+{{- $undoes := include "kaos-operator.weakens" (dict "row" .row "from" .own "to" .text "was" true) -}}
+{{- $differs := ne (include "kaos-operator.sorted" (.own | default $usual)) (include "kaos-operator.sorted" (.text | default $usual)) -}}
+{{- if and $differs (or .own $undoes (eq (.row.when | default "") "projected")) }}true{{ end -}}
+{{- end }}
+
+{{- /* Refuses an entry of extraConfig or a variable of the operator's pods that undoes a value of security, or that only a
+value can set completely. A variable of the pods wins over the ConfigMap. */ -}}
 {{- define "kaos-operator.uncontradicted" -}}
 {{- $variables := include "kaos-operator.variables" . | fromJson -}}
+{{- $environment := include "kaos-operator.environment" . | fromJson -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
-{{- $entry := get ($.Values.extraConfig | default dict) ($row.variable | default "") -}}
-{{- if and $row.value $row.weaker (hasKey ($.Values.extraConfig | default dict) $row.variable) (not (kindIs "invalid" $entry)) -}}
+{{- if and $row.value $row.weaker -}}
+{{- $entry := get ($.Values.extraConfig | default dict) $row.variable -}}
+{{- if and (hasKey ($.Values.extraConfig | default dict) $row.variable) (not (kindIs "invalid" $entry)) -}}
 {{- $own := get $variables $row.variable -}}
 {{- $text := include "kaos-operator.extra" (dict "root" $ "name" $row.variable) -}}
-{{- $undoes := include "kaos-operator.weakens" (dict "row" $row "from" $own "to" $text "was" true) -}}
-{{- $usual := $row.usual | default "" -}}
-{{- if and (ne (include "kaos-operator.sorted" ($own | default $usual)) (include "kaos-operator.sorted" ($text | default $usual))) (or $own $undoes (eq ($row.when | default "") "projected")) -}}
+{{- if include "kaos-operator.contradicts" (dict "row" $row "own" $own "text" $text) -}}
 {{- fail (printf "extraConfig.%s is %q, but the value %s sets this variable to %q: an entry of extraConfig must not undo protection; remove the entry, and set the value instead" $row.variable $text $row.value $own) -}}
+{{- end -}}
+{{- end -}}
+{{- range dig "manager" "env" list ($.Values.controllerManager | default dict) -}}
+{{- if eq .name $row.variable -}}
+{{- $own := get $environment $row.variable -}}
+{{- $text := toString (.value | default "") -}}
+{{- if .valueFrom -}}
+{{- fail (printf "%s in controllerManager.manager.env has valueFrom, so the chart cannot compare it with the value %s: a variable of the pods must not undo protection; remove the variable, and set the value instead" $row.variable $row.value) -}}
+{{- else if include "kaos-operator.contradicts" (dict "row" $row "own" $own "text" $text) -}}
+{{- fail (printf "%s in controllerManager.manager.env is %q, but the value %s sets this variable to %q: a variable of the pods must not undo protection; remove the variable, and set the value instead" $row.variable $text $row.value $own) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

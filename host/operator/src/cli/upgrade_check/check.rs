@@ -9,9 +9,10 @@ use kaos_policy::{
 };
 
 use super::{
-    keyless, left, reference_grants,
+    keyless, left, protection, reference_grants,
     report::{Sort, UpgradeFinding},
     rolls, secured,
+    table::{Case, asked},
     values::Values,
 };
 use crate::{
@@ -46,6 +47,9 @@ impl UpgradeTarget<'_> {
         let stored = StoredObjects::new(&then);
         let world = World::new(&stored, &brought, hidden);
         let mut needs = Vec::new();
+        let environment = self.values.environment(self.home);
+        let is_protected = self.values.cases().contains(&Case::Protected);
+        let asked = asked(&environment, self.home);
         for (position, document) in then.iter().enumerate() {
             let Some(entry) = world.entry(position) else { continue };
             let entry = entry.with_context(|| document.identity.to_string())?;
@@ -54,6 +58,9 @@ impl UpgradeTarget<'_> {
             let is_kept = rolls.is_empty() && rolls::are_there(&entry, documents);
             findings.extend(keyless::finding(document, &entry, is_kept));
             findings.extend(rolls);
+            if is_protected {
+                findings.extend(protection::findings(document, &entry, documents, asked));
+            }
         }
         Ok((findings, needs))
     }

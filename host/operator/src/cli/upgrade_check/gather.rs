@@ -6,8 +6,9 @@ use kube::Client;
 
 use super::{
     check::{UpgradeTarget, open},
-    report::UpgradeFinding,
+    report::{Sort, UpgradeFinding},
     rolls::workloads,
+    secured,
 };
 use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
 
@@ -34,8 +35,11 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
     }
     gathered.list(&workloads(), None).await?;
     let config = ResourceType::new("v1", "ConfigMap");
-    gathered.object(&config, check.home, OPERATOR_CONFIG).await?;
+    let there = gathered.object(&config, check.home, OPERATOR_CONFIG).await?;
     let mut unread = Vec::new();
+    if there.is_none() {
+        unread.push(secured::without_earlier(check.home, Sort::Open));
+    }
     for (api_version, kind) in BESIDE {
         let of = ResourceType::new(api_version, kind);
         if let Err(error) = gathered.list(&of, None).await {

@@ -10,17 +10,24 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::report::{Sort, UpgradeFinding};
+use super::{
+    report::{Sort, UpgradeFinding},
+    table,
+};
 use crate::{input::Document, offline::Entry};
 
 /// The first version of LiteLLM that does not start without a master key.
 const FIRST: (u64, u64) = (1, 104);
-/// A word in the names of LiteLLM's images.
+/// A word in the names of LiteLLM's images. The tags of other images do not tell LiteLLM's version.
 const NAME: &str = "litellm";
-/// The variables with which a proxy starts: the permission, and the master key.
-const VARIABLES: [&str; 2] = ["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "LITELLM_MASTER_KEY"];
-/// The field of LiteLLM's configuration with the master key.
-const FIELD: &str = "master_key";
+/// The container of a ModelAPI.
+const CONTAINER: &str = "model-api";
+/// The variable with the permission to run without a master key.
+const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
+/// The variable with the master key.
+const KEY: &str = "LITELLM_MASTER_KEY";
+/// The beginning of a text in LiteLLM's configuration that names a variable.
+const OF_VARIABLE: &str = "os.environ/";
 const REMEDY: &str = "when a restart is possible, set policies.proxies={policy: modelapi, settings: {proxyConfig: \
                       {withoutMasterKey: true, withoutMasterKeySince: \"\"}}}; or choose an image of an older version, \
                       or give the proxy a master key";
@@ -41,24 +48,32 @@ enum Version {
 /// Returns the finding about one object. `is_kept` tells whether the upgrade keeps the pods of the object.
 pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> Option<UpgradeFinding> {
     let Verdict::Planned(planned) = &entry.rendered.verdict else { return None };
-    if object.object["apiVersion"] != API_VERSION || object.object["kind"] != "ModelAPI" {
+    if object.object["apiVersion"] != API_VERSION
+        || object.object["kind"] != "ModelAPI"
+        || object.object["spec"]["mode"] == "Hosted"
+    {
         return None;
     }
     let spec = &planned.manifests.iter().find_map(pod_template)?["spec"];
-    let containers = spec["containers"].as_array()?;
-    let of =
-        |container: &Value| Some((container["image"].as_str()?.to_owned(), version(container["image"].as_str()?)?));
-    let (container, (image, version)) = containers.iter().find_map(|container| Some((container, of(container)?)))?;
-    let variables = container["env"].as_array().into_iter().flatten();
-    let is_set = |variable: &Value| VARIABLES.iter().any(|name| variable["name"] == *name);
+    let container = spec["containers"].as_array()?.iter().find(|container| container["name"] == CONTAINER)?;
+    let image = container["image"].as_str()?;
+    let version = version(image);
     let configs = referred_config_maps(spec, &planned.manifests);
     let mut texts = configs.iter().filter_map(|config| config["data"].as_object()).flat_map(|data| data.values());
-    if variables.into_iter().any(is_set) || texts.any(|text| text.as_str().is_some_and(has_key)) {
+    if is_permitted(container)
+        || has_text(container, KEY)
+        || texts.any(|text| text.as_str().is_some_and(|text| has_key(text, container)))
+    {
         return None;
     }
     let message = match (version, is_kept) {
         (Version::Earlier, _) | (Version::Fixed, true) => return None,
-        (Version::Later, _) => format!("its image {image} is such a version, so its pods end at once"),
+        (Version::Later, true) => {
+            format!(
+                "its image {image} is such a version: the pods that run now stay, but a pod that starts ends at once"
+            )
+        }
+        (Version::Later, false) => format!("its image {image} is such a version, so its pods end at once"),
         (Version::Moving, true) => format!(
             "its image {image} can become such a version: the pods that run now stay, but a pod that starts on a node \
              with a newer image ends at once"
@@ -69,10 +84,12 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     };
     // The check reads no Secrets.
     let is_hidden = !container["envFrom"].is_null() || references(&spec["volumes"]).iter().any(|it| it.0 == "Secret");
-    let (unless, sort) = match (version, is_hidden) {
-        (Version::Moving, _) if is_kept => ("", Sort::Note),
-        (_, true) => (", unless a Secret or a ConfigMap of yours has the master key", Sort::Open),
-        (_, false) => ("", Sort::Breaks),
+    let (unless, sort) = if is_kept {
+        ("", Sort::Note)
+    } else if is_hidden {
+        (", unless a Secret or a ConfigMap of yours has the master key", Sort::Open)
+    } else {
+        ("", Sort::Breaks)
     };
     let message = format!(
         "the proxy has no master key, and LiteLLM {}.{} and later do not start without one; {message}{unless}",
@@ -81,56 +98,110 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     Some(UpgradeFinding::new(sort, object.identity.to_string(), message, REMEDY))
 }
 
-/// Returns whether a configuration of LiteLLM sets the master key.
-fn has_key(config: &str) -> bool {
-    config.lines().any(|line| line.split('#').next().unwrap_or_default().contains(FIELD))
+/// Returns the variable of a container. The last one counts.
+fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
+    container["env"].as_array()?.iter().rfind(|variable| variable["name"] == *name)
 }
 
-/// Returns the version of LiteLLM in an image. `None` for an image of another program.
-fn version(image: &str) -> Option<Version> {
+/// Returns whether a variable has a text. The check does not read texts that come from other objects.
+fn has_text(container: &Value, name: &str) -> bool {
+    variable(container, name).is_some_and(|variable| {
+        !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(|text| !text.is_empty())
+    })
+}
+
+/// Returns whether the proxy has the permission to run without a master key.
+fn is_permitted(container: &Value) -> bool {
+    variable(container, PERMISSION).is_some_and(|variable| {
+        !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(table::is_on)
+    })
+}
+
+/// Returns whether a configuration of LiteLLM sets the master key, either as a text or through a variable of the
+/// container or of the configuration.
+fn has_key(config: &str, container: &Value) -> bool {
+    let Ok(config) = serde_saphyr::from_str::<Value>(config) else { return false };
+    let variables = &config["environment_variables"];
+    let is_set =
+        |name: &str| has_text(container, name) || variables[name].as_str().is_some_and(|text| !text.is_empty());
+    match config["general_settings"]["master_key"].as_str() {
+        None => is_set(KEY),
+        Some(text) => text.strip_prefix(OF_VARIABLE).map_or(!text.is_empty(), is_set),
+    }
+}
+
+/// Returns the version of LiteLLM in an image.
+fn version(image: &str) -> Version {
     let (named, digest) = image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)));
     let last = named.rsplit('/').next().unwrap_or_default();
     let (program, tag) = last.split_once(':').unwrap_or((last, ""));
-    if !program.contains(NAME) {
-        return None;
-    }
-    let numbers = tag.split(|letter: char| !letter.is_ascii_digit() && letter != '.').find_map(|part| {
+    let numbers = |part: &str| {
         let mut parts = part.split('.').map(|number| number.parse::<u64>().ok());
         Some((parts.next()??, parts.next()??))
-    });
-    Some(match (numbers, digest) {
+    };
+    let tag = if program.contains(NAME) { tag } else { "" };
+    let parts = || tag.split(['-', '_']);
+    // A tag can begin with a date, so a part after the letter v counts first.
+    let after_letter = parts().filter_map(|part| part.strip_prefix('v')).find_map(numbers);
+    match (after_letter.or_else(|| parts().find_map(numbers)), digest) {
         (Some(numbers), _) if numbers < FIRST => Version::Earlier,
         (Some(_), _) => Version::Later,
         (None, Some(_)) => Version::Fixed,
         (None, None) => Version::Moving,
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn the_tag_of_an_image_tells_the_version_or_moves() {
         for (image, is) in [
-            ("ghcr.io/berriai/litellm:main-v1.103.9-stable", Some(Version::Earlier)),
-            ("ghcr.io/berriai/litellm:v1.74.3.rc.1", Some(Version::Earlier)),
-            ("registry:5000/litellm-database:1.104.0", Some(Version::Later)),
-            ("litellm:main-v1.104.2-nightly@sha256:00", Some(Version::Later)),
-            ("litellm:v2.0", Some(Version::Later)),
-            ("ghcr.io/berriai/litellm:main-stable", Some(Version::Moving)),
-            ("ghcr.io/berriai/litellm:main-1a2b3c4", Some(Version::Moving)),
-            ("litellm", Some(Version::Moving)),
-            ("litellm@sha256:1104", Some(Version::Fixed)),
-            ("litellm/other:1.105", None),
-            ("ollama/ollama:latest", None),
+            ("ghcr.io/berriai/litellm:main-v1.103.9-stable", Version::Earlier),
+            ("ghcr.io/berriai/litellm:v1.74.3.rc.1", Version::Earlier),
+            ("registry:5000/litellm-database:1.104.0", Version::Later),
+            ("litellm:main-v1.104.2-nightly@sha256:00", Version::Later),
+            ("litellm:v2.0", Version::Later),
+            ("ghcr.io/berriai/litellm:main-stable", Version::Moving),
+            ("ghcr.io/berriai/litellm:main-1a2b3c4", Version::Moving),
+            ("litellm", Version::Moving),
+            ("litellm@sha256:1104", Version::Fixed),
+            ("litellm:2026.11.28-v1.90.0", Version::Earlier),
+            ("litellm:2026-v1.104", Version::Later),
+            ("litellm/other:1.105", Version::Moving),
+            ("llm-proxy:main-stable", Version::Moving),
         ] {
             assert_eq!(version(image), is, "{image}");
         }
     }
 
     #[test]
-    fn a_comment_sets_no_key() {
-        assert!(has_key("general_settings: {master_key: sk-1}") && !has_key("a: 1 # master_key"));
+    fn a_configuration_has_a_key_as_a_text_or_through_a_variable_with_a_text() {
+        let of = |variables: Value| json!({"name": CONTAINER, "env": variables});
+        let with = |value: &str| of(json!([{"name": KEY, "value": value}]));
+        for (config, container, is) in [
+            ("general_settings: {master_key: sk-1}", of(json!([])), true),
+            ("{x: 'a # b', general_settings: {master_key: sk-1}}", of(json!([])), true),
+            ("a: 1 # master_key", of(json!([])), false),
+            ("general_settings: {master_key: ''}", of(json!([])), false),
+            ("model_list: [{master_key: sk-1}]", of(json!([])), false),
+            ("general_settings: {master_key: os.environ/LITELLM_MASTER_KEY}", of(json!([])), false),
+            ("general_settings: {master_key: os.environ/LITELLM_MASTER_KEY}", with("sk-1"), true),
+            ("general_settings: {master_key: os.environ/LITELLM_MASTER_KEY}", with(""), false),
+            ("{general_settings: {master_key: os.environ/A}, environment_variables: {A: sk-1}}", of(json!([])), true),
+            ("general_settings: {master_key: os.environ/A}", with("sk-1"), false),
+            (
+                "general_settings: {master_key: os.environ/A}",
+                of(json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}])),
+                true,
+            ),
+        ] {
+            assert_eq!(has_key(config, &container), is, "{config}");
+        }
+        let permission = |value: &str| is_permitted(&of(json!([{"name": PERMISSION, "value": value}])));
+        assert!(permission("true") && permission("True") && !permission("false") && !permission(""));
     }
 }

@@ -4,11 +4,13 @@ mod check;
 mod gather;
 mod keyless;
 mod left;
+mod protection;
 mod reference_grants;
 mod refused;
 mod report;
 mod rolls;
 mod secured;
+mod service_address;
 mod table;
 mod values;
 
@@ -101,6 +103,7 @@ impl UpgradeCheck {
     fn checked(self) -> anyhow::Result<Checked> {
         let values = Values::read(&self.values, self.reuse_values)?;
         let preset = values.preset(&Compatibility::of(self.compatibility.clone()))?;
+        let values = values.under(&preset);
         let cluster = self.facts.clone().cluster();
         let mut findings = refused::findings(&values, &cluster.operator_namespace)?;
         let stops = findings.iter().any(|finding| finding.sort == Sort::Stops);
@@ -145,7 +148,11 @@ impl UpgradeCheck {
         let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
-        let (findings, _) = check.of(&documents, &|_| None)?;
+        let (mut findings, _) = check.of(&documents, &|_| None)?;
+        if secured::config(&documents, &home).is_none() {
+            // Files can be a part of a cluster on purpose.
+            findings.push(secured::without_earlier(&home, Sort::Note));
+        }
         Ok((findings, check.claimed(&documents)))
     }
 }

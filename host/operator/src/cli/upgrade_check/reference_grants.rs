@@ -3,24 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_crds::access::PROJECTION_NAME;
+use kaos_crds::{GROUP, access::PROJECTION_NAME, manifests};
 use kaos_policy::stamp::owners;
 use serde_json::Value;
 
 use super::{
     report::{Sort, UpgradeFinding},
-    table::{Environment, is_on, text},
+    service_address,
+    table::{EXTERNAL, Environment, SERVED, SERVICE, is_on, text},
     values::Values,
 };
 use crate::input::Document;
 
 /// The beginning of the names of KAOS's `ReferenceGrants`. Its operator gives them no known label.
 const PREFIX: &str = "kaos-ext-auth-";
-/// The Service of the chart's decision point.
-const SERVICE: &str = "kaos-pdp";
 
 /// A Service, with its namespace.
-type Service<'a> = (&'a str, &'a str);
+pub(super) type Service<'a> = (&'a str, &'a str);
 
 /// The reason why a user can delete a `ReferenceGrant`, or must keep it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,18 +35,27 @@ enum Fate {
 /// Returns a finding for all `ReferenceGrants` of a namespace that have the same fate.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let now = values.environment(home);
-    let is_it = |document: &&Document| {
-        let identity = &document.identity;
-        (&*identity.group, &*identity.kind) == ("gateway.networking.k8s.io", "ReferenceGrant")
-            && identity.name.starts_with(PREFIX)
-    };
     let mut by_fate: BTreeMap<(&str, Fate), Vec<&str>> = BTreeMap::new();
-    for Document { identity, object, .. } in documents.iter().filter(is_it) {
+    for Document { identity, object, .. } in documents.iter().filter(|it| is_of_kaos(it)) {
         let namespace = identity.namespace.as_deref().unwrap_or_default();
         let fate = fate(&Reference::of(object, namespace), documents, values, &now, home);
         by_fate.entry((namespace, fate)).or_default().push(&identity.name);
     }
     by_fate.into_iter().map(|((namespace, fate), names)| finding(namespace, fate, &names)).collect()
+}
+
+/// Returns whether KAOS's operator created a `ReferenceGrant`: it lets only SecurityPolicies refer to Services.
+fn is_of_kaos(document: &Document) -> bool {
+    let Document { identity, object, .. } = document;
+    let all_are = |field: &str, group: &str, kind: &str| {
+        let entries = object["spec"][field].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_it = |entry: &Value| entry["kind"] == kind && entry["group"].as_str().unwrap_or_default() == group;
+        !entries.is_empty() && entries.iter().all(is_it)
+    };
+    (&*identity.group, &*identity.kind) == ("gateway.networking.k8s.io", "ReferenceGrant")
+        && identity.name.starts_with(PREFIX)
+        && all_are("from", "gateway.envoyproxy.io", "SecurityPolicy")
+        && all_are("to", "", "Service")
 }
 
 fn finding(namespace: &str, fate: Fate, names: &[&str]) -> UpgradeFinding {
@@ -91,9 +99,8 @@ struct Reference<'a> {
 impl<'a> Reference<'a> {
     fn of(object: &'a Value, namespace: &'a str) -> Self {
         let list = |field: &str| object["spec"][field].as_array().into_iter().flatten();
-        let policies = list("from").filter(|from| from["kind"] == "SecurityPolicy");
         Self {
-            from: policies.filter_map(|from| from["namespace"].as_str()).collect(),
+            from: list("from").filter_map(|from| from["namespace"].as_str()).collect(),
             namespace,
             to: list("to").filter_map(|to| to["name"].as_str()).collect(),
         }
@@ -106,39 +113,56 @@ impl<'a> Reference<'a> {
 
 fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &Environment, home: &str) -> Fate {
     let listed = text(now, "AUTHZ_PROJECTION_NAMESPACES");
-    let counts = |namespace: &&str| {
-        let is_listed = listed.is_empty() || listed.split(',').any(|it| it == *namespace);
-        is_listed && values.works_in(namespace)
-    };
-    let is_served = is_on(text(now, "SECURITY_PDP_ENABLED"));
-    let is_same = grant.namespace == home && grant.to.iter().all(|name| *name == SERVICE) && !grant.to.is_empty();
-    if is_served && is_same && grant.from.iter().all(counts) {
-        return Fate::Replaced;
-    }
-    let external = service(text(now, "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL"));
-    let asked = external.or(is_served.then_some((SERVICE, home)));
-    let is_asked_by_objects = asked.is_some_and(|service| grant.allows(service));
-    let refers = |document: &Document| {
-        let Document { identity, object, .. } = document;
-        let is_of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
+    let is_listed = |namespace: &str| listed.split(',').any(|it| it == namespace);
+    let counts = |namespace: &&str| (listed.is_empty() || is_listed(namespace)) && values.works_in(namespace);
+    let is_served = is_on(text(now, SERVED));
+    // Without a list, the operator creates ReferenceGrants only for namespaces with objects.
+    let gets_its_own = |namespace: &str| is_listed(namespace) || has_objects(documents, namespace);
+    let refers = |policy: &&Document| {
+        let Document { identity, object, .. } = policy;
         let namespace = identity.namespace.as_deref().unwrap_or_default();
+        let is_own = is_of_object(object);
+        // SecurityPolicies of objects ask the decision point in the values after the upgrade. Without protection, they
+        // stay as they are.
+        let counts = |service: &Service<'_>| grant.allows(*service) && !(is_own && *service == (SERVICE, home));
         identity.kind == "SecurityPolicy"
             && grant.from.contains(namespace)
-            && !owners(object).iter().any(is_of_kaos)
-            && services(&object["spec"], namespace).into_iter().any(|service| grant.allows(service))
+            && services(&object["spec"], namespace).iter().any(counts)
     };
-    if is_asked_by_objects || documents.iter().any(refers) { Fate::Needed } else { Fate::Unneeded }
+    let mut referring = documents.iter().filter(refers);
+    let is_same = grant.namespace == home && grant.to.iter().all(|name| *name == SERVICE) && !grant.to.is_empty();
+    if is_served && is_same && grant.from.iter().all(counts) {
+        let stays_without = |policy: &Document| !gets_its_own(policy.identity.namespace.as_deref().unwrap_or_default());
+        return if referring.any(stays_without) { Fate::Needed } else { Fate::Replaced };
+    }
+    let external = text(now, EXTERNAL);
+    let is_asked_by_objects = match service_address::service(external) {
+        Some(service) => grant.allows(service),
+        // The check cannot read the address, so it must not call the ReferenceGrant unneeded.
+        None if !external.is_empty() => true,
+        None => is_served && grant.allows((SERVICE, home)),
+    };
+    if is_asked_by_objects || referring.next().is_some() { Fate::Needed } else { Fate::Unneeded }
 }
 
-/// Returns the Service in an address such as `pdp.authz.svc:9191`.
-fn service(address: &str) -> Option<Service<'_>> {
-    let host = address.split(':').next()?;
-    let mut parts = host.split('.');
-    Some((parts.next()?, parts.next()?))
+/// Returns whether a namespace has an object for which the operator creates a `ReferenceGrant`.
+fn has_objects(documents: &[Document], namespace: &str) -> bool {
+    let is_it = |document: &Document| {
+        let identity = &document.identity;
+        identity.group == GROUP && identity.namespace.as_deref() == Some(namespace) && {
+            identity.kind != "AuthorizationPolicy" && manifests::claimed().any(|kind| kind == identity.kind)
+        }
+    };
+    documents.iter().any(is_it)
+}
+
+/// Returns whether an object of KAOS owns a SecurityPolicy.
+pub(super) fn is_of_object(policy: &Value) -> bool {
+    owners(policy).iter().any(|owner| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/")))
 }
 
 /// Returns the Services to which a SecurityPolicy of this namespace refers.
-fn services<'a>(spec: &'a Value, namespace: &'a str) -> Vec<Service<'a>> {
+pub(super) fn services<'a>(spec: &'a Value, namespace: &'a str) -> Vec<Service<'a>> {
     match spec {
         Value::Object(fields) => {
             let references =
@@ -163,6 +187,5 @@ mod tests {
         let spec = json!({"extAuth": {"grpc": {"backendRefs": [{"name": "pdp", "namespace": "kaos-system"}]}},
             "jwt": {"providers": [{"remoteJWKS": {"backendRefs": [{"name": "login"}]}}]}});
         assert_eq!(services(&spec, "team"), [("pdp", "kaos-system"), ("login", "team")]);
-        assert_eq!((service("pdp.authz.svc:9191"), service("")), (Some(("pdp", "authz")), None));
     }
 }

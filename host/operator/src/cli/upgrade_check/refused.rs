@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     report::{Sort, UpgradeFinding},
     table::{Case, is_on, text},
-    values::{REGISTRIES, REPOSITORY, Values},
+    values::{DATA, REGISTRIES, REPOSITORY, Values},
 };
 use crate::{
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
@@ -18,10 +18,18 @@ use crate::{
 /// The schema against which Helm validates values.
 const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.schema.json");
 
+/// The name of the chart.
+const CHART: &str = "kaos-operator";
+/// The value with the variables of the operator's pods.
+const OF_PODS: &str = "controllerManager.manager.env";
+/// The values with the flags of the operator.
+const FLAGS: [&str; 2] = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"];
+
 /// Returns a finding for each value that the chart refuses.
 pub(super) fn findings(values: &Values, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
     let mut found = of_schema(values.root())?;
     found.extend(variables(values, home));
+    found.extend(flags(values));
     found.extend(together(values));
     found.extend(incomplete(values, home));
     found.extend(projection(values, home));
@@ -47,25 +55,20 @@ fn of_schema(root: &Value) -> anyhow::Result<Vec<UpgradeFinding>> {
 
 /// Returns the findings about variables in `extraConfig` and in the operator's pods.
 fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
-    let own = values.variables(home);
-    let entries = values.at("controllerManager.manager.env").as_array().into_iter().flatten();
-    let of_pods: Vec<&str> = entries.filter_map(|entry| entry["name"].as_str()).collect();
+    let (own, environment) = (values.variables(home), values.environment(home));
+    let of_pods: Vec<&Value> = values.at(OF_PODS).as_array().into_iter().flatten().collect();
     let mut found = Vec::new();
     for row in values.rows() {
+        let at_pods = format!("{OF_PODS}: {}", row.variable);
+        let in_config = format!("extraConfig.{}", row.variable);
+        let of_pods = || of_pods.iter().filter(|entry| entry["name"] == *row.variable);
         let entry = values.extra(&row.variable);
         if !row.instead.is_empty() {
             let message = "is not allowed, because the chart sets this variable";
-            if entry.is_some() {
-                found.push(stops(
-                    format!("extraConfig.{}", row.variable),
-                    message,
-                    format!("remove it: {}", row.instead),
-                ));
-            }
-            if of_pods.contains(&row.variable.as_str()) {
-                let about = format!("controllerManager.manager.env: {}", row.variable);
-                found.push(stops(about, message, format!("remove it: {}", row.instead)));
-            }
+            let remedy = format!("remove it: {}", row.instead);
+            found.extend(entry.iter().map(|_| stops(&in_config, message, &remedy)));
+            found.extend(of_pods().map(|_| stops(&at_pods, message, &remedy)));
+            continue;
         }
         let set = text(&own, &row.variable);
         if let Some(entry) = entry.filter(|entry| row.is_contradicted(set, entry)) {
@@ -74,7 +77,36 @@ fn variables(values: &Values, home: &str) -> Vec<UpgradeFinding> {
                  protection",
                 row.value
             );
-            found.push(stops(format!("extraConfig.{}", row.variable), message, "remove the entry, and set the value"));
+            found.push(stops(in_config, message, "remove the entry, and set the value"));
+        }
+        // A variable of the pods wins over the ConfigMap.
+        let set = text(&environment, &row.variable);
+        for entry in of_pods().filter(|_| row.protects()) {
+            let value = entry["value"].as_str().unwrap_or_default();
+            let message = if !entry["valueFrom"].is_null() {
+                format!("has valueFrom, so nobody can compare it with the value {}", row.value)
+            } else if row.is_contradicted(set, value) {
+                format!("is {value:?}, but the value {} sets this variable to {set:?}", row.value)
+            } else {
+                continue;
+            };
+            let message = format!("{message}: a variable of the pods must not undo protection");
+            found.push(stops(&at_pods, message, "remove the variable, and set the value"));
+        }
+    }
+    found
+}
+
+/// Returns the findings about flags of the operator that win over the values of `security`.
+fn flags(values: &Values) -> Vec<UpgradeFinding> {
+    let mut found = Vec::new();
+    for path in FLAGS {
+        let flags = values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str);
+        for flag in flags.filter_map(|flag| flag.split('=').next()) {
+            let Some(row) = values.rows().iter().find(|row| !row.flag.is_empty() && row.flag == flag) else { continue };
+            let value = if row.value.is_empty() { "security" } else { &row.value };
+            let message = "is not allowed, because a flag must not undo protection";
+            found.push(stops(format!("{path}: {flag}"), message, format!("remove it, and set {value} instead")));
         }
     }
     found
@@ -108,20 +140,28 @@ fn together(values: &Values) -> Vec<UpgradeFinding> {
             "add --leader-elect to controllerManager.manager.args",
         ));
     }
-    let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1]];
-    let policies = values.at("policies").as_object().into_iter().flatten();
-    for (name, _) in policies.filter(|(name, policy)| taken.contains(&name.as_str()) && !policy.is_null()) {
+    let projection = values.projection();
+    let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1], DATA, &projection];
+    let policies = values.at("policies").as_object().into_iter().flatten().filter(|(_, policy)| !policy.is_null());
+    for (name, _) in policies.filter(|(name, _)| taken.contains(&name.as_str()) || is_dashboard(values, name)) {
         let message = "another ConfigMap of the operator has this name";
         found.push(stops(format!("policies.{name}"), message, "choose another name for the policy"));
     }
     found
 }
 
+/// Returns whether a ConfigMap with the dashboard can have this name. The check does not know the name of the release, which
+/// is a part of the name if the values do not replace it.
+fn is_dashboard(values: &Values, name: &str) -> bool {
+    let (full, part) = (values.text("fullnameOverride"), values.text("nameOverride"));
+    let part = if part.is_empty() { CHART } else { &part };
+    name.strip_suffix("-dashboard").is_some_and(|of| if full.is_empty() { of.contains(part) } else { of == full })
+}
+
 /// Returns whether the operator uses the Lease. The last flag wins.
 fn elects(values: &Values) -> bool {
-    let flags = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"]
-        .into_iter()
-        .flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
+    let flags =
+        FLAGS.into_iter().flat_map(|path| values.at(path).as_array().into_iter().flatten().filter_map(Value::as_str));
     let of = |flag: &str| flag.strip_prefix("--leader-elect").map(|rest| ["", "=true"].contains(&rest));
     let named = flags.filter(|flag| *flag == "--leader-elect" || flag.starts_with("--leader-elect="));
     named.filter_map(of).next_back().unwrap_or(false)

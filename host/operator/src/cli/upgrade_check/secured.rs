@@ -1,64 +1,88 @@
 //! Finds the protection of the earlier release that the upgrade would weaken, and features that this operator lacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::stamp::owners;
 use serde_json::Value;
 
 use super::{
+    reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
-    table::{Case, Environment, is_on, text},
-    values::Values,
+    table::{Case, EXTERNAL, Environment, SERVED, SERVICE, cases_of, is_on, text},
+    values::{DATA, Values},
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-/// The variables that turn the protection of objects on.
-const ON: [&str; 2] = ["SECURITY_PDP_ENABLED", "SECURITY_STRICT_GATEWAY_API_ENABLED"];
-const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
 const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
 
 /// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
-/// each type.
-const CHILDREN: [(&str, &str); 4] = [
+/// each type. The second field tells whether the children ask the decision point of the release.
+const CHILDREN: [(&str, bool, &str); 5] = [
     (
         "SecurityPolicy",
+        true,
         "these SecurityPolicies stay, but the upgrade removes the decision point that they ask: they deny every \
          request through the gateway",
     ),
     (
+        "SecurityPolicy",
+        false,
+        "these SecurityPolicies stay, and ask the same decision point as before, but no operator updates them, or creates \
+         them for new objects",
+    ),
+    (
         "NetworkPolicy",
+        false,
         "these NetworkPolicies stay, and allow only calls from the gateway and the operator: if the network enforces \
          them, they block direct calls of Agents to ModelAPIs, MCPServers and other Agents",
     ),
-    ("EnvoyExtensionPolicy", "these EnvoyExtensionPolicies stay, but no operator updates them"),
-    ("Backend", "these Backends stay, but no operator updates them"),
+    ("EnvoyExtensionPolicy", false, "these EnvoyExtensionPolicies stay, but no operator updates them"),
+    ("Backend", false, "these Backends stay, but no operator updates them"),
 ];
 
 /// Returns the findings from the values and from the cluster.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let earlier = earlier(documents, home);
-    let was_decided = is_on(text(&earlier, ON[0])) || !text(&earlier, EXTERNAL).is_empty();
-    let was = was_decided || is_on(text(&earlier, ON[1]));
+    let was = earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
     let mut found = unserved(values, &earlier, home);
-    found.extend(weaker(values, &earlier, was, home));
-    if was && !is_protected {
-        found.extend(posture(was_decided, is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
+    found.extend(weaker(values, &earlier, &was, home));
+    if was.contains(&Case::Protected) && !is_protected {
+        found.extend(posture(was.contains(&Case::Decided), is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
     }
     found.extend(replaced(values, &earlier, home));
     found.extend(gateway(documents, values, home));
-    found.extend(left(documents, is_protected));
+    found.extend(left(documents, is_protected, home));
     found
+}
+
+/// Returns the finding that the check compares nothing with the earlier release, because the ConfigMap with its variables
+/// is missing.
+pub(super) fn without_earlier(home: &str, sort: Sort) -> UpgradeFinding {
+    let message = "is missing, so the check cannot compare the protection of the earlier release with the values";
+    let remedy = "name the namespace of the release with --operator-namespace, and with -f, also give this ConfigMap";
+    UpgradeFinding::new(sort, format!("ConfigMap {home}/{OPERATOR_CONFIG}"), message, remedy)
+}
+
+/// Returns the ConfigMap with the variables of the earlier release.
+pub(super) fn config<'a>(documents: &'a [Document], home: &str) -> Option<&'a Document> {
+    documents.iter().find(|document| {
+        let identity = &document.identity;
+        identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
+    })
 }
 
 /// Returns the variables of the earlier release.
 fn earlier(documents: &[Document], home: &str) -> Environment {
-    let config = documents.iter().find(|document| {
-        let identity = &document.identity;
-        identity.kind == "ConfigMap" && identity.name == OPERATOR_CONFIG && identity.namespace.as_deref() == Some(home)
-    });
+    let config = config(documents, home);
     let data = config.and_then(|config| config.object["data"].as_object()).into_iter().flatten();
     data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
+}
+
+/// Returns the cases that held in the earlier release.
+fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
+    let named = text(earlier, "AUTHZ_POLICY_CONFIGMAP_NAME");
+    let projection = if named.is_empty() && is_on(text(earlier, SERVED)) { DATA } else { named };
+    cases_of(&|variable| text(earlier, variable).to_owned(), projection)
 }
 
 /// Returns the findings about features that this operator lacks.
@@ -79,13 +103,15 @@ fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFi
     found
 }
 
-/// Returns the findings about variables of the earlier release that protect more than those of the values.
-fn weaker(values: &Values, earlier: &Environment, was: bool, home: &str) -> Vec<UpgradeFinding> {
-    let now = values.environment(home);
+/// Returns the findings about variables of the earlier release that protect more than those of the values. `was` are the
+/// cases that held in the earlier release.
+fn weaker(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
+    let (now, rows) = (values.environment(home), values.rows());
     let mut found = Vec::new();
-    for row in values.rows() {
+    for row in rows {
         let (from, to) = (text(earlier, &row.variable), text(&now, &row.variable));
-        if earlier.is_empty() || !row.weakens(from, to, was) || row.is_excused(earlier, &now) {
+        let is_weaker = row.weakens(from, to, was.contains(&row.case()));
+        if earlier.is_empty() || !is_weaker || row.is_excused(rows, earlier, &now, home) {
             continue;
         }
         let about = format!(
@@ -100,7 +126,7 @@ fn weaker(values: &Values, earlier: &Environment, was: bool, home: &str) -> Vec<
 /// Returns a note if the values name another decision point instead of the chart's.
 fn replaced(values: &Values, earlier: &Environment, home: &str) -> Option<UpgradeFinding> {
     let now = values.environment(home);
-    let is_replaced = is_on(text(earlier, ON[0])) && !is_on(text(&now, ON[0])) && !text(&now, EXTERNAL).is_empty();
+    let is_replaced = is_on(text(earlier, SERVED)) && !is_on(text(&now, SERVED)) && !text(&now, EXTERNAL).is_empty();
     is_replaced.then(|| {
         UpgradeFinding::new(
             Sort::Note,
@@ -176,22 +202,26 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 
 /// Returns a finding for each type of children that KAOS's operator left and no operator updates. If the new operator
 /// protects objects, it takes over the first two types in [`CHILDREN`].
-fn left(documents: &[Document], is_protected: bool) -> Vec<UpgradeFinding> {
+fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
-        let of_kaos = |owner: &Value| owner["apiVersion"].as_str().is_some_and(|it| it.starts_with("kaos.tools/"));
         let labels = object["metadata"]["labels"].as_object();
         let is_labelled = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with("kaos.tools/")));
-        !is_ours && (owners(object).iter().any(of_kaos) || is_labelled)
+        !is_ours && (is_of_object(object) || is_labelled)
     };
-    let mut by_kind: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(&str, bool), Vec<&Document>> = BTreeMap::new();
     for document in documents.iter().filter(|document| is_of_kaos(&document.object)) {
-        by_kind.entry(&document.identity.kind).or_default().push(document);
+        let Document { identity, object, .. } = document;
+        let namespace = identity.namespace.as_deref().unwrap_or_default();
+        let asks_own =
+            identity.kind == "SecurityPolicy" && services(&object["spec"], namespace).contains(&(SERVICE, home));
+        by_kind.entry((&identity.kind, asks_own)).or_default().push(document);
     }
-    let finding = |(kind, message): &(&str, &str)| {
-        let these = by_kind.get(kind)?;
+    let taken_over: &[&str] = if is_protected { &["SecurityPolicy", "NetworkPolicy"] } else { &[] };
+    let finding = |(kind, asks_own, message): &(&'static str, bool, &str)| {
+        let these = by_kind.get(&(*kind, *asks_own)).filter(|_| !taken_over.contains(kind))?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
     };
-    CHILDREN.iter().skip(if is_protected { 2 } else { 0 }).filter_map(finding).collect()
+    CHILDREN.iter().filter_map(finding).collect()
 }

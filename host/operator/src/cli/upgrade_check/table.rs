@@ -6,7 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context as _;
 use serde::Deserialize;
 
+use super::service_address;
+
 const TABLE: &str = include_str!("../../../../../deploy/helm/kaos-operator/files/variables.yaml");
+
+/// The variable that turns the decision point of the release on.
+pub(super) const SERVED: &str = "SECURITY_PDP_ENABLED";
+/// The variable with the address of a decision point of the user.
+pub(super) const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
+/// The Service of the release's decision point.
+pub(super) const SERVICE: &str = "kaos-pdp";
 
 /// The operator's variables.
 pub(super) type Environment = BTreeMap<String, String>;
@@ -22,7 +31,7 @@ pub(super) struct Row {
     usual: String,
     pub(super) weaker: Option<Weaker>,
     unless: Vec<String>,
-    replaces: String,
+    movable: bool,
     pub(super) unserved: Vec<String>,
     pub(super) effect: String,
     #[serde(rename = "do")]
@@ -31,6 +40,7 @@ pub(super) struct Row {
     pub(super) because: String,
     pub(super) set: String,
     pub(super) instead: String,
+    pub(super) flag: String,
 }
 
 /// The text to which a change weakens protection.
@@ -54,6 +64,7 @@ pub(super) enum Case {
     Projected,
     Users,
     Automated,
+    Anonymous,
 }
 
 /// A condition under which the chart needs a value.
@@ -73,6 +84,7 @@ impl Case {
             "secured" => Some(Self::Secured),
             "projected" => Some(Self::Projected),
             "routed" => Some(Self::Routed),
+            "protected" => Some(Self::Protected),
             _ => None,
         }
     }
@@ -83,6 +95,24 @@ pub(super) fn rows() -> anyhow::Result<Vec<Row>> {
     serde_saphyr::from_str(TABLE).context("the table of variables in this program")
 }
 
+/// Returns the cases that hold with these variables. `projection` is the ConfigMap that the operator writes for a decision
+/// point; empty if it writes none.
+pub(super) fn cases_of(given: &dyn Fn(&str) -> String, projection: &str) -> BTreeSet<Case> {
+    let decided = is_on(&given(SERVED)) || !given(EXTERNAL).is_empty();
+    let strict = is_on(&given("SECURITY_STRICT_GATEWAY_API_ENABLED"));
+    let routed = strict || is_on(&given("SECURITY_GATEWAY_ROUTING_ENABLED"));
+    let cases = [
+        (Case::Decided, decided),
+        (Case::Protected, decided || strict),
+        (Case::Routed, routed),
+        (Case::Secured, decided || routed),
+        (Case::Projected, (decided || routed) && !projection.is_empty()),
+        (Case::Users, !given("SECURITY_USER_AUTH_ISSUER").is_empty()),
+        (Case::Automated, given("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE") != "manual"),
+    ];
+    cases.into_iter().filter_map(|(case, holds)| holds.then_some(case)).collect()
+}
+
 /// Returns the text of a variable. Empty if the variable is missing.
 pub(super) fn text<'a>(environment: &'a Environment, variable: &str) -> &'a str {
     environment.get(variable).map_or("", String::as_str)
@@ -91,6 +121,37 @@ pub(super) fn text<'a>(environment: &'a Environment, variable: &str) -> &'a str 
 /// Returns whether the text of a variable turns something on.
 pub(super) fn is_on(text: &str) -> bool {
     ["true", "1"].contains(&text.to_lowercase().as_str())
+}
+
+/// Returns whether an address is the address of the Service of the release's decision point.
+fn is_own(address: &str, home: &str) -> bool {
+    service_address::service(&address.to_lowercase()) == Some((SERVICE, home))
+}
+
+/// Returns the Service of the decision point that these variables name. `None` without a decision point, and if the address
+/// is not the address of a Service.
+pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(&'a str, &'a str)> {
+    match text(environment, EXTERNAL) {
+        "" => is_on(text(environment, SERVED)).then_some((SERVICE, home)),
+        address => service_address::service(address),
+    }
+}
+
+/// Returns the decision point that these variables name: its Service, and whether the release has it. Returns the address
+/// itself if it is not the address of a Service. Two spellings of one Service are equal.
+fn decision_point(environment: &Environment, home: &str) -> (String, bool) {
+    let is_served = is_on(text(environment, SERVED));
+    let own = format!("{SERVICE}.{home}");
+    let service = match text(environment, EXTERNAL).to_lowercase() {
+        address if !address.is_empty() => match service_address::service(&address) {
+            Some((name, namespace)) => format!("{name}.{namespace}"),
+            None => address,
+        },
+        _ if is_served => own.clone(),
+        _ => String::new(),
+    };
+    let is_of_release = is_served && service == own;
+    (service, is_of_release)
 }
 
 impl Row {
@@ -109,21 +170,35 @@ impl Row {
         }
     }
 
-    /// Returns whether the new variables replace the protection that this row is about.
-    pub(super) fn is_excused(&self, earlier: &Environment, now: &Environment) -> bool {
-        let is_replaced = match text(now, &self.replaces) {
-            "" => false,
-            new => new != text(earlier, &self.replaces),
-        };
-        is_replaced || self.unless.iter().any(|other| !["", "false"].contains(&text(now, other)))
+    /// Returns the case in which the row is about protection of the earlier release.
+    pub(super) fn case(&self) -> Case {
+        Case::named(&self.when).unwrap_or(Case::Secured)
     }
 
-    /// Returns whether an entry of `extraConfig` undoes the text that the values come to, or sets a variable that only a
-    /// value can set completely.
+    /// Returns whether the new variables replace the protection that this row is about. `rows` is the whole table, and
+    /// `home` is the namespace of the release.
+    pub(super) fn is_excused(&self, rows: &[Self], earlier: &Environment, now: &Environment, home: &str) -> bool {
+        let is_replaced = |other: &String| {
+            let text = text(now, other);
+            let is_switch = rows.iter().any(|row| row.variable == *other && row.weaker == Some(Weaker::Off));
+            if is_switch { is_on(text) } else { !text.is_empty() && !is_own(text, home) }
+        };
+        let is_moved = !text(now, EXTERNAL).is_empty() && decision_point(now, home) != decision_point(earlier, home);
+        (self.movable && is_moved) || self.unless.iter().any(is_replaced)
+    }
+
+    /// Returns whether the row is about a value that protects objects.
+    pub(super) fn protects(&self) -> bool {
+        self.weaker.is_some() && !self.value.is_empty()
+    }
+
+    /// Returns whether an entry of `extraConfig`, or a variable of the pods, undoes the text that the values come to, or
+    /// sets a variable that only a value can set completely.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
-        let is_about = self.weaker.is_some() && !self.value.is_empty();
-        is_about && !self.is_same(own, entry) && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
+        self.protects()
+            && !self.is_same(own, entry)
+            && (!own.is_empty() || is_projected || self.weakens(own, entry, true))
     }
 
     fn or_usual<'a>(&'a self, text: &'a str) -> &'a str {
@@ -139,7 +214,9 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::{Arg, Args as _, Command};
+
+    use super::{super::super::decision_point::DecisionPointFlags, *};
 
     fn row(weaker: Weaker, usual: &str) -> Row {
         Row { weaker: Some(weaker), usual: usual.to_owned(), ..Row::default() }
@@ -158,6 +235,45 @@ mod tests {
         assert!(!weakens(Weaker::Other, "a,b", "b,a"), "a list has no order");
         assert!(!weakens(Weaker::Other, "", "usual") && !weakens(Weaker::Other, "usual", ""));
         assert!(!row(Weaker::Other, "").weakens("", "b", true), "nothing is known about the earlier text");
+        assert!(row(Weaker::Other, "*").weakens("", "b", true), "without a list, all counted");
+    }
+
+    #[test]
+    fn only_another_decision_point_replaces_the_earlier_one() {
+        let rows = rows().unwrap();
+        let of = |variable: &str| rows.iter().find(|row| row.variable == variable).unwrap();
+        let environment = |served: &str, address: &str| {
+            Environment::from([(SERVED.to_owned(), served.to_owned()), (EXTERNAL.to_owned(), address.to_owned())])
+        };
+        let is_excused = |row: &str, earlier: (&str, &str), now: (&str, &str)| {
+            of(row).is_excused(&rows, &environment(earlier.0, earlier.1), &environment(now.0, now.1), "home")
+        };
+        let (served, own) = (("true", ""), "grpc://KAOS-PDP.home.svc.cluster.local:9191");
+        let moved = |earlier, now| is_excused("AUTHZ_POLICY_CONFIGMAP_NAME", earlier, now);
+        assert!(moved(served, ("", "pdp.authz.svc:9191")) && moved(("", "a.b:1"), ("", "b.a:1")));
+        assert!(moved(served, ("false", own)), "the release no longer has it");
+        assert!(
+            !moved(served, ("true", own)) && !moved(("", "a.b:1"), ("", "grpc://a.b.svc:1")) && !moved(served, served)
+        );
+        assert!(!moved(("", "x"), ("", "x")) && moved(("", "x"), ("", "y")), "no Services");
+        let ends = |now| is_excused(SERVED, served, now);
+        assert!(ends(("", "pdp.authz.svc:9191")) && !ends(("", own)) && !ends(("", "")));
+        let goes = |now| is_excused(EXTERNAL, ("", "a.b:1"), now);
+        assert!(goes(("True", "")) && goes(("1", "")), "the chart has a decision point");
+        for off in ["False", "0", "false", ""] {
+            assert!(!goes((off, "")), "{off:?}");
+        }
+    }
+
+    #[test]
+    fn the_flags_that_win_over_values_of_security_are_those_of_the_decision_point() {
+        let command = DecisionPointFlags::augment_args(Command::new("run"));
+        let of_flag = |it: &Arg| Some((format!("--{}", it.get_long()?), it.get_env()?.to_str()?.to_owned()));
+        let mut flags: BTreeSet<(String, String)> = command.get_arguments().filter_map(of_flag).collect();
+        assert!(flags.len() >= 5, "{flags:?}");
+        flags.insert(("--without".to_owned(), "WITHOUT_KINDS".to_owned()));
+        let rows = rows().unwrap().into_iter().filter(|row| !row.flag.is_empty());
+        assert_eq!(rows.map(|row| (row.flag, row.variable)).collect::<BTreeSet<_>>(), flags);
     }
 
     #[test]
@@ -168,7 +284,7 @@ mod tests {
             assert_eq!(is_about, !row.effect.is_empty() && !row.remedy.is_empty(), "{row:?}");
             assert_eq!(row.needed.is_empty(), row.because.is_empty() || row.set.is_empty(), "{row:?}");
             assert!(row.value.is_empty() != row.instead.is_empty(), "{row:?}");
-            for other in row.unless.iter().chain([&row.replaces]).filter(|other| !other.is_empty()) {
+            for other in &row.unless {
                 assert!(rows.iter().any(|row| row.variable == *other), "{other}");
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{compatibility::Compatibility, output::complain},
-    table::{Case, Environment, Need, Row, is_on, rows},
+    table::{Case, Environment, Need, Row, cases_of, rows},
 };
 use crate::{
     config_maps::OPERATOR_CONFIG,
@@ -21,7 +21,7 @@ const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/va
 /// The default preset of the chart.
 const USUAL: &str = "kaos-0.8";
 /// The ConfigMap with the data of the chart's decision point.
-const DATA: &str = "kaos-authz-policy";
+pub(super) const DATA: &str = "kaos-authz-policy";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 /// The image of KAOS's operator, after its registry.
@@ -46,6 +46,8 @@ const IMAGES: [(&str, &str); 5] = [
 pub(super) struct Values {
     root: Value,
     rows: Vec<Row>,
+    /// Whether the preset gives Agents no tokens.
+    is_anonymous: bool,
 }
 
 impl Values {
@@ -61,7 +63,7 @@ impl Values {
             }
             merge(&mut root, read);
         }
-        let mut values = Self { root, rows: rows()? };
+        let mut values = Self { root, rows: rows()?, is_anonymous: false };
         values.carry(&defaults);
         Ok(values)
     }
@@ -85,6 +87,12 @@ impl Values {
         if is_carried {
             root.insert("compatibility".to_owned(), preset.into());
         }
+    }
+
+    /// Returns the values with the tokens of Agents that this preset gives.
+    pub(super) fn under(self, preset: &Preset) -> Self {
+        let audience = &preset.sections["agent"]["serviceAccount"]["audience"];
+        Self { is_anonymous: audience.as_str().unwrap_or_default().is_empty(), ..self }
     }
 
     /// Returns all values.
@@ -139,19 +147,11 @@ impl Values {
             let of = || self.rows.iter().find(|row| row.variable == variable && !row.value.is_empty());
             extra.or_else(|| of().map(|row| self.text(&row.value))).unwrap_or_default()
         };
-        let decided = is_on(&given("SECURITY_PDP_ENABLED")) || !given("SECURITY_AGENT_AUTH_EXT_AUTHZ_URL").is_empty();
-        let strict = is_on(&given("SECURITY_STRICT_GATEWAY_API_ENABLED"));
-        let routed = strict || is_on(&given("SECURITY_GATEWAY_ROUTING_ENABLED"));
-        let cases = [
-            (Case::Decided, decided),
-            (Case::Protected, decided || strict),
-            (Case::Routed, routed),
-            (Case::Secured, decided || routed),
-            (Case::Projected, (decided || routed) && !self.projection().is_empty()),
-            (Case::Users, !given("SECURITY_USER_AUTH_ISSUER").is_empty()),
-            (Case::Automated, given("SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE") != "manual"),
-        ];
-        cases.into_iter().filter_map(|(case, holds)| holds.then_some(case)).collect()
+        let mut cases = cases_of(&given, &self.projection());
+        if self.is_anonymous {
+            cases.insert(Case::Anonymous);
+        }
+        cases
     }
 
     /// Returns whether a condition holds. `cases` are the cases that hold.
@@ -180,7 +180,11 @@ impl Values {
                 "DEFAULT_LOG_LEVEL" => given.to_uppercase(),
                 "GATEWAY_NAMESPACE" if given.is_empty() => home.to_owned(),
                 "AUTHZ_POLICY_CONFIGMAP_NAME" => self.projection(),
-                "AUTHZ_PROJECTION_NAMESPACES" => given.split_whitespace().collect(),
+                "AUTHZ_PROJECTION_NAMESPACES" => match given.split_whitespace().collect::<String>() {
+                    listed if listed.is_empty() => self.text("watchNamespaces"),
+                    listed => listed,
+                },
+                "AUTHZ_POLICY_CONFIGMAP_NAMESPACE" if given.is_empty() => home.to_owned(),
                 _ if row.negated && given == "false" => "true".to_owned(),
                 _ if row.negated => String::new(),
                 _ => given,
