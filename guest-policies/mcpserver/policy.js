@@ -673,7 +673,8 @@ function registryOf(subject, unusable, malformed) {
   const source = answer.val[0].data?.[key];
   if (typeof source !== 'string') throw unusable(`ConfigMap ${configMap} has no key ${key}`);
   const most = 150_000;
-  if (source.length > most) throw malformed(`it has ${source.length} bytes, but the limit is ${most}: remove unused entries`);
+  const bytes = bytesOf(source);
+  if (bytes > most) throw malformed(`it has ${bytes} bytes, but the limit is ${most}: remove unused entries`);
   let fields;
   try {
     fields = kaos.yamlTexts(source) ?? {};
@@ -689,9 +690,16 @@ function registryOf(subject, unusable, malformed) {
   return fields.runtimes ?? {};
 }
 
+/** The length of a text in UTF-8. A text of JavaScript consists of units of UTF-16. */
+function bytesOf(text) {
+  const count = (units) => text.match(units)?.length ?? 0;
+  return text.length + count(/[\u0080-\u07ff\ud800-\udfff]/g) + 2 * count(/[\u0800-\ud7ff\ue000-\uffff]/g);
+}
+
 /** The entry of a runtime. A mistake in another entry has no effect. */
 function runtimeOf(name, entry, malformed) {
-  const wrong = (path, message) => malformed(`runtimes.${name}${path}: ${message}`);
+  const own = /^[A-Za-z0-9_$-]+$/.test(name) ? `.${name}` : `["${kaos.shown(name, 200)}"]`;
+  const wrong = (path, message) => malformed(`runtimes${own}${path}: ${message}`);
   const fields = entry ?? {};
   if (!isObject(fields)) throw wrong('', `must be an object, not ${typeName(fields)}`);
   const word = (field) => {
@@ -721,6 +729,7 @@ function runtimeOf(name, entry, malformed) {
 }
 
 function typeName(value) {
+  if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'string' ? `string "${kaos.shown(value, 200)}"` : 'an object';
 }

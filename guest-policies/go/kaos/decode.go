@@ -73,6 +73,10 @@ func fill(value any, to reflect.Value, path Path) (message string, at Path) {
 		}
 		list := reflect.MakeSlice(to.Type(), len(items), len(items))
 		for i, item := range items {
+			// A null in a list is no absent value.
+			if item == nil && list.Index(i).Kind() == reflect.String {
+				return mismatch("a string", nil), path.Index(i)
+			}
 			if message, at := fill(item, list.Index(i), path.Index(i)); message != "" {
 				return message, at
 			}
@@ -157,6 +161,8 @@ func wholeNumber(least, most int64, bits int) string {
 // mismatch returns the message about a value of another type, in the words of the policies in Rust.
 func mismatch(wanted string, found any) string {
 	switch found := found.(type) {
+	case nil:
+		return fmt.Sprintf("must be %s, not null", wanted)
 	case bool:
 		return fmt.Sprintf("must be %s, not boolean `%v`", wanted, found)
 	case string:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -47,6 +48,56 @@ func TestTheRegistryOfTheClusterReplacesTheRuntimesOfTheSettings(t *testing.T) {
 	_, err = kaostest.Plan(MCPServer{}, subject(kaos.Map{"runtime": "slack"}).Found(registryID, registry).Build())
 	if err == nil || !strings.Contains(err.Error(), "use a runtime of the registry (own), or custom") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMalformedRegistryIsRefusedWithPlaceAndReason(t *testing.T) {
+	for text, want := range map[string]string{
+		"runtimes: [":                       "yaml: ",
+		"- a":                               "it must be a mapping",
+		"a: {image: '\x7f'}":                "control characters are not allowed",
+		"a: {? [b] : c}":                    "line 1, column 7: a key must be plain text",
+		"a: &x {b: *x}":                     "this alias has no anchor before it",
+		"a: {image: b, image: c}":           `the key "image" occurs twice`,
+		"a: {<<: b}":                        "<< takes an object",
+		"a: {image: [1]}":                   "runtimes.a.image: must be a string",
+		"a: {args: [~]}":                    "runtimes.a.args[0]: must be a string, not null",
+		"a: {paramsEnvVar: 'P=', tools: b}": "runtimes.a.tools: must be a list",
+		"a: {paramsEnvVar: 'P='}":           "runtimes.a.paramsEnvVar: a variable's name",
+		strings.Repeat("#", 150_001):        "it has 150001 bytes, but the limit is 150000",
+		"#" + strings.Repeat("é", 75_000):   "it has 150001 bytes",
+	} {
+		registry := kaos.Map{"data": kaos.Map{"runtimes.yaml": text}}
+		_, err := kaostest.Plan(MCPServer{}, subject(kaos.Map{"runtime": "a"}).Found(registryID, registry).Build())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: got %v", text, err)
+		}
+	}
+}
+
+func TestThePathOfARuntimeWithADotIsInQuotes(t *testing.T) {
+	_, err := registry{"my.own": kaos.Map{"image": []any{}}}.entry("my.own")
+	if err == nil || !strings.HasPrefix(err.Error(), `runtimes["my.own"].image: must be a string`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAliasesAndMergeKeysOfARegistryWork(t *testing.T) {
+	text := "base: &b {image: b:1, args: [x]}\nown: {<<: *b, image: own:1}\nmany: {<<: [{args: [y]}, *b]}\nl0: &l0 [a]\n"
+	for n := 1; n < 60; n++ {
+		text += fmt.Sprintf("l%d: &l%d [*l%d, *l%d, *l%d]\n", n, n, n-1, n-1, n-1)
+	}
+	read, err := parseRegistry(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := kaos.Map{"image": "own:1", "args": []any{"x"}}
+	if !reflect.DeepEqual(read["own"], want) {
+		t.Errorf("got %v", read["own"])
+	}
+	want = kaos.Map{"image": "b:1", "args": []any{"y"}}
+	if !reflect.DeepEqual(read["many"], want) {
+		t.Errorf("got %v", read["many"])
 	}
 }
 

@@ -66,8 +66,12 @@ func parseRegistry(text string) (registry, error) {
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		return nil, err
 	}
-	fields, ok := texts(&document).(kaos.Map)
-	if !ok && texts(&document) != nil {
+	value, err := texts{}.of(&document)
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := value.(kaos.Map)
+	if !ok && value != nil {
 		return nil, errors.New("it must be a mapping with the key runtimes")
 	}
 	switch entries := fields[runtimes].(type) {
@@ -83,31 +87,104 @@ func parseRegistry(text string) (registry, error) {
 	return nil, errors.New("runtimes must be a mapping from names to entries")
 }
 
-// texts returns a YAML value in which every scalar is a text, even 8000.
-func texts(node *yaml.Node) any {
+// texts reads YAML values in which every scalar is a text, even 8000. It has the values by node: aliases share a node, so
+// each node is read once.
+type texts map[*yaml.Node]any
+
+// incomplete is the value of a node while `of` still reads it.
+type incomplete struct{}
+
+func (t texts) of(node *yaml.Node) (value any, err error) {
+	if known, has := t[node]; has {
+		if known == (any)(incomplete{}) {
+			return nil, wrong(node, "this alias has no anchor before it")
+		}
+		return known, nil
+	}
+	t[node] = incomplete{}
 	switch node.Kind {
 	case yaml.DocumentNode:
-		return texts(node.Content[0])
+		value, err = t.of(node.Content[0])
 	case yaml.AliasNode:
-		return texts(node.Alias)
+		value, err = t.of(node.Alias)
 	case yaml.MappingNode:
-		members := kaos.Map{}
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			members[node.Content[i].Value] = texts(node.Content[i+1])
-		}
-		return members
+		value, err = t.members(node)
 	case yaml.SequenceNode:
-		items := []any{}
-		for _, item := range node.Content {
-			items = append(items, texts(item))
-		}
-		return items
+		value, err = t.items(node)
 	case yaml.ScalarNode:
 		if node.Tag != "!!null" {
-			return node.Value
+			value = node.Value
+		}
+	}
+	t[node] = value
+	return value, err
+}
+
+func (t texts) items(node *yaml.Node) (any, error) {
+	items := []any{}
+	for _, content := range node.Content {
+		item, err := t.of(content)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// members returns the members of a mapping. The members of the merge key `<<` come first, because the mapping's own
+// members replace them.
+func (t texts) members(node *yaml.Node) (any, error) {
+	own, merged := kaos.Map{}, kaos.Map{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, wrong(key, "a key must be plain text")
+		}
+		value, err := t.of(node.Content[i+1])
+		if err != nil {
+			return nil, err
+		}
+		if key.Tag == "!!merge" {
+			if err := merge(merged, value); err != nil {
+				return nil, wrong(node.Content[i+1], err.Error())
+			}
+			continue
+		}
+		if _, has := own[key.Value]; has {
+			return nil, wrong(key, fmt.Sprintf("the key \"%s\" occurs twice; remove one", kaos.Shown(key.Value, 100)))
+		}
+		own[key.Value] = value
+	}
+	maps.Copy(merged, own)
+	return merged, nil
+}
+
+// merge adds the members of the bases to an object. A member of an earlier base wins.
+func merge(into kaos.Map, value any) error {
+	bases, isList := value.([]any)
+	if !isList {
+		bases = []any{value}
+	}
+	for _, base := range bases {
+		members, ok := base.(kaos.Map)
+		if !ok {
+			return errors.New("<< takes an object, or a list of objects")
+		}
+		for name, member := range members {
+			if _, has := into[name]; !has {
+				into[name] = member
+			}
 		}
 	}
 	return nil
+}
+
+func wrong(node *yaml.Node, problem string) error {
+	return fmt.Errorf("line %d, column %d: %s", node.Line, node.Column, problem)
 }
 
 func (r registry) names() []string { return slices.Sorted(maps.Keys(r)) }
@@ -118,12 +195,16 @@ func (r registry) entry(name string) (*runtime, error) {
 	if !has {
 		return nil, nil
 	}
-	entry := &runtime{}
-	if err := kaos.ParseObject(kaos.Text(kaos.Map{name: value})).Read(name, entry); err != nil {
-		return nil, fmt.Errorf("runtimes.%w", err)
+	// Reading the entry below `runtimes` gives a mistake its whole path.
+	const runtimes = "runtimes"
+	var read map[string]runtime
+	if err := kaos.ParseObject(kaos.Text(kaos.Map{runtimes: kaos.Map{name: value}})).Read(runtimes, &read); err != nil {
+		return nil, err
 	}
+	entry := read[name]
 	if strings.ContainsAny(entry.ParamsEnvVar, "=\x00") {
-		return nil, fmt.Errorf("runtimes.%s.paramsEnvVar: a variable's name must not contain '='", name)
+		path := kaos.Path(runtimes).Key(name).Key("paramsEnvVar")
+		return nil, fmt.Errorf("%s: a variable's name must not contain '='", path)
 	}
-	return entry, nil
+	return &entry, nil
 }

@@ -6,7 +6,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use kaos_policy_sdk::{Decode, DecodeError, Lookup, Object};
+use kaos_policy_sdk::{Decode, DecodeError, Lookup, Object, Path};
 use kaos_workload::Registry;
 #[cfg(feature = "schema")]
 use serde::Serialize;
@@ -113,7 +113,8 @@ pub(crate) fn runtime(
 ) -> Option<Result<Runtime, RegistryError>> {
     let runtime = registry.entry(name)?.and_then(|runtime: Runtime| {
         if runtime.params_env_var.contains(['=', '\0']) {
-            return Err(format!("runtimes.{name}.paramsEnvVar: a variable's name must not contain '='"));
+            let path = Path::new("runtimes").key(name).key("paramsEnvVar");
+            return Err(format!("{path}: a variable's name must not contain '='"));
         }
         Ok(runtime)
     });
@@ -200,6 +201,9 @@ mod tests {
         let entry = written("r: {image: i, paramsEnvVar: 'P='}").unwrap();
         let no_variable = runtime(&entry, "r", &RegistrySource::default()).unwrap().unwrap_err().to_string();
         assert!(no_variable.contains("runtimes.r.paramsEnvVar: "), "{no_variable}");
+        let dotted = written("my.r: {paramsEnvVar: 'P='}").unwrap();
+        let message = runtime(&dotted, "my.r", &RegistrySource::default()).unwrap().unwrap_err().to_string();
+        assert!(message.contains("runtimes[\"my.r\"].paramsEnvVar: "), "{message}");
         let long = written(&"# of no use\n".repeat(20_000)).unwrap_err().to_string();
         assert!(
             long.contains("runtimes.yaml in ConfigMap kaos-mcp-runtimes is not usable: it has 240000 bytes"),

@@ -31,21 +31,21 @@ class Runtime:
     @staticmethod
     def of(name, entry):
         """Reads the entry `name` of a registry."""
-        path = f"runtimes.{name}"
+        path = kaos.member("runtimes", name)
         entry = {} if entry is None else entry
         if not isinstance(entry, dict):
             raise Malformed(_mismatch(path, "an object", entry))
-        variable = _word(entry, "paramsEnvVar", path)
-        if "=" in variable or "\0" in variable:
-            raise Malformed(f"{path}.paramsEnvVar: a variable's name must not contain '='")
-        return Runtime(
+        runtime = Runtime(
             _word(entry, "image", path),
             _words(entry, "command", path),
             _words(entry, "args", path),
-            variable,
+            _word(entry, "paramsEnvVar", path),
             _words(entry, "requiredEnv", path) or [],
             _words(entry, "tools", path) or [],
         )
+        if "=" in runtime.params_env_var or "\0" in runtime.params_env_var:
+            raise Malformed(f"{path}.paramsEnvVar: a variable's name must not contain '='")
+        return runtime
 
 
 def _word(entry, name, path):
@@ -70,7 +70,8 @@ def _words(entry, name, path):
 def _mismatch(path, wanted, found):
     if isinstance(found, str):
         return f'{path}: must be {wanted}, not string "{kaos.shown(found, 200)}"'
-    return f"{path}: must be {wanted}, not {'a list' if isinstance(found, list) else 'an object'}"
+    names = {list: "a list", type(None): "null"}
+    return f"{path}: must be {wanted}, not {names.get(type(found), 'an object')}"
 
 
 def reference(settings, subject):
@@ -113,10 +114,13 @@ def _parsed(text):
     if length > most:
         raise Malformed(f"it has {length} bytes, but the limit is {most}: remove unused entries")
     try:
-        fields = _texts(yaml.compose(text, Loader=yaml.SafeLoader))
+        fields = _texts(yaml.compose(text, Loader=yaml.SafeLoader), {})
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise Malformed(f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}") from None
+        raise _at(error.problem_mark, error.problem) from None
+    except yaml.YAMLError as error:
+        raise Malformed(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise Malformed("it is nested too deeply") from None
     fields = {} if fields is None else fields
     if not isinstance(fields, dict):
         raise Malformed("it must be a mapping with the key runtimes")
@@ -127,10 +131,45 @@ def _parsed(text):
     return runtimes or {}
 
 
-def _texts(node):
-    """Returns a YAML value in which every scalar is a text, even 8000."""
-    if isinstance(node, yaml.MappingNode):
-        return {key.value: _texts(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_texts(item) for item in node.value]
-    return None if node is None or node.tag == "tag:yaml.org,2002:null" else node.value
+def _at(mark, problem):
+    return Malformed(f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem)
+
+
+# The value of a node while the function below still reads it.
+_INCOMPLETE = object()
+
+
+def _texts(node, known):
+    """Returns a YAML value in which every scalar is a text, even 8000. `known` has the values by node: aliases share a
+    node, so each node is read once."""
+    if id(node) not in known:
+        known[id(node)] = _INCOMPLETE
+        if isinstance(node, yaml.MappingNode):
+            known[id(node)] = _members(node, known)
+        elif isinstance(node, yaml.SequenceNode):
+            known[id(node)] = [_texts(item, known) for item in node.value]
+        else:
+            known[id(node)] = None if node is None or node.tag == "tag:yaml.org,2002:null" else node.value
+    if known[id(node)] is _INCOMPLETE:
+        raise _at(node.start_mark, "this alias has no anchor before it")
+    return known[id(node)]
+
+
+def _members(node, known):
+    """Returns the members of a mapping. Members of the merge key `<<` come first, because the mapping's own members
+    replace them."""
+    own, merged = {}, {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _at(key.start_mark, "a key must be plain text")
+        if key.tag == "tag:yaml.org,2002:merge":
+            bases = _texts(value, known)
+            for base in bases if isinstance(bases, list) else [bases]:
+                if not isinstance(base, dict):
+                    raise _at(value.start_mark, "<< takes an object, or a list of objects")
+                merged = base | merged
+        elif key.value in own:
+            raise _at(key.start_mark, f'the key "{kaos.shown(key.value, 100)}" occurs twice; remove one')
+        else:
+            own[key.value] = _texts(value, known)
+    return merged | own

@@ -126,6 +126,31 @@ fn plan_uses_the_namespace_of_a_packed_file() {
 }
 
 #[test]
+fn plan_of_a_default_policy_with_another_default_shows_exactly_this_change() {
+    let folder = Folder::new("plan-default");
+    let agent = embedded::DEFAULTS.iter().find(|policy| policy.manifest.starts_with("name: agent\n")).unwrap();
+    // The schema of the settings is a text in the component. The new default has the same length.
+    let (old, new) = (br#""default":"INFO""#, br#""default":"WARN""#);
+    let mut component = agent.component.to_vec();
+    let places: Vec<usize> = (0..component.len()).filter(|&at| component[at..].starts_with(old)).collect();
+    assert_eq!(places.len(), 1, "the default is not once in the component");
+    component[places[0]..places[0] + new.len()].copy_from_slice(new);
+    folder.write("policy.yaml", agent.manifest);
+    let component = folder.write("agent.wasm", component);
+    let objects = folder.write("team.yaml", team(2));
+    let ran = run(["policy", "plan", &component, "-f", &objects, "-o", "json"], "");
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let told = ran.json();
+    assert_eq!((&told["objects"], &told["changed"]), (&2.into(), &2.into()), "{told}");
+    for change in told["changes"].as_array().unwrap() {
+        let [child] = &change["children"].as_array().unwrap()[..] else { panic!("{change}") };
+        assert_eq!((&child["change"], &child["child"]["kind"]), (&"changed".into(), &"Deployment".into()), "{change}");
+        let [field] = &child["fields"].as_array().unwrap()[..] else { panic!("{change}") };
+        assert_eq!((&field["before"], &field["after"]), (&"INFO".into(), &"WARN".into()), "{change}");
+    }
+}
+
+#[test]
 fn plan_of_the_policy_in_force_changes_nothing() {
     let folder = Folder::new("plan-same");
     for policy in embedded::DEFAULTS {

@@ -42,6 +42,10 @@ pub trait Code: Send + Sync {
     fn bytes(&self) -> usize {
         0
     }
+    /// Returns the number of bytes of compiled code that this code shares with other policies: the script engine.
+    fn shared_bytes(&self) -> usize {
+        0
+    }
     /// Returns the digest of the script engine that runs the code. `None` for components and for functions of this
     /// process.
     fn script_engine(&self) -> Option<Digest> {

@@ -19,6 +19,7 @@ mod replicas;
 mod restricted;
 mod rights;
 mod samples;
+mod scripted;
 mod secured;
 mod states;
 mod support;

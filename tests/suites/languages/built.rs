@@ -44,13 +44,13 @@ pub(crate) fn templates() -> [Built; 4] {
     ]
 }
 
-/// Builds the policy for MCPServers in each language.
-pub(crate) fn mcpservers() -> [Built; 4] {
+/// Builds the policy for MCPServers in each language. Each test names its own files, because the tests run in parallel.
+pub(crate) fn mcpservers(name: &str) -> [Built; 4] {
     [
         Built::component("Rust", in_rust("kaos-mcpserver", "kaos_mcpserver")),
-        Built::component("Go", mcpserver_in_go()),
+        Built::component("Go", mcpserver_in_go(name)),
         Built::script("mcpserver/policy.js"),
-        Built::component("Python", mcpserver_in_python("mcpserver")),
+        Built::component("Python", mcpserver_in_python(name)),
     ]
 }
 
@@ -78,15 +78,16 @@ fn in_rust(package: &str, module: &str) -> Vec<u8> {
 }
 
 /// Builds the policy for MCPServers in Go.
-pub(crate) fn mcpserver_in_go() -> Vec<u8> {
-    let module = out("mcpserver-go.core.wasm");
+pub(crate) fn mcpserver_in_go(name: &str) -> Vec<u8> {
+    let module = out(&format!("{name}-mcpserver-go.core.wasm"));
     let mut go = Command::new("go");
     go.args(FLAGS).arg("-o").arg(&module).arg(".").current_dir(Path::new(GUESTS).join("go/mcpserver"));
-    run(go.env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=readonly"));
-    component_of(&module, "mcpserver-go")
+    // `tests/run languages` downloads the modules. A test uses no network.
+    run(go.env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off"));
+    component_of(&module, &format!("{name}-mcpserver-go"))
 }
 
-/// Builds the policy for MCPServers in Python. Each test names its own file, because the tests run in parallel.
+/// Builds the policy for MCPServers in Python.
 pub(crate) fn mcpserver_in_python(name: &str) -> Vec<u8> {
     let component = out(&format!("{name}-python.wasm"));
     let mut build = Command::new("sh");

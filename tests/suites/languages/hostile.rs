@@ -13,7 +13,7 @@ use super::project::Project;
 
 const POLICY: &str = include_str!("hostile.go");
 
-fn translated(code: &dyn Code, title: &str) -> Result<Result<Plan, Refusal>, Failure> {
+pub(crate) fn translated(code: &dyn Code, title: &str) -> Result<Result<Plan, Refusal>, Failure> {
     let mut sandbox = code.open(&Limits::default()).unwrap();
     sandbox.begin(&websites::subject(&websites::blog(), &json!({"title": title}))).unwrap();
     assert_eq!(sandbox.needs(&Vec::<Found>::new()).unwrap(), []);
@@ -21,7 +21,7 @@ fn translated(code: &dyn Code, title: &str) -> Result<Result<Plan, Refusal>, Fai
 }
 
 /// Returns the last words of a policy that trapped.
-fn words(code: &dyn Code, title: &str) -> String {
+pub(crate) fn words(code: &dyn Code, title: &str) -> String {
     match translated(code, title) {
         Err(Failure::Trap { verb: Verb::Translate, reason }) => reason,
         other => panic!("{title}: {other:?}"),

@@ -10,4 +10,5 @@ fn the_policy_for_mcp_servers_in_javascript_answers_like_the_one_in_rust_on_ever
     let policy = mcpservers::load(CodeForm::Script, SCRIPT.into());
     mcpservers::same_description(&policy);
     mcpservers::same_answers(&policy);
+    mcpservers::same_answers_to_inputs(&policy);
 }

@@ -43,13 +43,46 @@ class Plan(unittest.TestCase):
         self.assertIn("use a runtime of the registry (own), or custom", message)
 
     def test_a_registry_that_cannot_be_read_is_waited_for(self):
-        for text, reason in [("runtimes: [", "line 1, "), ("- a", "it must be a mapping"), ("a: {image: [1]}", "a.image")]:
-            with self.subTest(text), self.assertRaises(policy.kaos.Refused) as refused:
+        for text, reason in [
+            ("runtimes: [", "line 1, "),
+            ("- a", "it must be a mapping"),
+            ("a: {image: [1]}", "a.image"),
+            ("a: {image: '\x7f'}", "special characters are not allowed"),
+            ("a: {? [b] : c}", "line 1, column 7: a key must be plain text"),
+            ("a: &x {b: *x}", "this alias has no anchor before it"),
+            ("a: {image: b, image: c}", 'the key "image" occurs twice'),
+            ("a: {<<: b}", "<< takes an object"),
+            ("a: " + "[" * 5_000, "nested too deeply"),
+            ("a: {args: [~]}", "runtimes.a.args[0]: must be a string, not null"),
+            ("a: {paramsEnvVar: 'P=', tools: b}", "runtimes.a.tools: must be a list"),
+            ("#" * 150_001, "it has 150001 bytes, but the limit is 150000"),
+            ("#" + "é" * 75_000, "it has 150001 bytes"),
+        ]:
+            with self.subTest(text[:40]), self.assertRaises(policy.kaos.Refused) as refused:
                 found = {"registry": [{"data": {"runtimes.yaml": text}}]}
                 testing.plan(policy, subject({"runtime": "a"}, found=found))
             [blocker] = refused.exception.value.value
             self.assertEqual(blocker.reason, "RegistryUnusable")
             self.assertIn(reason, blocker.message)
+
+    def test_the_path_of_a_runtime_with_a_dot_is_in_quotes(self):
+        found = {"registry": [{"data": {"runtimes.yaml": "my.own: {image: [1]}"}}]}
+        with self.assertRaises(policy.kaos.Refused) as refused:
+            testing.plan(policy, subject({"runtime": "my.own"}, found=found))
+        self.assertIn('runtimes["my.own"].image: must be a string', refused.exception.value.value[0].message)
+
+    def test_aliases_and_merge_keys_of_a_registry_work(self):
+        text = "base: &b {image: b:1, args: [x]}\nown: {<<: *b, image: own:1}\nmany: {<<: [{args: [y]}, *b]}\n"
+        text += "#" * (150_000 - len(text))
+        found = {"registry": [{"data": {"runtimes.yaml": text}}]}
+        for runtime, image, args in [("own", "own:1", ["x"]), ("many", "b:1", ["y"])]:
+            main = container(testing.plan(policy, subject({"runtime": runtime}, found=found)))
+            self.assertEqual((main["image"], main["args"]), (image, args))
+
+    def test_nested_aliases_are_read_once(self):
+        text = "l0: &l0 [a]\n" + "".join(f"l{n}: &l{n} [*l{n - 1}, *l{n - 1}, *l{n - 1}]\n" for n in range(1, 60))
+        found = {"registry": [{"data": {"runtimes.yaml": text + "own: {image: own:1}"}}]}
+        self.assertEqual(container(testing.plan(policy, subject({"runtime": "own"}, found=found)))["image"], "own:1")
 
     def test_the_pod_spec_of_the_user_is_merged(self):
         pod_spec = {"containers": [{"name": "mcp-server", "env": [{"name": "A", "value": "1"}]}], "nodeName": "n"}

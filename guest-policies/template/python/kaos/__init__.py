@@ -17,6 +17,6 @@ from kaos.env import (  # noqa: F401
 )
 from kaos.need import Forbidden, equal, key, named, need_all, need_of, objects, one, secret  # noqa: F401
 from kaos.answers import claim, condition, descriptor, note, plan, report  # noqa: F401
-from kaos.quote import dns1035_label, shell_word, shown  # noqa: F401
+from kaos.quote import dns1035_label, member, shell_word, shown  # noqa: F401
 from kaos.refusal import Refused, Violations, invalid, not_found, text, unsupported, waiting  # noqa: F401
 from kaos.seen import Rollout, default_report, live  # noqa: F401

@@ -30,10 +30,15 @@ def manifest(of, kind):
 
 
 def defaults(schema):
-    """Returns the defaults of a schema."""
+    """Returns the defaults of a schema. As on the host, a property without a default is absent, unless it has
+    properties with defaults."""
     if "default" in schema:
         return schema["default"]
-    return {name: defaults(of) for name, of in schema.get("properties", {}).items()}
+    return {name: defaults(of) for name, of in schema.get("properties", {}).items() if _has_default(of)}
+
+
+def _has_default(schema):
+    return "default" in schema or any(map(_has_default, schema.get("properties", {}).values()))
 
 
 def _merged(base, over):

@@ -19,10 +19,16 @@ pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String
     dump.memories().iter().find_map(|memory| read(memory.data(store)))
 }
 
+/// Returns the first text in the memory. A memory can have several records, for example those of the SDK and of the
+/// answers to WASI, and a record without a text is no message.
 fn read(memory: &[u8]) -> Option<String> {
     let (records, _) = memory.as_chunks::<{ MARK.len() }>();
-    let at = records.iter().position(|chunk| *chunk == MARK)?;
-    let (length, text) = memory.get((at + 1) * MARK.len()..)?.split_first_chunk::<4>()?;
+    let marks = records.iter().enumerate().filter(|(_, chunk)| **chunk == MARK);
+    marks.filter_map(|(at, _)| memory.get((at + 1) * MARK.len()..)).find_map(text)
+}
+
+fn text(record: &[u8]) -> Option<String> {
+    let (length, text) = record.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     let text = String::from_utf8_lossy(text.get(..length.min(MOST))?);
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -60,6 +66,14 @@ mod tests {
         for end in 0..cut.len() {
             assert_eq!(read(&cut[..end]), None, "{end}");
         }
+    }
+
+    #[test]
+    fn records_without_a_text_are_skipped() {
+        let both = [memory(0, 0, &[0; 12]), memory(16, 4, b"lost")].concat();
+        assert_eq!(read(&both).as_deref(), Some("lost"));
+        let both = [memory(0, 4, b"kept"), memory(8, 4, b"lost")].concat();
+        assert_eq!(read(&both).as_deref(), Some("kept"));
     }
 
     #[test]

@@ -84,6 +84,10 @@ impl Code for ScriptCode {
         self.text.len()
     }
 
+    fn shared_bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+
     fn script_engine(&self) -> Option<Digest> {
         Some(self.digest)
     }

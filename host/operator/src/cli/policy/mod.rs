@@ -9,6 +9,8 @@ mod check;
 mod chunks;
 mod concerned;
 mod conform;
+#[cfg(feature = "authoring")]
+mod diff;
 mod explain;
 mod follow;
 mod gone;
@@ -101,6 +103,9 @@ enum PolicyVerb {
     /// Create a project for a policy; the project builds, and its tests pass
     #[cfg(feature = "authoring")]
     New(new::New),
+    /// Print how a project of `policy new --from` differs from the default policy that this operator ships
+    #[cfg(feature = "authoring")]
+    Diff(diff::Diff),
     /// Convert a core module to a component
     #[cfg(feature = "authoring")]
     Build(build::Build),
@@ -111,6 +116,10 @@ enum PolicyVerb {
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     New(not_built_in::NotBuiltIn),
+    /// Print how a project differs from a default policy; this program was built without the verb
+    #[cfg(not(feature = "authoring"))]
+    #[command(hide = true)]
+    Diff(not_built_in::NotBuiltIn),
     /// Convert a core module to a component; this program was built without the verb
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
@@ -142,11 +151,15 @@ impl Policy {
             #[cfg(feature = "authoring")]
             PolicyVerb::New(new) => new.run(),
             #[cfg(feature = "authoring")]
+            PolicyVerb::Diff(diff) => diff.run(out),
+            #[cfg(feature = "authoring")]
             PolicyVerb::Build(build) => build.run(),
             #[cfg(feature = "authoring")]
             PolicyVerb::TestRunner(runner) => runner.run(),
             #[cfg(not(feature = "authoring"))]
-            PolicyVerb::New(_) | PolicyVerb::Build(_) | PolicyVerb::TestRunner(_) => not_built_in::refuse(),
+            PolicyVerb::New(_) | PolicyVerb::Diff(_) | PolicyVerb::Build(_) | PolicyVerb::TestRunner(_) => {
+                not_built_in::refuse()
+            }
         }
     }
 }

@@ -157,6 +157,7 @@ impl Figures<'_> {
             "compileMilliseconds": compile.map(|taken| taken.time.as_secs_f64() * 1e3),
             "sizeBytes": size,
             "compiledBytes": policy.code().bytes(),
+            "scriptEngineBytes": policy.code().shared_bytes(),
         })
     }
 
@@ -185,6 +186,10 @@ impl Figures<'_> {
         };
         facts.row(["fuel".to_owned(), same]);
         facts.row(["size".to_owned(), format!("{size} bytes, {} bytes of compiled code", policy.code().bytes())]);
+        if policy.code().shared_bytes() > 0 {
+            let engine = format!("{} bytes of compiled code, which all scripts share", policy.code().shared_bytes());
+            facts.row(["script engine".to_owned(), engine]);
+        }
         if let Some(Taken { time, outcome, .. }) = compile {
             facts.row(["compilation".to_owned(), format!("{:.1} ms ({outcome})", time.as_secs_f64() * 1e3)]);
         }

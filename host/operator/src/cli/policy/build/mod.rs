@@ -2,6 +2,7 @@
 //! WASI.
 
 mod preview2;
+mod same_contract;
 mod unwrapped;
 mod wasi;
 pub(super) mod wit;
@@ -28,8 +29,8 @@ pub(super) struct Build {
     /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]
     output: PathBuf,
-    /// Accept code for WASI that can open files or sockets, and let these calls fail. Without this flag, the command
-    /// refuses such code
+    /// Accept code for WASI that can open files or sockets. In a core module these calls then fail, and in a component
+    /// they end the policy. Without this flag, the command refuses such code
     #[arg(long)]
     stub_wasi: bool,
 }
@@ -55,7 +56,9 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     let is_answered = |module: &str| module == wasi::MODULE || preview2::is_interface(module);
     if let Some([module, name]) = imports.iter().find(|[module, _]| !is_answered(module)) {
         let import = format!("{module}.{name}");
-        if wasm::is_component(bytes) {
+        // Linked modules import their common memory and addresses from these modules.
+        let is_linked = module == "env" || module.starts_with("GOT.");
+        if wasm::is_component(bytes) && is_linked {
             bail!(
                 "is a component of several linked modules ({}), so this command cannot convert it: let the tool that \
                  built it leave out WASI, as componentize-py does with --stub-wasi, and pass the result to policy check",
@@ -87,5 +90,30 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     for (interface, adapter) in &preview2 {
         encoder = encoder.adapter(interface, adapter)?;
     }
-    Ok(slim(&encoder.encode()?))
+    let component = slim(&encoder.encode()?);
+    if wasm::is_component(bytes) {
+        same_contract::check(bytes, &component)?;
+    }
+    Ok(component)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_component_of_linked_modules_is_called_so() {
+        let importing = |from: &str| {
+            let module = format!(
+                r#"(core module (import "{from}" "x" (func)) (func (export "kaos:policy/meta@0.1.0#describe")))"#
+            );
+            component(&wat::parse_str(format!("(component {module})")).unwrap(), false).unwrap_err().to_string()
+        };
+        for linked in ["env", "GOT.mem", "GOT.func"] {
+            let told = importing(linked);
+            assert!(told.contains(&format!("several linked modules ({linked}.x)")), "{told}");
+        }
+        let told = importing("host:clock/time@1.0.0");
+        assert!(told.contains("imports host:clock/time@1.0.0.x, but a policy must import nothing"), "{told}");
+    }
 }

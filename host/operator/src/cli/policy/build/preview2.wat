@@ -11,25 +11,38 @@
 
   ;; The nanoseconds of the monotonic clock.
   (global $clock (mut i64) (i64.const 0))
-  ;; The address of the last words. 0 if there are none.
+  ;; How often the policy asked for random numbers.
+  (global $seeds (mut i32) (i32.const 0))
+  ;; The address of the last words. 0 if there are none. Each interface has its own last words, because each interface
+  ;; has its own copy of this module.
   (global $words (mut i32) (i32.const 0))
+  ;; Whether the policy's allocator is at work for this module. An allocator without memory writes to standard error.
+  (global $allocates (mut i32) (i32.const 0))
 
+  ;; Begins the last words. The host looks at addresses that are multiples of 16.
   (func $begin
     (if (global.get $words) (then return))
-    (global.set $words (i32.shl (memory.grow (i32.const 1)) (i32.const 16)))
+    (global.set $allocates (i32.const 1))
+    (global.set $words (call $realloc (i32.const 0) (i32.const 0) (i32.const 16) (i32.const 1024)))
+    (global.set $allocates (i32.const 0))
     (i64.store (global.get $words) (i64.const 0x73616c3a736f616b)) ;; "kaos:las"
     (i64.store offset=8 (global.get $words) (i64.const 0x3a7364726f772d74)) ;; "t-words:"
     (i32.store offset=16 (global.get $words) (i32.const 0)))
 
-  ;; Adds a text to the last words, up to 1,000 bytes in total.
+  ;; Adds a text to the last words, which keep their last 1,000 bytes: a message of an error comes after all logs.
   (func $keep (param $from i32) (param $size i32)
-    (local $length i32)
+    (local $text i32) (local $length i32) (local $excess i32)
+    (if (global.get $allocates) (then return))
     (call $begin)
+    (local.set $text (i32.add (global.get $words) (i32.const 20)))
     (local.set $length (i32.load offset=16 (global.get $words)))
-    (if (i32.gt_u (local.get $size) (i32.sub (i32.const 1000) (local.get $length)))
-      (then (local.set $size (i32.sub (i32.const 1000) (local.get $length)))))
-    (memory.copy
-      (i32.add (i32.add (global.get $words) (i32.const 20)) (local.get $length)) (local.get $from) (local.get $size))
+    (if (i32.gt_u (local.get $size) (i32.const 1000)) (then (local.set $size (i32.const 1000))))
+    (local.set $excess (i32.sub (i32.add (local.get $length) (local.get $size)) (i32.const 1000)))
+    (if (i32.gt_s (local.get $excess) (i32.const 0))
+      (then
+        (local.set $length (i32.sub (local.get $length) (local.get $excess)))
+        (memory.copy (local.get $text) (i32.add (local.get $text) (local.get $excess)) (local.get $length))))
+    (memory.copy (i32.add (local.get $text) (local.get $length)) (local.get $from) (local.get $size))
     (i32.store offset=16 (global.get $words) (i32.add (local.get $length) (local.get $size))))
 
   ;; Adds eight bytes of a text, for which this module has no data.
@@ -54,9 +67,10 @@
     (i32.store8 (local.get $to) (i32.const 1))
     (i32.store8 (i32.add (local.get $to) (local.get $payload)) (i32.const 1)))
 
-  ;; Stores a list of bytes that are all 42.
+  ;; Stores a seed: a list of bytes that are all 42.
   (func $bytes (param $size i64) (param $to i32)
     (local $at i32)
+    (call $seed)
     (local.set $at
       (call $realloc (i32.const 0) (i32.const 0) (i32.const 1) (i32.wrap_i64 (local.get $size))))
     (memory.fill (local.get $at) (i32.const 42) (i32.wrap_i64 (local.get $size)))
@@ -64,16 +78,31 @@
     (i32.store offset=4 (local.get $to) (i32.wrap_i64 (local.get $size))))
 
   (func $exit
-    (if (i32.eqz (global.get $words))
+    (call $say (i64.const 0x696c6f7020656874)) ;; "the poli"
+    (call $say (i64.const 0x6465646e65207963)) ;; "cy ended"
+    (call $say (i64.const 0x6f72702073746920)) ;; " its pro"
+    (call $say (i64.const 0x7469203a73736563)) ;; "cess: it"
+    (call $say (i64.const 0x6572207473756d20)) ;; " must re"
+    (call $say (i64.const 0x206e61206e727574)) ;; "turn an "
+    (call $say (i64.const 0x2020726577736e61)) ;; "answer  "
+    unreachable)
+
+  ;; Lets the policy ask for random numbers once. The second request ends the policy.
+  (func $seed
+    (if (global.get $seeds)
       (then
         (call $say (i64.const 0x696c6f7020656874)) ;; "the poli"
-        (call $say (i64.const 0x6465646e65207963)) ;; "cy ended"
-        (call $say (i64.const 0x6f72702073746920)) ;; " its pro"
-        (call $say (i64.const 0x7469203a73736563)) ;; "cess: it"
-        (call $say (i64.const 0x6572207473756d20)) ;; " must re"
-        (call $say (i64.const 0x206e61206e727574)) ;; "turn an "
-        (call $say (i64.const 0x2020726577736e61)))) ;; "answer  "
-    unreachable)
+        (call $say (i64.const 0x64656b7361207963)) ;; "cy asked"
+        (call $say (i64.const 0x6e617220726f6620)) ;; " for ran"
+        (call $say (i64.const 0x626d756e206d6f64)) ;; "dom numb"
+        (call $say (i64.const 0x737469203a737265)) ;; "ers: its"
+        (call $say (i64.const 0x20726577736e6120)) ;; " answer "
+        (call $say (i64.const 0x706564207473756d)) ;; "must dep"
+        (call $say (i64.const 0x796c6e6f20646e65)) ;; "end only"
+        (call $say (i64.const 0x20737469206e6f20)) ;; " on its "
+        (call $say (i64.const 0x2020207475706e69)) ;; "input   "
+        unreachable))
+    (global.set $seeds (i32.const 1)))
 
   ;; wasi:cli: no arguments, no variables, no folder, no terminal.
   (func (export "get-environment") (param i32) (call $empty (local.get 0)))
@@ -94,12 +123,22 @@
   (func (export "[method]error.to-debug-string") (param i32 i32) (call $empty (local.get 1)))
   (func (export "[resource-drop]error") (param i32))
 
-  ;; wasi:io/poll: everything is ready at once.
+  ;; wasi:io/poll: everything is ready at once. An empty list ends the policy, as WASI demands.
   (func (export "[method]pollable.ready") (param i32) (result i32) (i32.const 1))
   (func (export "[method]pollable.block") (param i32))
   (func (export "[resource-drop]pollable") (param i32))
-  (func (export "poll") (param i32 i32) (param $to i32)
+  (func (export "poll") (param $list i32) (param $count i32) (param $to i32)
     (local $at i32)
+    (if (i32.eqz (local.get $count))
+      (then
+        (call $say (i64.const 0x696c6f7020656874)) ;; "the poli"
+        (call $say (i64.const 0x7374696177207963)) ;; "cy waits"
+        (call $say (i64.const 0x206e6120726f6620)) ;; " for an "
+        (call $say (i64.const 0x62202c746e657665)) ;; "event, b"
+        (call $say (i64.const 0x737473696c207475)) ;; "ut lists"
+        (call $say (i64.const 0x6e657665206f6e20)) ;; " no even"
+        (call $say (i64.const 0x2020202020202074)) ;; "t       "
+        unreachable))
     (local.set $at (call $realloc (i32.const 0) (i32.const 0) (i32.const 4) (i32.const 4)))
     (i32.store (local.get $at) (i32.const 0))
     (i32.store (local.get $to) (local.get $at))
@@ -143,9 +182,12 @@
     (if (i64.gt_u (local.get 0) (global.get $clock)) (then (global.set $clock (local.get 0))))
     (i32.const 0))
 
-  ;; wasi:random: a policy gets the seeds of its runtime, and always the same ones.
-  (func (export "get-random-u64") (result i64) (i64.const 0x2a2a2a2a2a2a2a2a))
-  (func (export "get-insecure-random-u64") (result i64) (i64.const 0x2a2a2a2a2a2a2a2a))
+  ;; wasi:random: a runtime gets one seed from each interface, which is always the same.
+  (func $number (result i64)
+    (call $seed)
+    (i64.const 0x2a2a2a2a2a2a2a2a))
+  (func (export "get-random-u64") (result i64) (call $number))
+  (func (export "get-insecure-random-u64") (result i64) (call $number))
   (func (export "get-random-bytes") (param i64 i32) (call $bytes (local.get 0) (local.get 1)))
   (func (export "get-insecure-random-bytes") (param i64 i32) (call $bytes (local.get 0) (local.get 1)))
   (func (export "insecure-seed") (param i32)

@@ -2,12 +2,16 @@
 //! of the core module makes a component that imports nothing.
 
 use anyhow::bail;
+use kaos_policy::printable::printable;
 use wasmparser::{CanonicalFunction, CanonicalOption, Parser, Payload};
 
 use crate::cli::policy::wasm;
 
 /// The beginning of the names of exports that implement the contract.
 const CONTRACT: &str = "kaos:policy/";
+
+/// The name of the table of functions that need the policy's memory.
+const TABLE: &str = "$imports";
 
 /// Returns the core module that implements the contract.
 pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
@@ -18,6 +22,8 @@ pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
                 let module = component.get(unchecked_range).unwrap_or_default();
                 if wasm::exports(module).iter().any(|name| name.starts_with(CONTRACT)) {
                     found.push(module);
+                } else {
+                    check_connection(module)?;
                 }
             }
             Payload::ComponentCanonicalSection(section) => {
@@ -41,6 +47,45 @@ pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
     }
 }
 
+/// Refuses a module that is more than a connection between the policy's module and the component's imports, because the
+/// conversion leaves it out.
+///
+/// Every component has two modules for functions that need the policy's memory: one has a table of these functions, and
+/// the other fills this table. A component can also have adapters, which convert calls of WASI preview 1. An adapter
+/// uses the policy's memory, and has no data.
+fn check_connection(module: &[u8]) -> anyhow::Result<()> {
+    let mut imports = Vec::new();
+    let (mut exports, mut has_memory) = (Vec::new(), false);
+    for payload in Parser::new(0).parse_all(module) {
+        match payload? {
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import?;
+                    imports.push((import.module, import.name));
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section {
+                    exports.push(export?.name);
+                }
+            }
+            Payload::MemorySection(_) | Payload::DataSection(_) => has_memory = true,
+            _ => {}
+        }
+    }
+    let is_table = imports.is_empty() && exports.iter().all(|name| *name == TABLE || name.parse::<u32>().is_ok());
+    let fills_table = exports.is_empty() && imports.iter().all(|(module, _)| module.is_empty());
+    let is_adapter = imports.contains(&("env", "memory"));
+    if !has_memory && (is_table || fills_table || is_adapter) {
+        return Ok(());
+    }
+    let shown = exports.first().map(|name| format!(", which exports {}", printable(name))).unwrap_or_default();
+    bail!(
+        "contains a second program{shown}, and a policy would lose it: pass the component as the compiler made it, before \
+         another tool composed it or embedded files"
+    )
+}
+
 /// Refuses an export that has its texts in another encoding than UTF-8, because the conversion expects UTF-8.
 fn check_texts(function: &CanonicalFunction) -> anyhow::Result<()> {
     let CanonicalFunction::Lift { options, .. } = function else { return Ok(()) };
@@ -61,12 +106,29 @@ mod tests {
     #[test]
     fn the_module_with_the_contract_is_found_among_others() {
         let export = "(func (export \"kaos:policy/meta@0.1.0#describe\"))";
-        let source = format!("(component (core module (func (export \"x\"))) (core module {export}))");
+        let table = r#"(core module (func (export "0")) (table (export "$imports") 1 1 funcref))"#;
+        let fills = r#"(core module (import "" "0" (func)) (import "" "$imports" (table 1 1 funcref)))"#;
+        let adapter = r#"(core module (import "env" "memory" (memory 0)) (func (export "fd_write")))"#;
+        let source = format!("(component {table} {fills} {adapter} (core module {export}))");
         let component = wat::parse_str(source).unwrap();
         assert_eq!(wasm::exports(core_module(&component).unwrap()), ["kaos:policy/meta@0.1.0#describe"]);
         let both = refusal(&format!("(component (core module {export}) (core module {export}))"));
         assert!(both.contains("several components"), "{both}");
         let none = refusal("(component (core module))");
         assert!(none.contains("no core module exports the contract"), "{none}");
+    }
+    #[test]
+    fn a_second_program_is_refused_with_the_name_of_an_export() {
+        let policy = r#"(core module (func (export "kaos:policy/meta@0.1.0#describe")))"#;
+        for other in [
+            r#"(core module (memory 1) (data (i32.const 0) "a file") (func (export "open")))"#,
+            r#"(core module (import "env" "memory" (memory 1)) (data (i32.const 0) "x") (func (export "open")))"#,
+            r#"(core module (func (export "open")))"#,
+        ] {
+            let told = refusal(&format!("(component {other} {policy})"));
+            assert!(told.contains("a second program, which exports open"), "{told}");
+        }
+        let told = refusal(&format!("(component (component (core module (memory 1))) {policy})"));
+        assert!(told.contains("a second program, and a policy"), "{told}");
     }
 }

@@ -25,7 +25,7 @@ macro_rules! overlay_template {
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
 /// The files of a project, by path.
-pub(super) type Files = BTreeMap<String, String>;
+pub(in crate::cli::policy) type Files = BTreeMap<String, String>;
 
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<Files> {
@@ -167,6 +167,27 @@ mod tests {
         let names = Names { name, kind, api_version: "sky.io/v2" };
         let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
         files.into_iter().flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
+    }
+
+    #[test]
+    fn a_project_in_each_language_has_a_file_for_ci_and_its_sizes_and_costs() {
+        use super::super::{go, python, script};
+        let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
+        let rust = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+        let all = [
+            ("Rust", rust),
+            ("Go", go::from_template(&names)),
+            ("Python", python::from_template(&names)),
+            ("JavaScript", script::from_template(&names)),
+        ];
+        for (language, files) in all {
+            let ci = &files[".github/workflows/policy.yml"];
+            assert!(ci.contains("kaos-operator policy pack") && ci.contains("red-kite.yaml"), "{language}: {ci}");
+            let readme = &files["README.md"];
+            for figure in ["size of the component or script", "fuel of a pass, of 500 million", "memory of a pass"] {
+                assert!(readme.contains(figure), "{language}: no {figure}");
+            }
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ use kaos_policy::{describe::is_policy_name, names::is_label};
 
 use super::output::complain;
 use files::Names;
-use sdk::Sdk;
+pub(super) use sdk::Sdk;
 use shipped::ShippedSources;
 
 /// Arguments of `policy new`.
@@ -90,6 +90,11 @@ impl Language {
     }
 }
 
+/// Returns the files of a project that starts from a default policy.
+pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result<files::Files> {
+    files::from_shipped(&ShippedSources::named(from)?, name, sdk)
+}
+
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
@@ -105,7 +110,7 @@ impl New {
             (_, Some(_)) => bail!("--sdk is only for a policy in Rust: leave out --sdk"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
-            (Some(from), _, _, Some(sdk)) => files::from_shipped(&ShippedSources::named(&from)?, &name, sdk)?,
+            (Some(from), _, _, Some(sdk)) => shipped_files(&name, &from, sdk)?,
             (Some(_), _, _, None) => {
                 bail!(
                     "the default policies are written in Rust: leave out --language, or name a --kind instead of --from"

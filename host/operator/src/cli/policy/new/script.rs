@@ -7,6 +7,7 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
     let mut files = Files::from(
         [
             ("README.md", template!("javascript/README.md")),
+            (".github/workflows/policy.yml", include_str!("project/ci-javascript.yml")),
             ("kustomization.yaml", template!("javascript/kustomization.yaml")),
             ("policy.js", template!("javascript/policy.js")),
             ("policy.yaml", template!("javascript/policy.yaml")),

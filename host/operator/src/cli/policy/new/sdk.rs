@@ -12,8 +12,8 @@ use serde_json::Value;
 const DIRECTORY: &str = "guest-policies/sdk";
 
 /// The location of the SDK.
-#[derive(Debug)]
-pub(super) enum Sdk {
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli::policy) enum Sdk {
     /// The directory of the SDK.
     Path(PathBuf),
     /// The URL of the git repository that contains the SDK.
@@ -24,7 +24,7 @@ pub(super) enum Sdk {
 
 impl Sdk {
     /// Finds the SDK. A directory may be the SDK itself, or the repository that contains the SDK.
-    pub(super) fn located(sdk: &str) -> anyhow::Result<Self> {
+    pub(in crate::cli::policy) fn located(sdk: &str) -> anyhow::Result<Self> {
         if sdk.contains("://") || sdk.starts_with("git@") {
             return Ok(Self::Git(sdk.to_owned()));
         }
