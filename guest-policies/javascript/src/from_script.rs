@@ -15,24 +15,24 @@ use crate::{
 
 /// Returns the record that the value describes. `value` is `None` if the script returned no value.
 pub(crate) fn record<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Wrong> {
-    T::deserialize(Answer { value, place: Place::default() })
+    T::deserialize(Answer { value, place: WitField::default() })
 }
 
 /// A value, and the field or case of the contract to which the value belongs.
 #[derive(Clone, Copy)]
 struct Answer<'a> {
     value: Option<&'a Value>,
-    place: Place,
+    place: WitField,
 }
 
 /// The record and the field, or the variant and the case, to which a value belongs.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct WitField {
     of: &'static str,
     field: &'static str,
 }
 
-impl Place {
+impl WitField {
     fn is_in(self, table: &[&str]) -> bool {
         table.iter().any(|entry| entry.split_once('.') == Some((self.of, self.field)))
     }
@@ -184,7 +184,7 @@ impl<'de> Deserializer<'de> for Answer<'_> {
 struct Items<'a> {
     list: &'a [Value],
     at: usize,
-    place: Place,
+    place: WitField,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
@@ -222,7 +222,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
             return Err(Wrong::custom("a record has no further field"));
         };
         self.at += 1;
-        let answer = Answer { value: self.members.get(name), place: Place { of: self.of, field } };
+        let answer = Answer { value: self.members.get(name), place: WitField { of: self.of, field } };
         seed.deserialize(answer).map_err(|wrong| wrong.below(name))
     }
 }
@@ -255,7 +255,7 @@ impl<'de> VariantAccess<'de> for Case<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
-        let place = Place { of: self.of, field: self.case };
+        let place = WitField { of: self.of, field: self.case };
         seed.deserialize(Answer { value: self.value, place }).map_err(|wrong| wrong.below("val"))
     }
 

@@ -8,13 +8,13 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 /// The maximum number of names. No user reads a longer list in a status.
-const MOST: usize = 500;
+const MAX_NAMES: usize = 500;
 
 /// Returns the names of the functions defined at top level, in order and without duplicates.
 pub(crate) fn top_level_functions(source: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut scanner = Scanner { rest: source.strip_prefix('\u{feff}').unwrap_or(source) };
-    while !scanner.rest.is_empty() && names.len() < MOST {
+    while !scanner.rest.is_empty() && names.len() < MAX_NAMES {
         if let Some(name) = defined_name(scanner.rest)
             && !names.iter().any(|known| known == name)
         {
@@ -174,7 +174,7 @@ mod tests {
         for n in 0..2_000 {
             writeln!(source, "def f{n}(): pass").unwrap();
         }
-        assert_eq!(top_level_functions(&source).len(), MOST);
+        assert_eq!(top_level_functions(&source).len(), MAX_NAMES);
     }
 
     proptest! {

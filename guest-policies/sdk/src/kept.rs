@@ -22,9 +22,9 @@ pub struct Subject {
 
 /// A list of values of different types. A value never moves in memory.
 #[derive(Default)]
-struct Kept(OnceCell<Box<Place>>);
+struct Kept(OnceCell<Box<KeptValue>>);
 
-struct Place {
+struct KeptValue {
     value: Box<dyn Any>,
     next: Kept,
 }
@@ -78,7 +78,7 @@ impl Kept {
         while let Some(place) = rest.0.get() {
             rest = &place.next;
         }
-        let place = rest.0.get_or_init(|| Box::new(Place { value: Box::new(value), next: Self::default() }));
+        let place = rest.0.get_or_init(|| Box::new(KeptValue { value: Box::new(value), next: Self::default() }));
         place.value.downcast_ref()
     }
 }

@@ -59,14 +59,14 @@ mod component {
     use core::fmt::Display;
 
     /// Memory that the component's only thread writes once.
-    struct Place(UnsafeCell<Record>);
+    struct RecordCell(UnsafeCell<Record>);
 
     // SAFETY: a component has one thread, and no code runs after its panic.
-    unsafe impl Sync for Place {}
+    unsafe impl Sync for RecordCell {}
 
     /// No code of the component reads the record. Without `#[used]`, the compiler would remove the record.
     #[used]
-    static RECORD: Place = Place(UnsafeCell::new(Record::new()));
+    static RECORD: RecordCell = RecordCell(UnsafeCell::new(Record::new()));
 
     /// Writes the message of a panic into the record.
     pub fn tell(panic: &dyn Display) {

@@ -68,13 +68,13 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    const MOST: usize = 64;
+    const MAX_KEPT: usize = 64;
 
     /// Stores the unread rest of a list at a revision. Removes the oldest stored lists if there are too many.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));
-        while self.kept.len() > Self::MOST {
+        while self.kept.len() > Self::MAX_KEPT {
             self.kept.pop_first();
         }
         self.next

@@ -13,7 +13,7 @@ pub fn is_misfit(message: &str) -> bool {
 }
 
 /// Formats an error with its causes.
-pub fn told(error: &(dyn Error + 'static)) -> String {
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         match cause.downcast_ref::<kube::Error>() {
@@ -82,26 +82,26 @@ mod tests {
     #[test]
     fn a_cause_that_is_shown_already_is_not_shown_again() {
         let shown = anyhow!("no such file").context("a.wasm: no such file");
-        assert_eq!(told(shown.as_ref()), "a.wasm: no such file");
+        assert_eq!(with_causes(shown.as_ref()), "a.wasm: no such file");
         let hidden = anyhow!("no such file").context("a.wasm");
-        assert_eq!(told(hidden.as_ref()), "a.wasm: no such file");
+        assert_eq!(with_causes(hidden.as_ref()), "a.wasm: no such file");
     }
 
     #[test]
     fn an_answer_of_the_api_server_is_reported_once_and_in_its_own_words() {
-        assert_eq!(told(&forbidden()), "widgets is forbidden");
+        assert_eq!(with_causes(&forbidden()), "widgets is forbidden");
         let listed = anyhow::Error::new(forbidden()).context("Widgets cannot be listed");
-        assert_eq!(told(listed.as_ref()), "Widgets cannot be listed: widgets is forbidden");
+        assert_eq!(with_causes(listed.as_ref()), "Widgets cannot be listed: widgets is forbidden");
         assert!(!is_unanswered(listed.as_ref()));
         let silent = kube::Error::Api(Status::failure("", "Failed to parse error data").with_code(502).boxed());
-        assert_eq!(told(&silent), "the API server answered 502");
+        assert_eq!(with_causes(&silent), "the API server answered 502");
     }
 
     #[test]
     fn of_an_api_server_that_does_not_answer_every_cause_is_told() {
-        assert_eq!(told(&refused()), "tcp connect error: Connection refused");
+        assert_eq!(with_causes(&refused()), "tcp connect error: Connection refused");
         let listed = anyhow::Error::new(refused()).context("Widgets cannot be listed");
-        assert_eq!(told(listed.as_ref()), "Widgets cannot be listed: tcp connect error: Connection refused");
+        assert_eq!(with_causes(listed.as_ref()), "Widgets cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
         // A broken pipe concerns the API server only as the cause of a request's error.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));

@@ -10,7 +10,7 @@ use crate::{resource_type::ResourceType, target::Target};
 
 /// The maximum total size of the objects that one policy sees in a pass, in bytes of JSON. If the objects are larger,
 /// the pass waits until their size is below the limit.
-pub const MOST: usize = 4 << 20;
+pub const MAX_FOUND_BYTES: usize = 4 << 20;
 /// The maximum total size of the objects that one pass reads to find fields for its policies, in bytes of JSON.
 pub const MOST_READ: usize = 64 << 20;
 
@@ -18,7 +18,7 @@ pub const MOST_READ: usize = 64 << 20;
 pub trait Lookup {
     /// Looks up a target. The target always contains a namespace. Ignores the namespace for a cluster-scoped type. For
     /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the objects exceed
-    /// [`MOST`] bytes in total, because the policy does not see objects beyond this limit.
+    /// [`MAX_FOUND_BYTES`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 
     /// Looks up a target like [`look_up`](Self::look_up), but returns only `fields` of each object. `room` is the

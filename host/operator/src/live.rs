@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::{
     discovery,
-    error_text::told,
+    error_text::with_causes,
     input::{Document, DocumentOrigin, Identity},
     reconcile::leftovers,
     watch::{Served, is_guarded},
@@ -119,7 +119,7 @@ impl Gathered {
         let why = match api.patch(name, &parameters, &Patch::Apply(manifest)).await {
             Ok(_) => return Ok(DryRunAnswer::Taken),
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
-            Err(error) => return Ok(DryRunAnswer::Open(told(&error))),
+            Err(error) => return Ok(DryRunAnswer::Open(with_causes(&error))),
         };
         // Check for fields that the server derived from the previous plan. The operator removes such fields before the
         // apply, but a dry run cannot remove them. So the answer of the dry run may be wrong.

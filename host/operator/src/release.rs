@@ -18,7 +18,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{discovery, error_text::told, reconcile::put_on, watch::Scope};
+use crate::{discovery, error_text::with_causes, reconcile::put_on, watch::Scope};
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
@@ -173,7 +173,7 @@ impl TypeInPlace<'_> {
                 Err(kube::Error::Api(status)) if status.code == 403 => return Err(status.message),
                 Err(error) => {
                     let (of, object) = (self.of.clone(), unlisted(place.namespace()));
-                    tell(Event::Failed { of, object, because: told(&error) });
+                    tell(Event::Failed { of, object, because: with_causes(&error) });
                     return Ok(());
                 }
             };
@@ -229,7 +229,7 @@ impl TypeInPlace<'_> {
                 }
                 Err(error) => error,
             };
-            return Some(Event::Failed { of, object: shown, because: told(&failed) });
+            return Some(Event::Failed { of, object: shown, because: with_causes(&failed) });
         }
     }
 }

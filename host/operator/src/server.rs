@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 #[cfg(test)]
-use kaos_policy::gate::Known;
+use kaos_policy::gate::KnownServer;
 use kaos_policy::gate::{self, LoadError, Server};
 use kube::Client;
 
-use crate::{blocking::off_thread, error_text::told};
+use crate::{blocking::off_thread, error_text::with_causes};
 
 /// Returns whether an API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
@@ -24,7 +24,7 @@ pub(crate) enum TargetServer {
     Running(Client),
     /// A server with a known version.
     #[cfg(test)]
-    Known(Known),
+    Known(KnownServer),
 }
 
 /// The knowledge about the server's version while a check runs.
@@ -60,7 +60,7 @@ impl TargetServer {
             checked => return checked,
         };
         let is_newer = match self {
-            Self::Running(client) => is_newer(client).await.map_err(|error| told(&error)),
+            Self::Running(client) => is_newer(client).await.map_err(|error| with_causes(&error)),
             #[cfg(test)]
             Self::Known(known) => known.is_newer(),
         };

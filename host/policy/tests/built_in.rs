@@ -7,7 +7,7 @@ use kaos_policy::{
     contract::Cluster,
     digest::Digest,
     engine::BuiltIn,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, Known, LoadError, Step},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, KnownServer, LoadError, Step},
 };
 
 /// A compiler that always fails.
@@ -42,7 +42,7 @@ fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
         turns: &AtOnce,
-        server: &Known::default(),
+        server: &KnownServer::default(),
     };
     gate.check(&Candidate { bytes, ..Candidate::default() })
 }

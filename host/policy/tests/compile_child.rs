@@ -13,7 +13,7 @@ use kaos_policy::{
     clock::SystemClock,
     compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, Order, compile_child_main},
     contract::Cluster,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, Known, LoadError, Step},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, KnownServer, LoadError, Step},
 };
 
 fn main() -> ExitCode {
@@ -87,7 +87,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
         turns: &AtOnce,
-        server: &Known::default(),
+        server: &KnownServer::default(),
     };
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }

@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_secs(15);
 
 /// The figures of a fleet.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct FleetFigures {
     /// Agents in the fleet.
     pub(crate) agents: usize,
     /// Objects in the operator's memory, and the size of their text in bytes.
@@ -38,7 +38,7 @@ pub(crate) struct Told {
 }
 
 /// Measures a fleet of this size through all events.
-pub(crate) async fn tell(agents: usize) -> Result<Told> {
+pub(crate) async fn tell(agents: usize) -> Result<FleetFigures> {
     let folder = std::env::temp_dir().join(format!("kaos-operator-bench-{}-{agents}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let group = Group::new(&folder)?;
@@ -58,7 +58,7 @@ pub(crate) async fn tell(agents: usize) -> Result<Told> {
     let before = meter.read()?;
     tokio::time::sleep(QUIET).await;
     let after = meter.read()?;
-    Ok(Told {
+    Ok(FleetFigures {
         agents,
         stored: found.stored(),
         creation,

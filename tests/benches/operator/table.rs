@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::meter::{Span, number};
-use crate::story::Told;
+use crate::story::FleetFigures;
 
 /// The upper bound of memory for ten thousand settled Agents, in bytes.
 const MOST: f64 = 250e6;
 
 /// A row: its title, and a function that returns the row's value for a fleet. The function returns an empty text if the
 /// bench did not measure this value for the fleet.
-type Row = (&'static str, fn(&Told) -> String);
+type Row = (&'static str, fn(&FleetFigures) -> String);
 
 const ROWS: [Row; 15] = [
     ("objects that are kept", |told| figure(told.stored.0)),
@@ -35,7 +35,7 @@ const ROWS: [Row; 15] = [
 ];
 
 /// Formats all fleets as one table.
-pub(crate) fn of(told: &[Told]) -> String {
+pub(crate) fn of(told: &[FleetFigures]) -> String {
     let (mut head, mut rule) = ("| Agents |".to_owned(), "|---|".to_owned());
     for fleet in told {
         head.push_str(&format!(" {} |", grouped(number(fleet.agents))));
@@ -55,11 +55,11 @@ pub(crate) fn of(told: &[Told]) -> String {
 /// Returns the cost of each object and each pass. The function subtracts the figures of the small fleet, so the cost
 /// does not include the start of a process.
 #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
-fn more(small: &Told, large: &Told) -> String {
+fn more(small: &FleetFigures, large: &FleetFigures) -> String {
     let objects = large.stored.0 - small.stored.0;
     let bytes = (large.settled.1 as f64 - small.settled.1 as f64) / objects;
     let text = (large.stored.1 - small.stored.1) / objects;
-    let pass = |span: fn(&Told) -> Span| {
+    let pass = |span: fn(&FleetFigures) -> Span| {
         let (small, large) = (span(small), span(large));
         let passes = large.passes - small.passes;
         grouped((large.cpu.as_secs_f64() - small.cpu.as_secs_f64()) * 1e6 / passes)
@@ -78,7 +78,7 @@ fn more(small: &Told, large: &Told) -> String {
 }
 
 /// Returns the upper bounds that a fleet exceeds.
-pub(crate) fn wrong(told: &Told) -> Vec<String> {
+pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     let agents = told.agents;
     let mut wrong = Vec::new();
     let mut must = |holds: bool, what: String| {

@@ -23,7 +23,7 @@ use kaos_policy::compile::InProcessCompiler;
 use kaos_policy::contract::{Cluster, Plan, Subject};
 use kaos_policy::engine::Engine;
 use kaos_policy::failure::Failure;
-use kaos_policy::gate::{AtOnce, Bounds, Check, Gate, Known, Step};
+use kaos_policy::gate::{AtOnce, Bounds, Check, Gate, KnownServer, Step};
 use kaos_policy::limits::Limits;
 use kaos_policy::policy::Policy;
 use kaos_tests::{page, policies};
@@ -63,7 +63,7 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
             cluster: Cluster::default(),
             clock: &clock,
             turns: &AtOnce,
-            server: &Known::default(),
+            server: &KnownServer::default(),
         };
         let name = gate.load(&candidate.inner)?.id().name.clone();
         criterion.bench_function(&format!("compile/{name}"), |bench| {

@@ -25,7 +25,7 @@ struct End {
 
 /// The result of a run.
 #[derive(Debug, Default)]
-struct Told {
+struct RunOutcome {
     state: State,
     wrong: Vec<String>,
     /// Whether the operator ended at the planned write. False if the operator sent fewer writes in this run.
@@ -84,8 +84,8 @@ async fn pass(w: &World, time: Duration) {
 }
 
 /// Plays the story. Ends the operator once, if `end` names a write.
-fn run(end: Option<End>) -> Told {
-    let told = RefCell::new(Told::default());
+fn run(end: Option<End>) -> RunOutcome {
+    let told = RefCell::new(RunOutcome::default());
     play(Scenario::embedded("the test ends the operator at each write").idle(), async |w| {
         if let Some(end) = end {
             w.crash_point.plan(end.writes, end.after);
@@ -105,7 +105,7 @@ fn run(end: Option<End>) -> Told {
         pass(w, Duration::from_mins(10)).await;
         wrong.extend(check::noise(w));
         let ended = end.is_some() && !w.crash_point.is_planned();
-        *told.borrow_mut() = Told { state, wrong, ended };
+        *told.borrow_mut() = RunOutcome { state, wrong, ended };
     });
     told.into_inner()
 }

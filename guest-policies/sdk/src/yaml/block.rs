@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The token before a value. The token decides which structure can follow.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(super) enum TokenBefore {
     /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object
     /// can begin on the same line.
     Entry,
@@ -26,12 +26,12 @@ const INDENTATION: Problem = Problem::Syntax("is indented more than its parent")
 
 impl<'a> Reader<'a> {
     /// Reads the value after `place`. `parent` is the indentation of the enclosing structure.
-    pub(super) fn block(&mut self, parent: isize, place: Place) -> Result<Value, Problem> {
+    pub(super) fn block(&mut self, parent: isize, place: TokenBefore) -> Result<Value, Problem> {
         let (properties, atom) = self.node(parent, place)?;
         self.value(properties, atom)
     }
 
-    fn node(&mut self, parent: isize, place: Place) -> Result<(Properties<'a>, Atom), Problem> {
+    fn node(&mut self, parent: isize, place: TokenBefore) -> Result<(Properties<'a>, Atom), Problem> {
         let mut own = Properties::default();
         self.cursor.space();
         loop {
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
                 return Ok((own, Atom::nothing()));
             }
             let (start, column) = (self.cursor, self.cursor.column());
-            let structure = place == Place::Entry || start.begins_line();
+            let structure = place == TokenBefore::Entry || start.begins_line();
             let found = self.properties()?;
             if found.are_none() {
                 return self.content(parent, column, structure, [own, found]);
@@ -53,11 +53,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns whether the enclosing list or object ends here.
-    fn is_over(&self, parent: isize, place: Place) -> bool {
+    fn is_over(&self, parent: isize, place: TokenBefore) -> bool {
         let cursor = &self.cursor;
         let outside = || {
             let column = cursor.column();
-            column < parent || (column == parent && !(place == Place::Member && cursor.indicator(b'-')))
+            column < parent || (column == parent && !(place == TokenBefore::Member && cursor.indicator(b'-')))
         };
         cursor.peek() == 0 || cursor.marker() || (cursor.begins_line() && outside())
     }
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
                 return Err(TABS);
             }
             self.cursor.skip(1);
-            items.push(self.block(column, Place::Entry)?);
+            items.push(self.block(column, TokenBefore::Entry)?);
             if !self.goes_on(column)? || !self.cursor.indicator(b'-') {
                 self.depth -= 1;
                 return Ok(Value::Array(items));
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
             };
             let value = if self.cursor.indicator(b':') {
                 self.cursor.skip(1);
-                self.block(column, Place::Member)?
+                self.block(column, TokenBefore::Member)?
             } else {
                 Value::Null
             };
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     fn key(&mut self, column: isize) -> Result<Atom, Problem> {
         if self.cursor.indicator(b'?') {
             self.cursor.skip(1);
-            let (_, key) = self.node(column, Place::Entry)?;
+            let (_, key) = self.node(column, TokenBefore::Entry)?;
             self.cursor.space();
             return Ok(key);
         }

@@ -1,7 +1,7 @@
 //! Reads a complete text: directives, one document, and the end.
 
 use super::Problem;
-use super::block::Place;
+use super::block::TokenBefore;
 use super::reader::Reader;
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ impl Reader<'_> {
         }
         let value = if cursor.marker() && cursor.peek() == b'-' {
             cursor.skip(3);
-            self.block(-1, Place::Marker)?
+            self.block(-1, TokenBefore::Marker)?
         } else if directives {
             return Err(Problem::Syntax("directives need a line with --- after them"));
         } else {
-            self.block(-1, Place::Entry)?
+            self.block(-1, TokenBefore::Entry)?
         };
         let cursor = &mut self.cursor;
         cursor.space();

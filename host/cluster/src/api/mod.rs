@@ -32,7 +32,7 @@ pub(crate) use delete::{Deletion, delete};
 #[cfg(feature = "kubectl")]
 pub(crate) use kubectl::render_table;
 pub(crate) use options::Options;
-pub(crate) use present::{Form, metadata_of};
+pub(crate) use present::{Presentation, metadata_of};
 pub(crate) use route::{Route, Target, route};
 pub(crate) use update::controller_update;
 pub(crate) use watch::{Event as WatchEvent, Watch, is_served as watch_is_served};

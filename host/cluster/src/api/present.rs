@@ -12,14 +12,14 @@ use crate::{
 
 /// The output format that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Presentation {
     Whole,
     #[cfg(feature = "kubectl")]
     Table,
     Metadata,
 }
 
-impl Form {
+impl Presentation {
     /// Reads an `Accept` header. Returns `Whole` if the header names no known format.
     pub(crate) fn of_accept(accept: &str) -> Self {
         for part in accept.split(',') {

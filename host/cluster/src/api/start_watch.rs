@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use super::{Form, Watch, read, request::Request, watch::Event};
+use super::{Presentation, Watch, read, request::Request, watch::Event};
 use crate::{state::State, status::ApiError};
 
 /// Starts a watch.
@@ -32,7 +32,7 @@ pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, A
         initial: VecDeque::new(),
         bookmarks: options.bookmarks,
         timeout: Duration::from_secs(options.timeout_seconds.unwrap_or(1800)),
-        form: Form::of_accept(&request.call.accept),
+        form: Presentation::of_accept(&request.call.accept),
         include_object: options.include_object.clone(),
     };
     if options.initial_events || from.is_none() {

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Form, present};
+use super::{Presentation, present};
 use crate::{
     catalogue::Resource,
     state::State,
@@ -26,7 +26,7 @@ pub(crate) struct Watch {
     pub(crate) initial: VecDeque<Event>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
-    pub(crate) form: Form,
+    pub(crate) form: Presentation,
     #[cfg_attr(not(feature = "kubectl"), expect(dead_code, reason = "only tables include objects"))]
     pub(crate) include_object: String,
 }

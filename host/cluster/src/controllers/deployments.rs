@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Moment, adopt, controlled, deployment_objects,
-    events::{self, Told},
+    events::{self, EventText},
     replica_set_objects,
     rollout::{self, Bounds},
     served, template,
@@ -284,6 +284,6 @@ fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i6
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");
     let name = format!("{}.{}", meta(deployment, "name"), state.uid().replace('-', "").get(..16).unwrap_or_default());
-    let told = Told { kind: "Normal", reason: "ScalingReplicaSet", message, by: "deployment-controller" };
+    let told = EventText { kind: "Normal", reason: "ScalingReplicaSet", message, by: "deployment-controller" };
     events::record(state, deployment, &name, &told, moment);
 }

@@ -17,7 +17,7 @@ use crate::{
 const TTL: Duration = Duration::from_hours(1);
 
 /// The content of a controller's Event.
-pub(super) struct Told<'a> {
+pub(super) struct EventText<'a> {
     /// `Normal` or `Warning`.
     pub(super) kind: &'a str,
     pub(super) reason: &'a str,
@@ -27,13 +27,13 @@ pub(super) struct Told<'a> {
 }
 
 /// Records an Event about an object, unless an Event with this name exists.
-pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &Told<'_>, moment: &Moment<'_>) {
+pub(super) fn record(state: &mut State, about: &Value, name: &str, told: &EventText<'_>, moment: &Moment<'_>) {
     let (events, namespace, now) = (GroupResource::new("", "events"), meta(about, "namespace"), moment.text());
     let key = Key::new(namespace, name);
     if state.store.get(&events, &key).is_some() {
         return;
     }
-    let Told { kind, reason, message, by } = told;
+    let EventText { kind, reason, message, by } = told;
     let event = json!({"apiVersion": "v1", "kind": "Event",
         "metadata": {"name": name, "namespace": namespace, "uid": state.uid(), "creationTimestamp": now},
         "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"], "namespace": namespace,

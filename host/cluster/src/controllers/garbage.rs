@@ -8,13 +8,13 @@ use super::{Moment, served};
 use crate::{
     api::{self, Deletion},
     state::State,
-    storage::{Place, meta, owners},
+    storage::{ObjectId, meta, owners},
 };
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
-pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
+pub(super) fn sync(state: &mut State, place: &ObjectId, moment: &Moment<'_>) {
     let Some(object) = state.store.get(&place.resource, &place.key).cloned() else { return };
     if meta(&object, "deletionTimestamp").is_empty() {
         return judge(state, place, &object, moment);
@@ -32,7 +32,7 @@ pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
 
 /// Deletes the dependents of an owner. Removes the owner's finalizer when no remaining dependent blocks the owner's
 /// deletion.
-fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'_>) {
+fn foreground(state: &mut State, place: &ObjectId, owner: &Value, moment: &Moment<'_>) {
     let uid = meta(owner, "uid");
     let mut blocked = false;
     for dependent in state.store.dependents(uid) {
@@ -49,7 +49,7 @@ fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'
 }
 
 /// Deletes an object if none of its owners exists.
-fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) {
+fn judge(state: &mut State, place: &ObjectId, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {
         return;
@@ -95,7 +95,7 @@ fn has_finalizer(object: &Value, name: &str) -> bool {
         .is_some_and(|finalizers| finalizers.iter().any(|finalizer| finalizer == name))
 }
 
-fn drop_finalizer(state: &mut State, place: &Place, name: &str, moment: &Moment<'_>) {
+fn drop_finalizer(state: &mut State, place: &ObjectId, name: &str, moment: &Moment<'_>) {
     edit(state, place, moment, |metadata| {
         if let Some(finalizers) = metadata["finalizers"].as_array_mut() {
             finalizers.retain(|finalizer| finalizer != name);
@@ -108,7 +108,7 @@ fn drop_finalizer(state: &mut State, place: &Place, name: &str, moment: &Moment<
     });
 }
 
-fn forget_owners(state: &mut State, place: &Place, gone: &dyn Fn(&Value) -> bool, moment: &Moment<'_>) {
+fn forget_owners(state: &mut State, place: &ObjectId, gone: &dyn Fn(&Value) -> bool, moment: &Moment<'_>) {
     edit(state, place, moment, |metadata| {
         if let Some(references) = metadata["ownerReferences"].as_array_mut() {
             references.retain(|owner| !gone(owner));
@@ -121,7 +121,7 @@ fn forget_owners(state: &mut State, place: &Place, gone: &dyn Fn(&Value) -> bool
     });
 }
 
-fn edit(state: &mut State, place: &Place, moment: &Moment<'_>, change: impl FnOnce(&mut Value)) {
+fn edit(state: &mut State, place: &ObjectId, moment: &Moment<'_>, change: impl FnOnce(&mut Value)) {
     let Some(resource) = served(state, &place.resource) else { return };
     let Some(object) = state.store.get(&place.resource, &place.key).cloned() else { return };
     api::controller_update(state, &resource, "", &object, &moment.text(), |object| change(&mut object["metadata"]));

@@ -45,7 +45,7 @@ use objects::{
 
 use crate::{
     state::State,
-    storage::{Change, Key, Place, controller, meta, owners},
+    storage::{Change, Key, ObjectId, controller, meta, owners},
 };
 
 /// An object to reconcile.
@@ -53,7 +53,7 @@ use crate::{
 enum Work {
     Definition(Key),
     Namespace(String),
-    Garbage(Place),
+    Garbage(ObjectId),
     Deployment(Key),
     ReplicaSet(Key),
     StatefulSet(Key),
@@ -144,7 +144,7 @@ impl Controllers {
         self.queue.extend(pods.map(|(key, _)| Work::Pod(key.clone())));
     }
 
-    fn enqueue(&mut self, state: &State, place: Place, change: &Change) {
+    fn enqueue(&mut self, state: &State, place: ObjectId, change: &Change) {
         let object = &change.after;
         let key = place.key.clone();
         match (place.resource.group.as_str(), place.resource.plural.as_str()) {
@@ -178,7 +178,7 @@ impl Controllers {
     }
 
     /// Queues objects that possibly waited for the removal of another object.
-    fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
+    fn after_removal(&mut self, state: &State, place: &ObjectId, object: &Value) {
         for owner in owners(object) {
             let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
             self.queue.extend(found.map(|(place, _)| Work::Garbage(place.clone())));

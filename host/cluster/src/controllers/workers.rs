@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Moment,
-    events::{self, Told},
+    events::{self, EventText},
     pods, served,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The maximum number of pods of one owner.
-const MOST: i64 = 1000;
+const MAX_PODS: i64 = 1000;
 
 /// Returns the reason why no pod can be created if the service account is missing, and `None` otherwise.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
@@ -34,19 +34,19 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
 /// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer pods than it wants. The
 /// limit is needed because the cluster is locked during every step, and creating millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
-    if wanted > MOST {
+    if wanted > MAX_PODS {
         let kind = owner["kind"].as_str().unwrap_or_default();
         let message = format!(
-            "{kind} {} gets {MOST} of {wanted} pods: this cluster runs at most {MOST} pods for one owner",
+            "{kind} {} gets {MAX_PODS} of {wanted} pods: this cluster runs at most {MAX_PODS} pods for one owner",
             meta(owner, "name")
         );
         let by = format!("{}-controller", kind.to_ascii_lowercase());
-        let told = Told { kind: "Warning", reason: "TooManyPods", message, by: &by };
+        let told = EventText { kind: "Warning", reason: "TooManyPods", message, by: &by };
         let mark = meta(owner, "uid").replace('-', "");
         let name = format!("{}.{}-pods", meta(owner, "name"), mark.get(..16).unwrap_or(&mark));
         events::record(state, owner, &name, &told, moment);
     }
-    wanted.min(MOST)
+    wanted.min(MAX_PODS)
 }
 
 /// Creates a pod from an owner's template, with this name or with a generated name. `more` adds the fields that only

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::body::Body;
 use crate::{
-    api::{self, Answer, Form},
+    api::{self, Answer, Presentation},
     catalogue::{Family, Resource},
     faults::Failure,
     status::ApiError,
@@ -25,14 +25,14 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestamp) -> Response<Body> {
     match answer {
         Answer::Object { code, object, resource, warnings } => {
-            let value = match Form::of_accept(accept) {
+            let value = match Presentation::of_accept(accept) {
                 #[cfg(feature = "kubectl")]
-                Form::Table => {
+                Presentation::Table => {
                     let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                     api::render_table(resource, &[object], &metadata, include, true, now)
                 }
-                Form::Metadata => api::metadata_of(object),
-                Form::Whole => return with_warnings(respond(*code, JSON, bytes(&**object)), warnings),
+                Presentation::Metadata => api::metadata_of(object),
+                Presentation::Whole => return with_warnings(respond(*code, JSON, bytes(&**object)), warnings),
             };
             with_warnings(respond(*code, JSON, bytes(&value)), warnings)
         }
@@ -44,16 +44,16 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
             if let Some(remaining) = remaining {
                 metadata["remainingItemCount"] = json!(remaining);
             }
-            let body = match Form::of_accept(accept) {
+            let body = match Presentation::of_accept(accept) {
                 #[cfg(feature = "kubectl")]
-                Form::Table => bytes(&api::render_table(resource, items, &metadata, include, true, now)),
-                Form::Metadata => {
+                Presentation::Table => bytes(&api::render_table(resource, items, &metadata, include, true, now)),
+                Presentation::Metadata => {
                     let items: Vec<Value> = items.iter().map(|item| api::metadata_of(item)).collect();
                     bytes(
                         &json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}),
                     )
                 }
-                Form::Whole => bytes(&ListBody { resource, metadata: &metadata, items }),
+                Presentation::Whole => bytes(&ListBody { resource, metadata: &metadata, items }),
             };
             respond(StatusCode::OK, JSON, body)
         }

@@ -22,7 +22,7 @@ impl From<Infallible> for Disconnected {
 }
 
 /// The maximum size of a request's body in bytes, as on a real server.
-const MOST: usize = 3 << 20;
+const MAX_BODY_BYTES: usize = 3 << 20;
 
 /// Reads a body. Returns `None` if the body is too large.
 pub(super) async fn read<B>(body: B) -> Result<Option<Bytes>, Box<dyn Error + Send + Sync>>
@@ -30,7 +30,7 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    match Limited::new(body, MOST).collect().await {
+    match Limited::new(body, MAX_BODY_BYTES).collect().await {
         Ok(whole) => Ok(Some(whole.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Ok(None),
         Err(error) => Err(error),
@@ -39,5 +39,5 @@ where
 
 /// Returns the error for a body that is too large.
 pub(super) fn too_large() -> ApiError {
-    ApiError::too_large(&format!("limit is {MOST}"))
+    ApiError::too_large(&format!("limit is {MAX_BODY_BYTES}"))
 }

@@ -14,7 +14,7 @@ use super::{
     stream::Watcher,
 };
 use crate::{
-    api::{self, Answer, Call, Context, Form, Options, Route, Target},
+    api::{self, Answer, Call, Context, Options, Presentation, Route, Target},
     clock,
     faults::{Attempt, Entry, Failure, Outcome, Verb},
     inner::Inner,
@@ -124,7 +124,7 @@ fn record(cluster: &Arc<Inner>, attempt: &Attempt, code: StatusCode) {
 
 fn understand(cluster: &Arc<Inner>, parts: &Parts, body: Bytes, user: String) -> Result<Call, ApiError> {
     let accept = text(&parts.headers, header::ACCEPT);
-    if !Form::acceptable(&accept) {
+    if !Presentation::acceptable(&accept) {
         let message = "only the following media types are accepted: application/json";
         return Err(ApiError::plain(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message));
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::body::Disconnected;
 use crate::{
-    api::{self, Form, Watch, WatchEvent},
+    api::{self, Presentation, Watch, WatchEvent},
     faults::{Attempt, EventFate},
     inner::Inner,
     signal,
@@ -137,10 +137,10 @@ impl Watcher {
 
     fn line(&mut self, event: &WatchEvent) -> Bytes {
         let object = match self.watch.form {
-            Form::Whole => return encode(&json!({"type": event.kind, "object": *event.object})),
-            Form::Metadata => api::metadata_of(&event.object),
+            Presentation::Whole => return encode(&json!({"type": event.kind, "object": *event.object})),
+            Presentation::Metadata => api::metadata_of(&event.object),
             #[cfg(feature = "kubectl")]
-            Form::Table => {
+            Presentation::Table => {
                 let metadata = json!({"resourceVersion": event.object["metadata"]["resourceVersion"]});
                 let items = if event.kind == "BOOKMARK" { &[][..] } else { std::slice::from_ref(&event.object) };
                 let heads = std::mem::replace(&mut self.heads, false);

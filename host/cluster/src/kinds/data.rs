@@ -13,7 +13,7 @@ static GO: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// The maximum size of all values together, in bytes.
-const MOST: usize = 1 << 20;
+const MAX_DATA_BYTES: usize = 1 << 20;
 
 /// Moves the values in `stringData` of a Secret to its `data`.
 pub(super) fn fill_secret(object: &mut Value) {
@@ -66,10 +66,10 @@ pub(super) fn check(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cau
             causes.push(Cause::invalid(&format!("{field}[{key}]"), key, rule));
         }
     }
-    if size(family, new) > MOST {
+    if size(family, new) > MAX_DATA_BYTES {
         // For a ConfigMap, the error names the whole object.
         let field = if family == Family::Secret { "data" } else { "[]" };
-        let message = format!("Too long: may not be more than {MOST} bytes");
+        let message = format!("Too long: may not be more than {MAX_DATA_BYTES} bytes");
         causes.push(Cause { reason: "FieldValueTooLong", message, field: field.into() });
     }
     let Some(old) = old else { return causes };
@@ -115,7 +115,7 @@ mod tests {
             check(family, &object, None).into_iter().map(|cause| (cause.field, cause.message)).collect()
         };
         let text = "Too long: may not be more than 1048576 bytes".to_owned();
-        let (most, more) = ("x".repeat(MOST), "x".repeat(MOST + 1));
+        let (most, more) = ("x".repeat(MAX_DATA_BYTES), "x".repeat(MAX_DATA_BYTES + 1));
         assert!(wrong(Family::ConfigMap, json!({"data": {"k": most}})).is_empty());
         assert_eq!(wrong(Family::ConfigMap, json!({"data": {"k": more}})), [("[]".to_owned(), text.clone())]);
         assert!(wrong(Family::Secret, json!({"data": {"k": STANDARD.encode(&most)}})).is_empty());

@@ -3,9 +3,9 @@
 //! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
 //! objects: the callers of the store validate them.
 
+mod object_id;
 mod owners;
 mod parse;
-mod place;
 mod requirement;
 mod selector;
 
@@ -16,9 +16,9 @@ use std::{
 
 use serde_json::{Value, json};
 
+pub(crate) use object_id::{GroupResource, Key, ObjectId, key_of, meta, revision_of};
 use owners::Owners;
 pub(crate) use owners::{controller, owners};
-pub(crate) use place::{GroupResource, Key, Place, key_of, meta, revision_of};
 pub(crate) use selector::{FieldSelector, LabelSelector};
 
 use crate::signal;
@@ -54,7 +54,7 @@ pub(crate) struct Store {
     tables: BTreeMap<GroupResource, Table>,
     owners: Owners,
     window: usize,
-    touched: VecDeque<(Place, Change)>,
+    touched: VecDeque<(ObjectId, Change)>,
     changed: signal::Sender,
 }
 
@@ -110,7 +110,7 @@ impl Store {
         self.revision += 1;
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         let object = Arc::new(object);
-        let place = Place { resource: resource.clone(), key: key.clone() };
+        let place = ObjectId { resource: resource.clone(), key: key.clone() };
         let table = self.tables.entry(resource.clone()).or_default();
         let before = table.objects.insert(key.clone(), Arc::clone(&object));
         self.owners.replace(&place, before.as_deref(), Some(&object));
@@ -125,7 +125,7 @@ impl Store {
         let mut after = (*before).clone();
         after["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         let after = Arc::new(after);
-        let place = Place { resource: resource.clone(), key: key.clone() };
+        let place = ObjectId { resource: resource.clone(), key: key.clone() };
         self.owners.replace(&place, Some(&before), None);
         self.record(
             place,
@@ -134,7 +134,7 @@ impl Store {
         Some(after)
     }
 
-    fn record(&mut self, place: Place, change: Change) {
+    fn record(&mut self, place: ObjectId, change: Change) {
         let table = self.tables.entry(place.resource.clone()).or_default();
         table.log.push_back(change.clone());
         while table.log.len() > self.window {
@@ -199,12 +199,12 @@ impl Store {
     }
 
     /// Returns the changes since the last call, for the controllers.
-    pub(crate) fn take_touched(&mut self) -> Vec<(Place, Change)> {
+    pub(crate) fn take_touched(&mut self) -> Vec<(ObjectId, Change)> {
         self.touched.drain(..).collect()
     }
 
     /// Returns the object with this UID, or `None` if it does not exist.
-    pub(crate) fn by_uid(&self, uid: &str) -> Option<(&Place, &Arc<Value>)> {
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<(&ObjectId, &Arc<Value>)> {
         let place = self.owners.place(uid)?;
         Some((place, self.get(&place.resource, &place.key)?))
     }
@@ -221,7 +221,7 @@ impl Store {
     }
 
     /// Returns the objects that name a UID as an owner.
-    pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<ObjectId> {
         self.owners.dependents(uid)
     }
 }

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Place, meta};
+use super::{ObjectId, meta};
 
 /// The index of objects by UID and by owner.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    places: BTreeMap<String, Place>,
-    dependents: BTreeMap<String, BTreeSet<Place>>,
+    places: BTreeMap<String, ObjectId>,
+    dependents: BTreeMap<String, BTreeSet<ObjectId>>,
     /// Pods and `ReplicaSet`s without a controller. A controller that adopts objects searches only this set, because
     /// the set is small.
-    free: BTreeSet<Place>,
+    free: BTreeSet<ObjectId>,
 }
 
 impl Owners {
     /// Updates the index after a change of the object at `place`.
-    pub(super) fn replace(&mut self, place: &Place, before: Option<&Value>, after: Option<&Value>) {
+    pub(super) fn replace(&mut self, place: &ObjectId, before: Option<&Value>, after: Option<&Value>) {
         self.free.remove(place);
         if let Some(before) = before {
             self.places.remove(meta(before, "uid"));
@@ -42,15 +42,15 @@ impl Owners {
         }
     }
 
-    pub(super) fn free(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn free(&self) -> impl Iterator<Item = &ObjectId> {
         self.free.iter()
     }
 
-    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
+    pub(super) fn place(&self, uid: &str) -> Option<&ObjectId> {
         self.places.get(uid)
     }
 
-    pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
+    pub(super) fn dependents(&self, uid: &str) -> Vec<ObjectId> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 }

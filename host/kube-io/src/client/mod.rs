@@ -21,7 +21,7 @@ pub use calls::{BoundedBody, CallError, CallLayer, Calls};
 
 /// The kubeconfig and the context with which the user chooses a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ClusterChoice {
     /// The path of a kubeconfig. `None` selects `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
     pub kubeconfig: Option<PathBuf>,
     /// A context in the kubeconfig. `None` selects the current context.
@@ -54,7 +54,7 @@ pub enum ConnectError {
     },
 }
 
-impl Place {
+impl ClusterChoice {
     /// Finds the address of the API server and the credentials.
     pub async fn config(&self) -> Result<Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };

@@ -93,7 +93,7 @@ async fn a_write_on_its_way_is_broken_off_when_the_fence_closes() {
 
 #[tokio::test]
 async fn a_kubeconfig_that_is_not_there_or_has_no_such_context_is_named() {
-    let place = Place { kubeconfig: Some("/does/not/exist".into()), context: None };
+    let place = ClusterChoice { kubeconfig: Some("/does/not/exist".into()), context: None };
     let error = place.config().await.expect_err("no file").to_string();
     assert!(error.contains("/does/not/exist"), "{error}");
 }

@@ -12,7 +12,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{API_SERVER_SILENT, Fence, LEASE, LeaseGuard, Standing, Timing, record, seat::Seat};
-use crate::{error_text::told, hashing::hash};
+use crate::{error_text::with_causes, hashing::hash};
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Election {
                     return LeaseGuard::new(self.seat, lease, asked);
                 }
                 Ok(Ok(None)) => {}
-                Ok(Err(error)) => self.tell(Standing::Unknown(told(&error))),
+                Ok(Err(error)) => self.tell(Standing::Unknown(with_causes(&error))),
                 Err(_) => self.tell(Standing::Unknown(API_SERVER_SILENT.to_owned())),
             }
             let pause = self.pause();

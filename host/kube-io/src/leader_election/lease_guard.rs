@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::warn;
 
 use super::{API_SERVER_SILENT, LEASE, Lost, record, seat::Seat};
-use crate::error_text::told;
+use crate::error_text::with_causes;
 
 /// The Lease, while this process holds it.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl LeaseGuard {
                     continue;
                 }
                 Ok(Err(NotRenewed::Lost(lost))) => break lost,
-                Ok(Err(NotRenewed::Error(error))) => because = told(&error),
+                Ok(Err(NotRenewed::Error(error))) => because = with_causes(&error),
                 Err(_) => API_SERVER_SILENT.clone_into(&mut because),
             }
             warn!("could not renew the lease {LEASE}, retrying: {because}");

@@ -57,12 +57,12 @@ pub(super) struct Extract {
     pub(super) labels: bool,
     pub(super) essence: bool,
     pub(super) shared: bool,
-    pub(super) form: Form,
+    pub(super) form: StoredForm,
 }
 
 /// How much of an object the cache stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum StoredForm {
     /// The whole object.
     #[default]
     Whole,
@@ -139,7 +139,7 @@ impl Arrived {
     /// Converts an object from the server. Parses each object separately, so that an unparsable object, for example
     /// with too deep nesting, does not block the other objects.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
-        let arrived = if extract.form == Form::Bare {
+        let arrived = if extract.form == StoredForm::Bare {
             bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
         } else {
             serde_json::from_str(sent.get()).map(|object| Self::new(object, of, extract))
@@ -251,7 +251,7 @@ fn essence_of(object: &mut Value) -> u64 {
 mod tests {
     use super::*;
 
-    const ALL: Extract = Extract { labels: true, essence: true, shared: true, form: Form::Whole };
+    const ALL: Extract = Extract { labels: true, essence: true, shared: true, form: StoredForm::Whole };
 
     fn widget() -> ResourceType {
         ResourceType::new("x.io/v1", "Widget")

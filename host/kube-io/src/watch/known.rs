@@ -7,7 +7,7 @@ use crate::hashing::hash;
 
 /// The known CustomResourceDefinitions by name. The name consists of the plural and the group.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownDefinitions {
     pub(super) by_name: BTreeMap<Arc<str>, Definition>,
     /// The version that the watch has reached.
     pub(super) reached: u64,
@@ -27,7 +27,7 @@ impl Definition {
     }
 }
 
-impl Known {
+impl KnownDefinitions {
     /// Returns whether the watch knows a CustomResourceDefinition of an API group.
     pub(super) fn has_group(&self, group: &str) -> bool {
         self.by_name.keys().any(|name| group_of(name) == group)

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use kaos_objects::{
     Fields, Reference, ResourceType, SecretFacts, Target,
-    lookup::{Lookup, MOST, Sighting},
+    lookup::{Lookup, MAX_FOUND_BYTES, Sighting},
 };
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -
             *room = 0;
             break;
         };
-        if bytes > MOST {
+        if bytes > MAX_FOUND_BYTES {
             break;
         }
         *room = left;
@@ -123,7 +123,7 @@ fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -
 fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {
-        let is_wanted = bytes <= MOST;
+        let is_wanted = bytes <= MAX_FOUND_BYTES;
         bytes += text.len();
         is_wanted
     });
@@ -323,7 +323,7 @@ mod tests {
         let all = Fields::parse(&["data".to_owned()]).unwrap();
         let mut room = 64 << 20;
         let parts = parsed_fields(&texts, &all, &mut room);
-        assert!(parts.len() * text.len() > MOST && parts.len() < 6 && room > 0, "{}", parts.len());
+        assert!(parts.len() * text.len() > MAX_FOUND_BYTES && parts.len() < 6 && room > 0, "{}", parts.len());
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         let texts = |count: usize| vec![(Arc::clone(&text), 7); count];
         assert_eq!(parsed(&texts(3)).len(), 3);
         let some = parsed(&texts(200));
-        assert!(some.len() * text.len() > MOST && some.len() < 6, "{}", some.len());
+        assert!(some.len() * text.len() > MAX_FOUND_BYTES && some.len() < 6, "{}", some.len());
         assert_eq!(some[0]["metadata"]["resourceVersion"], "7");
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use kaos_objects::{ResourceType, Target};
 
 use super::{
-    cached_object::{Extract, Form},
+    cached_object::{Extract, StoredForm},
     coverage::{Manner, is_guarded},
     discovery::{Discovered, Served},
     name_conflicts,
@@ -105,7 +105,7 @@ fn needed_specs(state: &State, of: &ResourceType) -> Vec<(Spec, Extract)> {
 
 fn extract(state: &State, of: &ResourceType, select: &Select) -> Extract {
     let labels = *select == Select::Whole && state.coverage.is_read(of) && !is_guarded(of);
-    Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: Form::Whole }
+    Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: StoredForm::Whole }
 }
 
 /// Drops the objects of a watch. Returns the dropped objects of claimed kinds, because these objects look deleted now.

@@ -15,7 +15,7 @@ use super::{
     discovery::Served,
     foreign_state::ForeignState,
     in_flight_writes::InFlightWrites,
-    known::Known,
+    known::KnownDefinitions,
     needs::Needs,
     owners::Owners,
     plan::{Scope, Select, Spec},
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) ledger: Ledger,
     /// Names of planned children that objects of other owners already have, and the objects that want these children.
     pub(super) name_conflicts: Needs,
-    pub(super) definitions: Known,
+    pub(super) definitions: KnownDefinitions,
     /// Watches that other parts of the operator run.
     pub(super) foreign: BTreeMap<u64, ForeignState>,
     /// The operator's own namespace.

@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::{
     adoption_sweep,
-    cached_object::{Extract, Form},
+    cached_object::{Extract, StoredForm},
     definitions, discovery, fetch_referenced,
     plan::{Scope, Select},
     plan_watches,
@@ -99,7 +99,10 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
         labels: spec.labels(),
         fields: spec.fields(),
         by_metadata: spec.is_partial(),
-        extract: Extract { form: if spec.by_metadata() { Form::Bare } else { Form::Whole }, ..handle.extract },
+        extract: Extract {
+            form: if spec.by_metadata() { StoredForm::Bare } else { StoredForm::Whole },
+            ..handle.extract
+        },
     };
     let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
     let reflector = shared.reflector(collection, sink);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::error_text::{told, words};
+use crate::error_text::{with_causes, words};
 
 /// Maximum time for an answer of the API server. The time includes the body, except for a watch.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -61,7 +61,7 @@ impl WatchError {
                 Self::answered(status.code, &status.message, wait)
             }
             kube::Error::SerdeError(error) => Self::Odd(format!("could not read the API server's answer: {error}")),
-            other => Self::Connection(told(other)),
+            other => Self::Connection(with_causes(other)),
         }
     }
 

@@ -5,7 +5,7 @@ use kaos_policy::names::{is_label, is_subdomain};
 
 /// The output format of a verb.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Form {
+pub(super) enum OutputFormat {
     /// For people
     #[default]
     Text,

@@ -7,7 +7,7 @@ use kaos_policy::{failure::Failure, gate::LoadError};
 use kube::Client;
 
 use crate::{
-    client::{self, CallLayer, Place},
+    client::{self, CallLayer, ClusterChoice},
     error_text::is_unanswered,
     leader_election::Fence,
     metrics::Metrics,
@@ -37,9 +37,9 @@ impl Connection {
     }
 
     /// Returns the address of the cluster that the flags name.
-    pub(super) fn place(self) -> Place {
+    pub(super) fn place(self) -> ClusterChoice {
         let Self { kubeconfig, context } = self;
-        Place { kubeconfig, context }
+        ClusterChoice { kubeconfig, context }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::output::complain;
-use crate::error_text::told;
+use crate::error_text::with_causes;
 
 /// The input is unusable, or the verb could not answer.
 pub(super) const UNUSABLE: u8 = 2;
@@ -14,7 +14,7 @@ pub(super) const HELD_BACK: u8 = 1;
 /// Ends a verb for which exit code 2 means changes or findings. After an error, prints the error and exits with code 1.
 pub(super) fn or_held_back(done: anyhow::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
-        complain("error", told(error.as_ref()));
+        complain("error", with_causes(error.as_ref()));
         ExitCode::from(HELD_BACK)
     })
 }

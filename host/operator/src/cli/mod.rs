@@ -40,8 +40,8 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 use kaos_policy::{compile::compile_child_main, contract::HOME};
 
-use crate::{error_text::told, policies::COMPILE_CHILD};
-use arguments::{Form, ObjectWord, domain, name, namespace, object_word, one_namespace};
+use crate::{error_text::with_causes, policies::COMPILE_CHILD};
+use arguments::{ObjectWord, OutputFormat, domain, name, namespace, object_word, one_namespace};
 use exit::{HELD_BACK, UNUSABLE};
 use output::Output;
 use program::Program;
@@ -148,7 +148,7 @@ impl Cli {
         match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
             Ok(code) => code,
             Err(error) => {
-                output::complain("error", told(error.as_ref()));
+                output::complain("error", with_causes(error.as_ref()));
                 ExitCode::from(UNUSABLE)
             }
         }

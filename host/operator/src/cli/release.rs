@@ -11,7 +11,7 @@ use kube::{Api, Client, api::DeleteParams};
 use serde_json::{Value, json};
 
 use super::{
-    Form, HELD_BACK,
+    HELD_BACK, OutputFormat,
     connection::{Connection, is_answered, on_cluster},
     output::{Output, complain},
     policy::{claimed, forget_gone},
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     config_maps::FITTED_CONFIG,
-    error_text::told,
+    error_text::with_causes,
     leader_election::{LEASE, take_over},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
@@ -71,7 +71,7 @@ pub(super) struct Release {
     dry_run: bool,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
 }
 
 impl Release {
@@ -128,8 +128,8 @@ impl Release {
         })?;
         let failures = failures(&events);
         match output {
-            Form::Json => out.json(&events.iter().map(shown).collect::<Vec<Value>>())?,
-            Form::Text => {
+            OutputFormat::Json => out.json(&events.iter().map(shown).collect::<Vec<Value>>())?,
+            OutputFormat::Text => {
                 for event in &events {
                     say(event, dry_run, out)?;
                 }
@@ -169,7 +169,10 @@ async fn stop_writers(client: &Client, namespace: &str) {
         }
         Err(error) => {
             let so = "a running operator may add finalizers again";
-            complain("warning", format_args!("could not take Lease {namespace}/{LEASE}: {}: {so}", told(&error)));
+            complain(
+                "warning",
+                format_args!("could not take Lease {namespace}/{LEASE}: {}: {so}", with_causes(&error)),
+            );
         }
     }
 }
@@ -192,7 +195,7 @@ async fn forget(client: &Client, namespace: &str) {
         Err(error) => {
             complain(
                 "warning",
-                format_args!("ConfigMap {namespace}/{FITTED_CONFIG} was not deleted: {}", told(&error)),
+                format_args!("ConfigMap {namespace}/{FITTED_CONFIG} was not deleted: {}", with_causes(&error)),
             );
         }
     }
@@ -207,7 +210,10 @@ async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run:
         }
         Err(error) if [403, 404].into_iter().any(|code| is_answered(&error, code)) => Vec::new(),
         Err(error) => {
-            complain("warning", format_args!("records of removed policies were not deleted: {}", told(error.as_ref())));
+            complain(
+                "warning",
+                format_args!("records of removed policies were not deleted: {}", with_causes(error.as_ref())),
+            );
             Vec::new()
         }
     }
@@ -221,7 +227,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
         // If the user has no right to list PolicyRevisions, probably no policy is installed.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of the kinds that installed policies claim are not released";
-            complain("warning", format_args!("{}: {so}", told(error.as_ref())));
+            complain("warning", format_args!("{}: {so}", with_causes(error.as_ref())));
             Ok(BTreeSet::new())
         }
         claimed => claimed,
@@ -232,7 +238,7 @@ fn unlisted(error: &anyhow::Error) -> Event {
     Event::Failed {
         of: ResourceType::new(API_VERSION, "PolicyRevision"),
         object: "objects cannot be listed, so the kinds of installed policies are unknown".to_owned(),
-        because: told(error.as_ref()),
+        because: with_causes(error.as_ref()),
     }
 }
 

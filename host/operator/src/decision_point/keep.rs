@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    error_text::told,
+    error_text::with_causes,
     watch::{ObjectKey, Scope, Watch},
 };
 
@@ -61,7 +61,7 @@ impl Keeper {
                 }
                 Err(error) => {
                     failures = failures.saturating_add(1);
-                    let why = told(&error);
+                    let why = with_causes(&error);
                     warn!("could not write the objects for the decision point; trying again: {why}");
                     tokio::time::sleep(RETRY.after(failures, &mut rng)).await;
                 }

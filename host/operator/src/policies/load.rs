@@ -18,7 +18,7 @@ use kaos_policy::{
     compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, InProcessCompiler, Order},
     contract::Cluster,
     engine::{BuiltIn, Engine, EngineError},
-    gate::{AtOnce, Check, Gate, Known, SizeClass},
+    gate::{AtOnce, Check, Gate, KnownServer, SizeClass},
     limits::Limits,
     policy::Policy,
 };
@@ -121,8 +121,8 @@ impl Loader {
     }
 
     /// Returns the known facts about the API server.
-    pub(crate) fn server(&self) -> Known {
-        Known { is_newer: self.newer.load(Ordering::Relaxed) }
+    pub(crate) fn server(&self) -> KnownServer {
+        KnownServer { is_newer: self.newer.load(Ordering::Relaxed) }
     }
 
     /// Loads the embedded policies and the policies from files, in this order.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kaos_policy::cut::{NOTE, cut};
 
-use crate::error_text::{is_misfit, told};
+use crate::error_text::{is_misfit, with_causes};
 
 /// The number of consecutive API server failures after which the status shows the failures. Fewer failures are not
 /// worth reporting.
@@ -41,7 +41,7 @@ impl CallError {
             _ => Class::Transient(None),
         };
         // Cut the message, because a server may quote whole objects.
-        Self { what, class, message: cut(&told(error), NOTE).into_owned() }
+        Self { what, class, message: cut(&with_causes(error), NOTE).into_owned() }
     }
 
     /// Returns whether the server would reject an unchanged request again.

@@ -23,7 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::replaced::{Open, Stage, replaced};
+use super::replaced::{Open, RequestProgress, replaced};
 
 /// The limits for callers.
 #[derive(Debug, Clone, Copy)]
@@ -73,14 +73,20 @@ pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds
                 None => continue,
             }
         }
-        let stage = Arc::new(Stage::default());
+        let stage = Arc::new(RequestProgress::default());
         let task = connections.spawn(connection(stream, routes.clone(), bounds, stop.clone(), Arc::clone(&stage)));
         oldest_first.push(Open { caller: address.ip().to_canonical(), stage, task });
     }
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(stream: TcpStream, routes: Router, bounds: Bounds, stop: CancellationToken, stage: Arc<Stage>) {
+async fn connection(
+    stream: TcpStream,
+    routes: Router,
+    bounds: Bounds,
+    stop: CancellationToken,
+    stage: Arc<RequestProgress>,
+) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(bounds.asking);
     let service = TowerToHyperService::new(routes);

@@ -18,14 +18,14 @@ use tokio::task::AbortHandle;
 
 /// The progress of the requests of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Stage {
+pub(super) struct RequestProgress {
     /// The number of complete requests that arrived.
     asked: AtomicU64,
     /// The number of answered requests.
     answered: AtomicU64,
 }
 
-impl Stage {
+impl RequestProgress {
     /// Counts a new request. The request is being answered until the returned value is dropped.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.asked.fetch_add(1, Relaxed);
@@ -39,7 +39,7 @@ impl Stage {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(super) struct Answering(Arc<Stage>);
+pub(super) struct Answering(Arc<RequestProgress>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
@@ -51,7 +51,7 @@ impl Drop for Answering {
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) caller: IpAddr,
-    pub(super) stage: Arc<Stage>,
+    pub(super) stage: Arc<RequestProgress>,
     pub(super) task: AbortHandle,
 }
 

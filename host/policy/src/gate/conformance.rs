@@ -29,7 +29,7 @@ const PASSES: u64 = 20;
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.
-pub(super) struct Told {
+pub(super) struct SampleReport {
     /// A sentence with the number of samples for which the policy returned a plan.
     pub(super) outcome: String,
     /// A sentence about fields of the policy's reports that the host ignores; `None` if the host ignores no field.
@@ -50,7 +50,7 @@ pub(super) struct Terms<'a> {
 }
 
 /// Evaluates every sample of every claim. Waits for a turn before each evaluation.
-pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<Told, LoadError> {
+pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<SampleReport, LoadError> {
     let (mut samples, mut plans) = (0, 0);
     let dropped = RefCell::new(BTreeSet::new());
     let (used, allowed) = (Cell::new(0), terms.fuel.saturating_mul(PASSES));
@@ -99,7 +99,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
             "{error}; the API server is newer than Kubernetes {VERSION} and may know the field: the API server decides"
         )
     });
-    Ok(Told { outcome, dropped, newer })
+    Ok(SampleReport { outcome, dropped, newer })
 }
 
 /// Renders the samples once with these settings. All samples together can use at most the fuel of one pass. Returns an

@@ -19,7 +19,7 @@ pub use beneath::{TrialError, trial_stack};
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
 pub use form::CodeForm;
-pub use server::{Known, Server, is_newer};
+pub use server::{KnownServer, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
 
@@ -186,7 +186,7 @@ impl Run<'_> {
             turns: self.gate.turns,
             server: self.gate.server,
         };
-        let conformance::Told { outcome, dropped, newer } = conformance::run(&policy, &layers, &terms)?;
+        let conformance::SampleReport { outcome, dropped, newer } = conformance::run(&policy, &layers, &terms)?;
         self.passed(Step::Conformance, outcome);
         let above = file.limits.map(|limits| limits.above(&self.gate.limits));
         policy.remark(above.into_iter().flatten().chain(dropped).chain(newer).collect());

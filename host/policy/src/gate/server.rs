@@ -12,12 +12,12 @@ pub trait Server {
 
 /// A server with an already known version. The default is a server that is not newer than this program.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known {
+pub struct KnownServer {
     /// Whether the server's version is newer than the version that this program knows.
     pub is_newer: bool,
 }
 
-impl Server for Known {
+impl Server for KnownServer {
     fn is_newer(&self) -> Result<bool, String> {
         Ok(self.is_newer)
     }

@@ -4,9 +4,9 @@
 //! The guard compares single leaves of a value and ignores nulls, because a policy may merge a value from two origins
 //! and remove nulls.
 
-use super::{Stage, UserPrivileges, power::Raised, reason, rules::Rules};
+use super::{GuardedManifest, UserPrivileges, power::Raised, reason, rules::Rules};
 use crate::{
-    origins::{Author, PathStep, Place, is_equal, leaves, setting, written},
+    origins::{Author, OriginPlace, PathStep, is_equal, leaves, setting, written},
     settings::{self, Origin},
 };
 
@@ -36,7 +36,7 @@ impl Decision<'_> {
 }
 
 /// Decides about a field of a manifest that raises privilege.
-pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rules<'a>) -> Decision<'a> {
+pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &GuardedManifest<'a, '_>, rules: &Rules<'a>) -> Decision<'a> {
     let (first, rest) = raised.field;
     let names: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
     let mut worst = Decision::Allowed;
@@ -52,7 +52,7 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rul
         let decisions = places.iter().filter(|place| is_equal(place.value, value) && is_named(place, &names));
         let decisions = decisions.filter_map(|place| by_author(place, raised, below.len(), rules));
         let decision = decisions.min_by_key(Decision::rank).unwrap_or_else(|| {
-            let is_its = |place: &Place<'_>| is_named(place, &names);
+            let is_its = |place: &OriginPlace<'_>| is_named(place, &names);
             Decision::Unknown(reason::of(stage, &path, &places, value, is_its))
         });
         if decision.rank() > worst.rank() {
@@ -64,7 +64,12 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &Stage<'a, '_>, rules: &Rul
 
 /// Returns the decision about a value that is also in `place`. The decision depends on the author of `place`. `below`
 /// is the number of steps from the raised field to the value. Returns `None` if `place` allows nothing for this field.
-fn by_author<'a>(place: &Place<'a>, raised: &Raised<'_>, below: usize, rules: &Rules<'a>) -> Option<Decision<'a>> {
+fn by_author<'a>(
+    place: &OriginPlace<'a>,
+    raised: &Raised<'_>,
+    below: usize,
+    rules: &Rules<'a>,
+) -> Option<Decision<'a>> {
     match place.author {
         Author::Object => {
             // A declared path can lead into a list within the value, so the place can have fewer steps than the value.
@@ -96,7 +101,7 @@ fn by_user<'a>(path: String, rules: &Rules<'_>) -> Decision<'a> {
 /// Returns whether a place in the user's object is for the same container or pod as the raised field. A value for one
 /// container allows nothing for another container. A value for no particular container applies to the pod and to its
 /// main container.
-fn is_for(place: &Place<'_>, raised: &Raised<'_>) -> bool {
+fn is_for(place: &OriginPlace<'_>, raised: &Raised<'_>) -> bool {
     match (place.container, raised.container) {
         (None, None) => true,
         (None, Some(of)) => of.is_main,
@@ -107,7 +112,7 @@ fn is_for(place: &Place<'_>, raised: &Raised<'_>) -> bool {
 
 /// Returns whether a place has the name of the field: its path ends in the names of the field. So `spec.debug: true` is
 /// never the origin of `hostNetwork: true`. In settings, the first name may have a word before it: `podSecurityContext`.
-fn is_named(place: &Place<'_>, names: &[&str]) -> bool {
+fn is_named(place: &OriginPlace<'_>, names: &[&str]) -> bool {
     let own: Vec<&str> = place.path.iter().filter_map(PathStep::name).collect();
     let Some(own) = own.len().checked_sub(names.len()).map(|before| &own[before..]) else { return false };
     let Some(((first, rest), (own_first, own_rest))) = names.split_first().zip(own.split_first()) else { return false };

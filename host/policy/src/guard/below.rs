@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Rule, Stage, breaches::Breaches, manifest, rules::Below};
+use super::{GuardedManifest, Rule, breaches::Breaches, manifest, rules::Below};
 use crate::{
     contract::{Plan, ResourceType},
     pods,
@@ -66,10 +66,10 @@ impl<'a> AmendedPlan<'a> {
 }
 
 /// Adds a breach for every part of the lower layer's plan that the overlay had to keep but changed or removed.
-pub(super) fn check(plan: &Plan, stages: &[Stage<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
+pub(super) fn check(plan: &Plan, stages: &[GuardedManifest<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
     let above: BTreeMap<_, _> = stages.iter().map(|stage| (name_of(stage.manifest), stage)).collect();
     for (i, manifest) in below.manifests.iter().enumerate() {
-        let Some(Stage { path, manifest: now, .. }) = above.get(&name_of(manifest)) else {
+        let Some(GuardedManifest { path, manifest: now, .. }) = above.get(&name_of(manifest)) else {
             let path = format!("below {}", manifest::path(i, manifest));
             breaches.add(
                 Rule::KeepsBelow,

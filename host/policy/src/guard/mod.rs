@@ -40,6 +40,7 @@ mod breaches;
 mod env;
 mod filled;
 mod finalizer;
+mod guarded_manifest;
 mod manifest;
 mod metadata;
 mod needs;
@@ -51,11 +52,10 @@ mod reason;
 mod references;
 mod rules;
 mod shape;
-mod stage;
 
+use guarded_manifest::GuardedManifest;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{plan, report};
 pub(crate) use rules::{Below, Mapped, Rules, Stop};
-use stage::Stage;
 
 pub use crate::rule::{Breach, Rule, UserPrivileges};

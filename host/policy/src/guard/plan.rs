@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Rule, Stage, below,
+    GuardedManifest, Rule, below,
     below::AmendedPlan,
     breaches::{Breaches, TOLD},
     env, finalizer, manifest, privilege, references,
@@ -55,11 +55,11 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     let amended = rules.below.as_ref().map(|below| AmendedPlan::new(below, &manifests));
     let stage = |(i, manifest)| {
         let kept = amended.as_ref().and_then(|amended| amended.kept(manifest));
-        Stage::new(i, manifest, kept, &origins)
+        GuardedManifest::new(i, manifest, kept, &origins)
     };
     let stages: Vec<_> = manifests.iter().enumerate().map(stage).collect();
     let mut names = BTreeSet::new();
-    for Stage { path, manifest, specs, .. } in &stages {
+    for GuardedManifest { path, manifest, specs, .. } in &stages {
         let is_below = amended.as_ref().is_some_and(|amended| amended.has(manifest));
         manifest::check(path, manifest, is_below, rules, &mut breaches);
         bounds(path, specs, rules.limits, &mut breaches);

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{
-    Rule, Stage,
+    GuardedManifest, Rule,
     allowed::{self, Decision},
     breaches::{Breaches, TOLD},
     power::Raised,
@@ -22,7 +22,11 @@ use crate::{
 /// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
 /// the value without permission, returns a violation instead. In this case, the author of the value must correct the
 /// value, and the author of the policy need not do anything.
-pub(super) fn check<'a>(plan: &[Stage<'a, '_>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
+pub(super) fn check<'a>(
+    plan: &[GuardedManifest<'a, '_>],
+    rules: &Rules<'a>,
+    breaches: &mut Breaches,
+) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
         rules.grants.privileges.contains(&raised.privilege)
@@ -53,7 +57,13 @@ pub(super) fn check<'a>(plan: &[Stage<'a, '_>], rules: &Rules<'a>, breaches: &mu
     violations
 }
 
-fn breach(stage: &Stage<'_, '_>, raised: &Raised<'_>, reason: &str, rules: &Rules<'_>, breaches: &mut Breaches) {
+fn breach(
+    stage: &GuardedManifest<'_, '_>,
+    raised: &Raised<'_>,
+    reason: &str,
+    rules: &Rules<'_>,
+    breaches: &mut Breaches,
+) {
     let at = written(&raised.path);
     let (path, name) = (format_args!("{} {at}", stage.path), raised.privilege);
     if rules.is_beyond(name) {
@@ -89,8 +99,8 @@ fn of_a_namespace(path: String, source: &Source, privilege: Privilege) -> Violat
 }
 
 /// Returns whether the plan contains a ServiceAccount with this name.
-fn is_planned(plan: &[Stage<'_, '_>], name: &Value) -> bool {
-    plan.iter().any(|Stage { manifest, .. }| {
+fn is_planned(plan: &[GuardedManifest<'_, '_>], name: &Value) -> bool {
+    plan.iter().any(|GuardedManifest { manifest, .. }| {
         let of = ResourceType::of_object(manifest);
         of.group().is_empty() && of.kind == "ServiceAccount" && manifest["metadata"]["name"] == *name
     })

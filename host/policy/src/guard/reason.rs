@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::Stage;
+use super::GuardedManifest;
 use crate::{
     cut::{VALUE, cut},
-    origins::{Author, PathStep, Place, is_equal, written},
+    origins::{Author, OriginPlace, PathStep, is_equal, written},
     settings::Origin,
 };
 
 /// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins,
 /// and `is_its` tells whether a place is for values of this field.
 pub(super) fn of(
-    stage: &Stage<'_, '_>,
+    stage: &GuardedManifest<'_, '_>,
     path: &[PathStep],
-    places: &[Place<'_>],
+    places: &[OriginPlace<'_>],
     value: &Value,
-    is_its: impl Fn(&Place<'_>) -> bool,
+    is_its: impl Fn(&OriginPlace<'_>) -> bool,
 ) -> String {
     // An origin of the whole pod explains less than an origin of the value itself. So prefer a place with an equal
     // value.
@@ -48,7 +48,7 @@ pub(super) fn of(
 }
 
 /// Returns a place as text, in the form in which a plan declares an origin.
-fn shown(place: &Place<'_>) -> String {
+fn shown(place: &OriginPlace<'_>) -> String {
     let path = written(&place.path);
     let text = match place.author {
         Author::Object => path,

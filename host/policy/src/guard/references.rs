@@ -9,13 +9,13 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{Rule, Stage, breaches::Breaches, filled, reason, rules::Rules};
+use super::{GuardedManifest, Rule, breaches::Breaches, filled, reason, rules::Rules};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
     json::list,
     manifest::Grants,
-    origins::{Author, PathStep, Place, steps},
+    origins::{Author, OriginPlace, PathStep, steps},
     pods,
     settings::Origin,
 };
@@ -98,10 +98,11 @@ impl fmt::Display for FieldPath {
     }
 }
 
-pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Breaches) {
+pub(super) fn check(plan: &[GuardedManifest<'_, '_>], rules: &Rules<'_>, breaches: &mut Breaches) {
     let own = rules.owner.namespace.as_str();
-    let claims: Vec<_> = plan.iter().map(|Stage { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
-    let mut used: Vec<(&Stage<'_, '_>, Used<'_, '_>)> = Vec::new();
+    let claims: Vec<_> =
+        plan.iter().map(|GuardedManifest { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
+    let mut used: Vec<(&GuardedManifest<'_, '_>, Used<'_, '_>)> = Vec::new();
     for (stage, claims) in plan.iter().zip(&claims) {
         let uses = of_manifest(stage.manifest, &stage.specs, claims, own);
         let Some((kept, specs)) = &stage.kept else {
@@ -116,7 +117,7 @@ pub(super) fn check(plan: &[Stage<'_, '_>], rules: &Rules<'_>, breaches: &mut Br
         return;
     }
     let mut brought = BTreeSet::new();
-    for Stage { manifest, .. } in plan {
+    for GuardedManifest { manifest, .. } in plan {
         let of = ResourceType::of_object(manifest);
         let claim = of.group().is_empty() && of.kind == "PersistentVolumeClaim";
         if let (true, Some(name)) = (claim || of.is_secret(), manifest["metadata"]["name"].as_str()) {
@@ -184,7 +185,7 @@ impl<'a> Used<'a, '_> {
 
     /// Accepts a name that the user or the operator's owner wrote in a field for names of this kind. Otherwise, returns
     /// the reason as an error.
-    fn is_the_authors(&self, stage: &Stage<'_, '_>) -> Result<(), String> {
+    fn is_the_authors(&self, stage: &GuardedManifest<'_, '_>) -> Result<(), String> {
         let Named { kind, elsewhere, name } = self.named;
         let name = Value::from(name);
         let mut path = steps(&self.path()).unwrap_or_default();
@@ -192,7 +193,7 @@ impl<'a> Used<'a, '_> {
             path.push(PathStep::Name("name".to_owned()));
         }
         let places = stage.origins.places(stage.index, stage.manifest, &path);
-        let is_its = |place: &Place<'_>| {
+        let is_its = |place: &OriginPlace<'_>| {
             let mut names = place.path.iter().rev().filter_map(PathStep::name);
             let named = names.next().filter(|last| *last != "name").or_else(|| names.next());
             named.is_some_and(|field| kind.is_plausible(field))
@@ -206,7 +207,7 @@ impl<'a> Used<'a, '_> {
 }
 
 /// Returns whether a user or the operator's owner wrote the value in a place.
-fn is_trusted(place: &Place<'_>) -> bool {
+fn is_trusted(place: &OriginPlace<'_>) -> bool {
     match place.author {
         Author::Object => place.is_of_the_spec(),
         Author::Setting(_, source) => source.origin.is_of_operator() || source.origin == Origin::Annotation,

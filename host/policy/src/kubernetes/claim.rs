@@ -2,13 +2,13 @@
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     quantity, scheduling,
 };
 
 /// Checks the template in a pod's ephemeral volume. From this template, Kubernetes creates a PersistentVolumeClaim for
 /// each pod.
-pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn template(at: &ManifestValue<'_>, found: &mut Findings) {
     if !at.is_there() {
         return found.add(at, "is required: the volume claim for each pod");
     }
@@ -22,14 +22,14 @@ pub(super) fn template(at: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks the spec of a PersistentVolumeClaim.
-pub(super) fn spec(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn spec(at: &ManifestValue<'_>, found: &mut Findings) {
     const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
     let modes = at.field("accessModes");
     if modes.items().next().is_none() {
         found.add(&modes, format!("is required: at least one of {}", MODES.join(", ")));
     }
     modes.items().for_each(|mode| found.exactly_one_of(&mode, &MODES));
-    let is_alone = |mode: &Place<'_>| mode.text() == "ReadWriteOncePod";
+    let is_alone = |mode: &ManifestValue<'_>| mode.text() == "ReadWriteOncePod";
     if modes.items().any(|mode| is_alone(&mode)) && modes.items().any(|mode| !is_alone(&mode)) {
         found.add(&modes, "has ReadWriteOncePod together with another mode: remove one of the two");
     }
@@ -54,7 +54,7 @@ pub(super) fn spec(at: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn filled_from(source: &Place<'_>, found: &mut Findings) {
+fn filled_from(source: &ManifestValue<'_>, found: &mut Findings) {
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
     found.needs(&source.field("name"), "the name of the volume claim's data source");
     if found.needs(&kind, "the kind of the volume claim's data source")

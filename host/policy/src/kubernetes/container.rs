@@ -5,15 +5,14 @@ use std::collections::BTreeSet;
 use super::{
     env,
     found::{Findings, shown},
-    mounts,
-    place::Place,
-    probes, resources, security,
+    manifest_value::ManifestValue,
+    mounts, probes, resources, security,
     volumes::Volumes,
 };
 
 /// The parts of a pod that the checks of its containers need.
 pub(super) struct Pod<'p, 'a> {
-    pub(super) spec: &'p Place<'a>,
+    pub(super) spec: &'p ManifestValue<'a>,
     pub(super) volumes: Volumes<'a>,
     pub(super) claims: BTreeSet<&'a str>,
     /// The termination grace period in seconds.
@@ -21,7 +20,7 @@ pub(super) struct Pod<'p, 'a> {
 }
 
 /// Checks a container that runs as long as its pod.
-pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
+pub(super) fn running(container: &ManifestValue<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     probes::lifecycle(container, pod.grace, found);
     probes::probes(container, pod.grace, found);
@@ -30,7 +29,7 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Find
 
 /// Checks an init container, which runs before the other containers. With the restart policy `Always`, an init
 /// container keeps running together with the other containers.
-pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
+pub(super) fn before(container: &ManifestValue<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     restarts(container, found);
     if container.text_of("restartPolicy") == "Always" {
@@ -51,7 +50,7 @@ pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findi
     }
 }
 
-fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
+fn common(container: &ManifestValue<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     let name = container.field("name");
     if found.needs(&name, "the container's name") {
         found.label(&name);
@@ -68,7 +67,7 @@ fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     resizes(container, pod.spec, found);
 }
 
-fn ports(container: &Place<'_>, on_host: bool, found: &mut Findings) {
+fn ports(container: &ManifestValue<'_>, on_host: bool, found: &mut Findings) {
     let mut names = BTreeSet::new();
     found.differ(&container.field("ports"), &[("containerPort", ""), ("protocol", "TCP")]);
     for port in container.list("ports") {
@@ -89,7 +88,7 @@ fn ports(container: &Place<'_>, on_host: bool, found: &mut Findings) {
     }
 }
 
-fn restarts(container: &Place<'_>, found: &mut Findings) {
+fn restarts(container: &ManifestValue<'_>, found: &mut Findings) {
     let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
     found.exactly_one_of(&policy, &["Always", "OnFailure", "Never"]);
     if rules.items().next().is_some() && !policy.is_there() {
@@ -106,7 +105,7 @@ fn restarts(container: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn resizes(container: &Place<'_>, spec: &Place<'_>, found: &mut Findings) {
+fn resizes(container: &ManifestValue<'_>, spec: &ManifestValue<'_>, found: &mut Findings) {
     let mut seen = BTreeSet::new();
     for item in container.list("resizePolicy") {
         let (resource, policy) = (item.field("resourceName"), item.field("restartPolicy"));

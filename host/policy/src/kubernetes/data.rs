@@ -1,12 +1,12 @@
 //! Checks the data of a `ConfigMap` or a Secret.
 
-use super::{found::Findings, place::Place};
+use super::{found::Findings, manifest_value::ManifestValue};
 
 /// The maximum size of all values together, in bytes.
 const MOST: usize = 1 << 20;
 
 /// Checks a `ConfigMap`.
-pub(super) fn config_map(manifest: &Place<'_>, found: &mut Findings) {
+pub(super) fn config_map(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let bytes = keys(manifest, &["data", "binaryData"], found);
     for (key, value) in manifest.field("binaryData").entries() {
         if manifest.field("data").field(key).is_there() {
@@ -17,13 +17,13 @@ pub(super) fn config_map(manifest: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a Secret.
-pub(super) fn secret(manifest: &Place<'_>, found: &mut Findings) {
+pub(super) fn secret(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let bytes = keys(manifest, &["data", "stringData"], found);
     bounded(&manifest.field("data"), bytes, found);
 }
 
 /// Checks the keys in these fields, and returns the size of the values in bytes.
-fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Findings) -> usize {
+fn keys<'a>(manifest: &ManifestValue<'a>, fields: &[&'a str], found: &mut Findings) -> usize {
     let mut bytes = 0;
     for field in fields {
         for (key, value) in manifest.field(field).entries() {
@@ -41,7 +41,7 @@ fn decoded(text: &str) -> usize {
     characters * 3 / 4
 }
 
-fn bounded(data: &Place<'_>, bytes: usize, found: &mut Findings) {
+fn bounded(data: &ManifestValue<'_>, bytes: usize, found: &mut Findings) {
     if bytes > MOST {
         let remedy = "split the object, or store less data in the object";
         found.add(data, format!("has {bytes} bytes, but the limit is {MOST}: {remedy}"));

@@ -2,12 +2,12 @@
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
 };
 use crate::names::is_subdomain;
 
 /// Checks the source of a volume of the type `kind`.
-pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Findings) {
+pub(super) fn check(kind: &str, source: &ManifestValue<'_>, found: &mut Findings) {
     for field in needed(kind) {
         found.needs(&source.field(field), "required to find the volume");
     }
@@ -85,7 +85,7 @@ fn needed(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn csi(source: &Place<'_>, found: &mut Findings) {
+fn csi(source: &ManifestValue<'_>, found: &mut Findings) {
     let driver = source.field("driver");
     if !driver.text().is_empty() && (driver.text().len() > 63 || !is_subdomain(&driver.text().to_lowercase())) {
         found.add(&driver, format!("{} is not the name of a driver, such as csi.example.com", shown(&driver)));
@@ -95,19 +95,19 @@ fn csi(source: &Place<'_>, found: &mut Findings) {
     found.name_if_any(&reference.field("name"));
 }
 
-fn secret(reference: &Place<'_>, found: &mut Findings) {
+fn secret(reference: &ManifestValue<'_>, found: &mut Findings) {
     if reference.is_there() {
         found.needs(&reference.field("name"), "the Secret's name");
     }
 }
 
-fn absolute(path: &Place<'_>, found: &mut Findings) {
+fn absolute(path: &ManifestValue<'_>, found: &mut Findings) {
     if !path.text().is_empty() && !path.text().starts_with('/') {
         found.add(path, format!("{} is not an absolute path: begin with a slash", shown(path)));
     }
 }
 
-fn iscsi(source: &Place<'_>, found: &mut Findings) {
+fn iscsi(source: &ManifestValue<'_>, found: &mut Findings) {
     for name in ["iqn", "initiatorName"].map(|field| source.field(field)) {
         let text = name.text();
         if !text.is_empty() && !["iqn", "eui", "naa"].iter().any(|start| text.starts_with(start)) {
@@ -121,7 +121,7 @@ fn iscsi(source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn fibre(source: &Place<'_>, found: &mut Findings) {
+fn fibre(source: &ManifestValue<'_>, found: &mut Findings) {
     let (names, ids) = (source.list("targetWWNs").next().is_some(), source.list("wwids").next().is_some());
     if names == ids {
         found.add(source, "must have one of targetWWNs and wwids");
@@ -134,7 +134,7 @@ fn fibre(source: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn azure(source: &Place<'_>, found: &mut Findings) {
+fn azure(source: &ManifestValue<'_>, found: &mut Findings) {
     let (kind, disk) = (source.field("kind"), source.field("diskURI"));
     found.exactly_one_of(&source.field("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
     found.exactly_one_of(&kind, &["Shared", "Dedicated", "Managed"]);

@@ -1,6 +1,6 @@
 //! Checks the variables of a container.
 
-use super::{found::Findings, found::quoted, place::Place, quantity};
+use super::{found::Findings, found::quoted, manifest_value::ManifestValue, quantity};
 
 /// The pod fields from which a variable can take its value.
 const FIELDS: [&str; 9] = [
@@ -28,7 +28,7 @@ const RESOURCES: [&str; 6] = [
 const SOURCES: [&str; 5] = ["secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"];
 
 /// Checks `env` and `envFrom` of a container.
-pub(super) fn check(container: &Place<'_>, found: &mut Findings) {
+pub(super) fn check(container: &ManifestValue<'_>, found: &mut Findings) {
     found.differ(&container.field("env"), &[("name", "")]);
     for variable in container.list("env") {
         let name = variable.field("name");
@@ -63,14 +63,14 @@ pub(super) fn check(container: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn is_printable(name: &Place<'_>, what: &str, found: &mut Findings) {
+fn is_printable(name: &ManifestValue<'_>, what: &str, found: &mut Findings) {
     if !name.text().chars().all(|c| matches!(c, ' '..='~') && c != '=') {
         let text = quoted(name.text());
         found.add(name, format!("{text} is not {what}: write printable ASCII characters without `=`"));
     }
 }
 
-fn source(from: &Place<'_>, has_value: bool, found: &mut Findings) {
+fn source(from: &ManifestValue<'_>, has_value: bool, found: &mut Findings) {
     let given = SOURCES.iter().filter(|source| from.field(source).is_there()).count();
     if given == 0 {
         let message = format!("must have one of {}", SOURCES.join(", "));
@@ -96,7 +96,7 @@ fn source(from: &Place<'_>, has_value: bool, found: &mut Findings) {
 }
 
 /// Checks a reference to a key of a Secret or `ConfigMap`.
-fn key_of(reference: &Place<'_>, found: &mut Findings) {
+fn key_of(reference: &ManifestValue<'_>, found: &mut Findings) {
     let (name, key) = (reference.field("name"), reference.field("key"));
     if found.needs(&name, "the object's name") {
         found.name(&name);
@@ -107,11 +107,11 @@ fn key_of(reference: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a pod field that a volume writes to a file.
-pub(super) fn file_field(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn file_field(at: &ManifestValue<'_>, found: &mut Findings) {
     pod_field(at, &FILE_FIELDS, found);
 }
 
-fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Findings) {
+fn pod_field(at: &ManifestValue<'_>, fields: &[&str], found: &mut Findings) {
     let path = at.field("fieldPath");
     let version = at.field("apiVersion");
     if !version.text().is_empty() && version.text() != "v1" {
@@ -139,7 +139,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Findings) {
 }
 
 /// Checks a reference to a resource of a container.
-pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Findings) {
+pub(super) fn pod_resource(at: &ManifestValue<'_>, is_file: bool, found: &mut Findings) {
     if is_file && !found.needs(&at.field("containerName"), "the container's name") {
         return;
     }
@@ -155,7 +155,7 @@ pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Findings) 
     divisor(&at.field("divisor"), matches!(name, "limits.cpu" | "requests.cpu"), found);
 }
 
-fn divisor(at: &Place<'_>, is_cpu: bool, found: &mut Findings) {
+fn divisor(at: &ManifestValue<'_>, is_cpu: bool, found: &mut Findings) {
     const MEMORY: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
     let allowed = if is_cpu { &["1m", "1"][..] } else { &MEMORY[..] };
     if !at.is_there() {

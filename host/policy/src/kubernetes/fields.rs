@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{found::Findings, found::quoted, place::Place};
+use super::{found::Findings, found::quoted, manifest_value::ManifestValue};
 use crate::near::nearest;
 
 /// The version of Kubernetes from which the fields in `fields.txt` come.
@@ -27,11 +27,11 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
 });
 
 /// Reports every field in a manifest that the manifest's kind does not have.
-pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Findings) {
+pub(super) fn check(manifest: &ManifestValue<'_>, kind: &str, found: &mut Findings) {
     walk(manifest, kind, found);
 }
 
-fn walk(at: &Place<'_>, of: &str, found: &mut Findings) {
+fn walk(at: &ManifestValue<'_>, of: &str, found: &mut Findings) {
     if at.value().is_array() {
         return at.items().for_each(|item| walk(&item, of, found));
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Checks, place::Place};
+use super::{Checks, manifest_value::ManifestValue};
 use crate::{
     cut::{VALUE, cut},
     names::{is_key, is_label, is_label_value, is_subdomain},
@@ -43,7 +43,7 @@ impl Findings {
     }
 
     /// Adds a finding if the collection is not full.
-    pub(super) fn add(&mut self, at: &Place<'_>, message: impl Into<String>) {
+    pub(super) fn add(&mut self, at: &ManifestValue<'_>, message: impl Into<String>) {
         if !self.is_full() {
             self.findings.push(Finding { path: at.steps(), message: message.into() });
         }
@@ -60,7 +60,7 @@ impl Findings {
     }
 
     /// Requires a text that is not empty. Returns whether the value is a text that is not empty.
-    pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
+    pub(super) fn needs(&mut self, at: &ManifestValue<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {
             self.add(at, format!("is required: {what}"));
@@ -70,28 +70,28 @@ impl Findings {
 
     /// Checks that a text is one of `allowed`. Accepts an empty text, because Kubernetes replaces an empty text by a
     /// default.
-    pub(super) fn one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
+    pub(super) fn one_of(&mut self, at: &ManifestValue<'_>, allowed: &[&str]) {
         if !at.text().is_empty() {
             self.exactly_one_of(at, allowed);
         }
     }
 
     /// Checks that a value is one of `allowed`, for a field without a default.
-    pub(super) fn exactly_one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
+    pub(super) fn exactly_one_of(&mut self, at: &ManifestValue<'_>, allowed: &[&str]) {
         if at.is_there() && !allowed.contains(&at.text()) {
             self.add(at, format!("{} is not one of {}", shown(at), allowed.join(", ")));
         }
     }
 
     /// Checks that a number is at least `least`. Accepts an absent number.
-    pub(super) fn at_least(&mut self, at: &Place<'_>, least: i64) {
+    pub(super) fn at_least(&mut self, at: &ManifestValue<'_>, least: i64) {
         if at.number().is_some_and(|number| number < least) {
             self.add(at, format!("{} is too small: it must be at least {least}", shown(at)));
         }
     }
 
     /// Requires a valid port number.
-    pub(super) fn port_number(&mut self, number: &Place<'_>) {
+    pub(super) fn port_number(&mut self, number: &ManifestValue<'_>) {
         if number.is_there() {
             self.between(number, 1, 65535);
         } else {
@@ -100,14 +100,14 @@ impl Findings {
     }
 
     /// Checks that a number is between `least` and `most`. Accepts an absent number.
-    pub(super) fn between(&mut self, at: &Place<'_>, least: i64, most: i64) {
+    pub(super) fn between(&mut self, at: &ManifestValue<'_>, least: i64, most: i64) {
         if at.number().is_some_and(|number| !(least..=most).contains(&number)) {
             self.add(at, format!("{} is not a number from {least} to {most}", shown(at)));
         }
     }
 
     /// Checks that a text is a DNS label. Returns whether the text is a DNS label.
-    pub(super) fn label(&mut self, at: &Place<'_>) -> bool {
+    pub(super) fn label(&mut self, at: &ManifestValue<'_>) -> bool {
         let is_one = is_label(at.text());
         if !is_one {
             let rule = "write at most 63 lower-case letters, digits and inner hyphens";
@@ -117,7 +117,7 @@ impl Findings {
     }
 
     /// Checks that a text is a valid name of an object.
-    pub(super) fn name(&mut self, at: &Place<'_>) {
+    pub(super) fn name(&mut self, at: &ManifestValue<'_>) {
         if !is_subdomain(at.text()) {
             let rule = "write lower-case letters, digits and inner hyphens, optionally with dots between them";
             self.add(at, format!("no object can have the name {}: {rule}", shown(at)));
@@ -125,14 +125,14 @@ impl Findings {
     }
 
     /// Checks that a text is a valid name of an object. Accepts an empty text.
-    pub(super) fn name_if_any(&mut self, at: &Place<'_>) {
+    pub(super) fn name_if_any(&mut self, at: &ManifestValue<'_>) {
         if !at.text().is_empty() {
             self.name(at);
         }
     }
 
     /// Checks the key of a label, or another name for which Kubernetes has the same rules.
-    pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
+    pub(super) fn key(&mut self, at: &ManifestValue<'_>, key: &str) {
         if !is_key(key) {
             let rule = "write at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, \
                         optionally after a domain and a slash";
@@ -141,7 +141,7 @@ impl Findings {
     }
 
     /// Checks the value of a label.
-    pub(super) fn label_value(&mut self, at: &Place<'_>) {
+    pub(super) fn label_value(&mut self, at: &ManifestValue<'_>) {
         if !is_label_value(at.text()) {
             let rule = "write at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
             self.add(at, format!("{} is not the value of a label: {rule}", shown(at)));
@@ -149,7 +149,7 @@ impl Findings {
     }
 
     /// Checks the keys and values of labels.
-    pub(super) fn labels(&mut self, at: &Place<'_>) {
+    pub(super) fn labels(&mut self, at: &ManifestValue<'_>) {
         for (key, value) in at.entries() {
             self.key(&value, key);
             self.label_value(&value);
@@ -157,7 +157,7 @@ impl Findings {
     }
 
     /// Checks a port, which is a number or a name.
-    pub(super) fn port(&mut self, at: &Place<'_>) {
+    pub(super) fn port(&mut self, at: &ManifestValue<'_>) {
         match at.value() {
             Value::String(name) => self.port_name(at, name),
             _ => self.between(at, 1, 65535),
@@ -165,7 +165,7 @@ impl Findings {
     }
 
     /// Checks the name of a port.
-    pub(super) fn port_name(&mut self, at: &Place<'_>, name: &str) {
+    pub(super) fn port_name(&mut self, at: &ManifestValue<'_>, name: &str) {
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let is_one = name.len() <= 15
             && name.bytes().all(is_inner)
@@ -180,7 +180,7 @@ impl Findings {
     }
 
     /// Checks a key of a `ConfigMap` or a Secret.
-    pub(super) fn data_key(&mut self, at: &Place<'_>, key: &str) {
+    pub(super) fn data_key(&mut self, at: &ManifestValue<'_>, key: &str) {
         let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let is_one = !key.is_empty()
             && key.len() <= 253
@@ -194,14 +194,14 @@ impl Findings {
     }
 
     /// Checks the permission bits of a file.
-    pub(super) fn mode(&mut self, at: &Place<'_>) {
+    pub(super) fn mode(&mut self, at: &ManifestValue<'_>) {
         if at.number().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
             self.add(at, format!("{} is not the mode of a file: write 0 to 511, or 0000 to 0777 in YAML", shown(at)));
         }
     }
 
     /// Checks that a path is relative. Accepts an absent path.
-    pub(super) fn path_below(&mut self, at: &Place<'_>) {
+    pub(super) fn path_below(&mut self, at: &ManifestValue<'_>) {
         if at.text().starts_with('/') {
             self.add(at, format!("{} is an absolute path: write the path without the first slash", shown(at)));
         }
@@ -209,7 +209,7 @@ impl Findings {
     }
 
     /// Checks the relative path of a file that Kubernetes creates.
-    pub(super) fn new_path_below(&mut self, at: &Place<'_>) {
+    pub(super) fn new_path_below(&mut self, at: &ManifestValue<'_>) {
         self.path_below(at);
         if at.text().starts_with("..") && !at.text().starts_with("../") && at.text() != ".." {
             self.add(at, format!("{} begins with `..`: choose another name", shown(at)));
@@ -217,7 +217,7 @@ impl Findings {
     }
 
     /// Checks that a path does not contain `..`.
-    pub(super) fn no_way_up(&mut self, at: &Place<'_>) {
+    pub(super) fn no_way_up(&mut self, at: &ManifestValue<'_>) {
         if at.text().split('/').any(|part| part == "..") {
             self.add(at, format!("{} leads upwards: remove `..`", shown(at)));
         }
@@ -225,7 +225,7 @@ impl Findings {
 
     /// Checks that any two items of a list differ in at least one of the `fields`, because Kubernetes identifies an
     /// item by these fields. `fields` contains the name of each field, and the value to use if the field is absent.
-    pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
+    pub(super) fn differ<'a>(&mut self, list: &ManifestValue<'a>, fields: &[(&'a str, &str)]) {
         let mut seen = HashSet::new();
         for item in list.items() {
             let value = |(field, absent): &(&'a str, &str)| match item.field(field).value() {
@@ -247,7 +247,7 @@ impl Findings {
 }
 
 /// Formats the value at a place for a message.
-pub(super) fn shown(at: &Place<'_>) -> String {
+pub(super) fn shown(at: &ManifestValue<'_>) -> String {
     match at.value() {
         Value::String(text) => quoted(text),
         other => cut(&other.to_string(), VALUE).into_owned(),

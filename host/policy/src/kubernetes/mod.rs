@@ -15,9 +15,9 @@ mod drivers;
 mod env;
 mod fields;
 mod found;
+mod manifest_value;
 mod mounts;
 mod origin;
-mod place;
 mod pod;
 mod probes;
 mod quantity;
@@ -35,12 +35,12 @@ use serde_json::Value;
 pub use checks::Checks;
 pub use fields::VERSION;
 use found::{Finding, Findings};
+use manifest_value::ManifestValue;
 pub(crate) use origin::judge;
-use place::Place;
 
 /// Returns all values and fields in a manifest that an API server would refuse.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
-    let (mut found, at) = (Findings::for_these(checks), Place::of(manifest));
+    let (mut found, at) = (Findings::for_these(checks), ManifestValue::of(manifest));
     if checks == Checks::Nothing {
         return found.into_vec();
     }

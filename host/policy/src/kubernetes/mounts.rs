@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     volumes::Volumes,
 };
 
 /// Checks `volumeMounts` and `volumeDevices` of a container. `volumes` are the pod's volumes.
-pub(super) fn check(container: &Place<'_>, volumes: &Volumes<'_>, found: &mut Findings) {
+pub(super) fn check(container: &ManifestValue<'_>, volumes: &Volumes<'_>, found: &mut Findings) {
     const HINT: &str = "add it to the pod's volumes";
     found.differ(&container.field("volumeMounts"), &[("mountPath", "")]);
     found.differ(&container.field("volumeDevices"), &[("devicePath", "")]);

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use super::{
     container::{self, Pod},
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     resources, scheduling, security, volumes,
 };
 use crate::names::is_subdomain;
@@ -14,12 +14,17 @@ use crate::names::is_subdomain;
 const GRACE: i64 = 30;
 
 /// Checks the pod spec of a template or of a pod.
-pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Findings) {
+pub(super) fn check(spec: &ManifestValue<'_>, is_template: bool, found: &mut Findings) {
     check_with_claims(spec, is_template, &[], found);
 }
 
 /// Like [`check`]. `claims` are the names of the volume claims that a `StatefulSet` adds to the volumes of its pods.
-pub(super) fn check_with_claims<'a>(spec: &Place<'a>, is_template: bool, claims: &[&'a str], found: &mut Findings) {
+pub(super) fn check_with_claims<'a>(
+    spec: &ManifestValue<'a>,
+    is_template: bool,
+    claims: &[&'a str],
+    found: &mut Findings,
+) {
     let mut volumes = volumes::check(spec, found);
     volumes.all.extend(claims);
     volumes.devices.extend(claims);
@@ -53,7 +58,7 @@ pub(super) fn check_with_claims<'a>(spec: &Place<'a>, is_template: bool, claims:
     }
 }
 
-fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
+fn containers(spec: &ManifestValue<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     if spec.list("containers").next().is_none() {
         found.add(&spec.field("containers"), "is required: at least one container");
     }
@@ -84,7 +89,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
 }
 
 /// Checks the fields of a pod spec that name other objects.
-fn named(spec: &Place<'_>, found: &mut Findings) {
+fn named(spec: &ManifestValue<'_>, found: &mut Findings) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
     }
@@ -116,7 +121,7 @@ fn named(spec: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks host names, addresses and DNS settings.
-fn network(spec: &Place<'_>, found: &mut Findings) {
+fn network(spec: &ManifestValue<'_>, found: &mut Findings) {
     let is_on = |field| spec.field(field).value() == true;
     if is_on("shareProcessNamespace") && is_on("hostPID") {
         found.add(&spec.field("shareProcessNamespace"), "cannot be combined with hostPID: remove one of the two");
@@ -172,7 +177,7 @@ fn network(spec: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn address(at: &Place<'_>, found: &mut Findings) {
+fn address(at: &ManifestValue<'_>, found: &mut Findings) {
     // Accept leading zeros in addresses, because older versions of Kubernetes accept them in these fields.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();

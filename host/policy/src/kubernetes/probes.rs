@@ -2,11 +2,11 @@
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
 };
 
 /// Checks the probes of a container.
-pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Findings) {
+pub(super) fn probes(container: &ManifestValue<'_>, grace: i64, found: &mut Findings) {
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let probe = container.field(name);
         if !probe.is_there() {
@@ -33,7 +33,7 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Findings) {
 }
 
 /// Checks the hooks of a container.
-pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Findings) {
+pub(super) fn lifecycle(container: &ManifestValue<'_>, grace: i64, found: &mut Findings) {
     let hooks = container.field("lifecycle");
     for name in ["postStart", "preStop"] {
         let hook = hooks.field(name);
@@ -44,8 +44,8 @@ pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Findings)
 }
 
 /// Requires exactly one valid handler.
-fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Findings) {
-    let given: Vec<_> = ways.iter().map(|way| at.field(way)).filter(Place::is_there).collect();
+fn handler(at: &ManifestValue<'_>, ways: &[&'static str], grace: i64, found: &mut Findings) {
+    let given: Vec<_> = ways.iter().map(|way| at.field(way)).filter(ManifestValue::is_there).collect();
     match given.len() {
         0 => found.add(at, format!("must have one of {}", ways.join(", "))),
         1 => {}
@@ -78,7 +78,7 @@ fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Findin
     }
 }
 
-fn port(way: &Place<'_>, found: &mut Findings) {
+fn port(way: &ManifestValue<'_>, found: &mut Findings) {
     let port = way.field("port");
     if port.is_there() {
         found.port(&port);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
 };
 
 /// Parses a text or a number, and returns the amount in billionths, rounded up. Returns the largest `i128` for an
@@ -24,7 +24,7 @@ pub(super) fn is_whole(amount: i128) -> bool {
 }
 
 /// Checks that the value is an amount and is not negative. Returns the amount.
-pub(super) fn check(at: &Place<'_>, found: &mut Findings) -> Option<i128> {
+pub(super) fn check(at: &ManifestValue<'_>, found: &mut Findings) -> Option<i128> {
     let Some(amount) = amount(at.value()) else {
         found.add(at, format!("{} is not an amount: write an amount such as 500m, 1.5 or 2Gi", shown(at)));
         return None;

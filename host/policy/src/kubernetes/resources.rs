@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{
     found::{Findings, quoted, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     quantity,
 };
 use crate::names::is_key;
 
 /// Checks the resources of a container. `claims` are the names of the pod's resource claims.
-pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Findings) {
+pub(super) fn of_container(at: &ManifestValue<'_>, claims: &BTreeSet<&str>, found: &mut Findings) {
     check(at, &["cpu", "memory", "ephemeral-storage"], found);
     found.differ(&at.field("claims"), &[("name", "")]);
     for claim in at.list("claims") {
@@ -24,7 +24,7 @@ pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut 
 }
 
 /// Checks the resources that a pod declares for all its containers together.
-pub(super) fn of_pod(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn of_pod(at: &ManifestValue<'_>, found: &mut Findings) {
     check(at, &["cpu", "memory"], found);
     for list in ["limits", "requests"] {
         for (name, value) in at.field(list).entries().filter(|(name, _)| name.contains('/')) {
@@ -43,7 +43,7 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks the resources that a pod uses in addition to its containers.
-pub(super) fn overhead(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn overhead(at: &ManifestValue<'_>, found: &mut Findings) {
     at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
     let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));
     if has(is_huge) && !has(|name| matches!(name, "cpu" | "memory")) {
@@ -52,7 +52,7 @@ pub(super) fn overhead(at: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks limits and requests.
-fn check(at: &Place<'_>, standard: &[&str], found: &mut Findings) {
+fn check(at: &ManifestValue<'_>, standard: &[&str], found: &mut Findings) {
     let (limits, requests) = (at.field("limits"), at.field("requests"));
     let mut has = (false, false);
     for (name, value) in limits.entries().chain(requests.entries()) {
@@ -82,7 +82,7 @@ fn check(at: &Place<'_>, standard: &[&str], found: &mut Findings) {
 }
 
 /// Checks one amount and the name of its resource.
-fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Findings) {
+fn resource(name: &str, at: &ManifestValue<'_>, standard: &[&str], found: &mut Findings) {
     let is_standard = standard.contains(&name) || is_huge(name);
     if !is_key(name) {
         found.key(at, name);

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
 };
 use crate::names::is_label_value;
 
-pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
+pub(super) fn check(spec: &ManifestValue<'_>, found: &mut Findings) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");
     node_affinity(&affinity.field("nodeAffinity"), found);
@@ -21,7 +21,7 @@ pub(super) fn check(spec: &Place<'_>, found: &mut Findings) {
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-fn node_affinity(at: &Place<'_>, found: &mut Findings) {
+fn node_affinity(at: &ManifestValue<'_>, found: &mut Findings) {
     let required = at.field(REQUIRED);
     if required.is_there() {
         let terms = required.field("nodeSelectorTerms");
@@ -36,7 +36,7 @@ fn node_affinity(at: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn weight(term: &Place<'_>, found: &mut Findings) {
+fn weight(term: &ManifestValue<'_>, found: &mut Findings) {
     let weight = term.field("weight");
     if weight.is_there() {
         found.between(&weight, 1, 100);
@@ -45,7 +45,7 @@ fn weight(term: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn node_term(term: &Place<'_>, is_required: bool, found: &mut Findings) {
+fn node_term(term: &ManifestValue<'_>, is_required: bool, found: &mut Findings) {
     for expression in term.list("matchExpressions") {
         selects(&expression, &["Gt", "Lt"], is_required, found);
     }
@@ -65,7 +65,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Findings) {
 }
 
 /// Checks an expression of a selector. `further` are operators that label selectors do not have.
-fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Findings) {
+fn selects(expression: &ManifestValue<'_>, further: &[&str], values_are_labels: bool, found: &mut Findings) {
     let (operator, values) = (expression.field("operator"), expression.field("values"));
     let count = values.items().count();
     match operator.text() {
@@ -92,12 +92,12 @@ fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, fo
 }
 
 /// Checks a label selector.
-pub(super) fn selector(at: &Place<'_>, found: &mut Findings) {
+pub(super) fn selector(at: &ManifestValue<'_>, found: &mut Findings) {
     found.labels(&at.field("matchLabels"));
     at.list("matchExpressions").for_each(|expression| selects(&expression, &[], true, found));
 }
 
-fn pod_affinity(at: &Place<'_>, found: &mut Findings) {
+fn pod_affinity(at: &ManifestValue<'_>, found: &mut Findings) {
     at.list(REQUIRED).for_each(|term| pod_term(&term, found));
     for term in at.list(PREFERRED) {
         weight(&term, found);
@@ -105,7 +105,7 @@ fn pod_affinity(at: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn pod_term(term: &Place<'_>, found: &mut Findings) {
+fn pod_term(term: &ManifestValue<'_>, found: &mut Findings) {
     selector(&term.field("labelSelector"), found);
     selector(&term.field("namespaceSelector"), found);
     term.list("namespaces").for_each(|name| {
@@ -120,7 +120,7 @@ fn pod_term(term: &Place<'_>, found: &mut Findings) {
 
 /// Checks the fields `matchLabelKeys` and `mismatchLabelKeys`. Kubernetes accepts these fields only together with a
 /// selector.
-fn label_keys(at: &Place<'_>, found: &mut Findings) {
+fn label_keys(at: &ManifestValue<'_>, found: &mut Findings) {
     let selector = at.field("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let keys = at.field(field);
@@ -137,7 +137,7 @@ fn label_keys(at: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn tolerates(at: &Place<'_>, found: &mut Findings) {
+fn tolerates(at: &ManifestValue<'_>, found: &mut Findings) {
     let (key, operator, value, effect) = (at.field("key"), at.field("operator"), at.field("value"), at.field("effect"));
     if !key.text().is_empty() {
         found.key(&key, key.text());
@@ -158,7 +158,7 @@ fn tolerates(at: &Place<'_>, found: &mut Findings) {
     found.one_of(&effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
 }
 
-fn spread(spec: &Place<'_>, found: &mut Findings) {
+fn spread(spec: &ManifestValue<'_>, found: &mut Findings) {
     let constraints = spec.field("topologySpreadConstraints");
     found.differ(&constraints, &[("topologyKey", ""), ("whenUnsatisfiable", "")]);
     for constraint in constraints.items() {

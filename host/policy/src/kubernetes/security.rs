@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{found::Findings, place::Place};
+use super::{found::Findings, manifest_value::ManifestValue};
 
 /// The valid range of user and group IDs.
 const IDS: (i64, i64) = (0, i32::MAX as i64);
 
 /// Checks the security context of a container.
-pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Findings) {
+pub(super) fn of_container(at: &ManifestValue<'_>, shares_users: bool, found: &mut Findings) {
     common(at, found);
     let mount = at.field("procMount");
     found.exactly_one_of(&mount, &["Default", "Unmasked"]);
@@ -28,7 +28,7 @@ pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Findi
 }
 
 /// Checks the security context of a pod.
-pub(super) fn of_pod(spec: &Place<'_>, found: &mut Findings) {
+pub(super) fn of_pod(spec: &ManifestValue<'_>, found: &mut Findings) {
     let at = &spec.field("securityContext");
     common(at, found);
     found.between(&at.field("fsGroup"), IDS.0, IDS.1);
@@ -58,7 +58,7 @@ pub(super) fn of_pod(spec: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn common(at: &Place<'_>, found: &mut Findings) {
+fn common(at: &ManifestValue<'_>, found: &mut Findings) {
     found.between(&at.field("runAsUser"), IDS.0, IDS.1);
     found.between(&at.field("runAsGroup"), IDS.0, IDS.1);
     for field in ["seccompProfile", "appArmorProfile"] {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
 };
 
 /// Checks a Service.
-pub(super) fn check(manifest: &Place<'_>, found: &mut Findings) {
+pub(super) fn check(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     let kind = spec.field("type");
     found.one_of(&kind, &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     claim, drivers, env,
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     quantity,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Volumes<'a> {
 }
 
 /// Checks the volumes of a pod, and returns their names.
-pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Findings) -> Volumes<'a> {
+pub(super) fn check<'a>(spec: &ManifestValue<'a>, found: &mut Findings) -> Volumes<'a> {
     let mut names = Volumes::default();
     found.differ(&spec.field("volumes"), &[("name", "")]);
     for volume in spec.list("volumes") {
@@ -43,7 +43,7 @@ pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Findings) -> Volumes<'a> {
     names
 }
 
-fn of_kind(kind: &str, source: &Place<'_>, found: &mut Findings) {
+fn of_kind(kind: &str, source: &ManifestValue<'_>, found: &mut Findings) {
     match kind {
         "emptyDir" => {
             let limit = source.field("sizeLimit");
@@ -77,13 +77,13 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a volume that contains the keys of a Secret or a `ConfigMap` as files.
-fn named<'a>(source: &Place<'a>, field: &'a str, what: &str, found: &mut Findings) {
+fn named<'a>(source: &ManifestValue<'a>, field: &'a str, what: &str, found: &mut Findings) {
     found.needs(&source.field(field), what);
     found.mode(&source.field("defaultMode"));
     source.list("items").for_each(|item| key_as_file(&item, found));
 }
 
-fn key_as_file(item: &Place<'_>, found: &mut Findings) {
+fn key_as_file(item: &ManifestValue<'_>, found: &mut Findings) {
     found.needs(&item.field("key"), "the key");
     let path = item.field("path");
     found.needs(&path, "the name of the file");
@@ -92,7 +92,7 @@ fn key_as_file(item: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a file of a volume that contains a field or a resource of the pod.
-fn file_of_pod(item: &Place<'_>, found: &mut Findings) {
+fn file_of_pod(item: &ManifestValue<'_>, found: &mut Findings) {
     let path = item.field("path");
     found.needs(&path, "the name of the file");
     found.new_path_below(&path);
@@ -106,10 +106,10 @@ fn file_of_pod(item: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn projected(volume: &Place<'_>, found: &mut Findings) {
+fn projected(volume: &ManifestValue<'_>, found: &mut Findings) {
     found.mode(&volume.field("defaultMode"));
     let mut paths = BTreeSet::new();
-    let mut once = |path: &Place<'_>, found: &mut Findings| {
+    let mut once = |path: &ManifestValue<'_>, found: &mut Findings| {
         if !path.text().is_empty() && !paths.insert(path.text().to_owned()) {
             found.add(path, format!("{} occurs twice: two sources would write the same file", shown(path)));
         }

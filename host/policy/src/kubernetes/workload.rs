@@ -2,12 +2,12 @@
 
 use super::{
     found::{Findings, shown},
-    place::Place,
+    manifest_value::ManifestValue,
     pod, quantity, scheduling,
 };
 
 /// Checks a Deployment.
-pub(super) fn deployment(manifest: &Place<'_>, found: &mut Findings) {
+pub(super) fn deployment(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
     rollout(&spec.field("strategy"), found);
@@ -22,7 +22,7 @@ pub(super) fn deployment(manifest: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a `StatefulSet` or a `DaemonSet`.
-pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
+pub(super) fn set(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
     labels(&spec, found);
@@ -40,23 +40,23 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks a pod template.
-pub(super) fn template(template: &Place<'_>, found: &mut Findings) {
+pub(super) fn template(template: &ManifestValue<'_>, found: &mut Findings) {
     template_with_claims(template, &[], found);
 }
 
-fn template_with_claims<'a>(template: &Place<'a>, claims: &[&'a str], found: &mut Findings) {
+fn template_with_claims<'a>(template: &ManifestValue<'a>, claims: &[&'a str], found: &mut Findings) {
     found.labels(&template.field("metadata").field("labels"));
     pod::check_with_claims(&template.field("spec"), true, claims, found);
 }
 
-fn numbers(spec: &Place<'_>, found: &mut Findings) {
+fn numbers(spec: &ManifestValue<'_>, found: &mut Findings) {
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
         found.at_least(&spec.field(field), 0);
     }
 }
 
 /// Checks that the pods of a Deployment, `StatefulSet` or `DaemonSet` always restart.
-fn lasting(pod: &Place<'_>, found: &mut Findings) {
+fn lasting(pod: &ManifestValue<'_>, found: &mut Findings) {
     let policy = pod.field("restartPolicy");
     if !matches!(policy.text(), "" | "Always") {
         found.add(&policy, format!("{} is not allowed in long-running pods: write Always", shown(&policy)));
@@ -68,7 +68,7 @@ fn lasting(pod: &Place<'_>, found: &mut Findings) {
 }
 
 /// Checks that the selector matches the labels of the template.
-fn labels(spec: &Place<'_>, found: &mut Findings) {
+fn labels(spec: &ManifestValue<'_>, found: &mut Findings) {
     let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
     let wanted = selector.field("matchLabels");
     if wanted.entries().next().is_none() && selector.list("matchExpressions").next().is_none() {
@@ -82,13 +82,13 @@ fn labels(spec: &Place<'_>, found: &mut Findings) {
     }
 }
 
-fn rollout(strategy: &Place<'_>, found: &mut Findings) {
+fn rollout(strategy: &ManifestValue<'_>, found: &mut Findings) {
     found.one_of(&strategy.field("type"), &["RollingUpdate", "Recreate"]);
     let steps = strategy.field("rollingUpdate");
     if strategy.text_of("type") == "Recreate" && steps.is_there() {
         return found.add(&steps, "is not allowed with the type Recreate: remove it");
     }
-    let percent = |at: &Place<'_>| at.text().strip_suffix('%').and_then(|digits| digits.parse::<u32>().ok());
+    let percent = |at: &ManifestValue<'_>| at.text().strip_suffix('%').and_then(|digits| digits.parse::<u32>().ok());
     for step in ["maxSurge", "maxUnavailable"].map(|field| steps.field(field)) {
         if step.value().is_string() && percent(&step).is_none() {
             found.add(&step, format!("{} is neither a number nor a percentage", shown(&step)));
@@ -96,7 +96,7 @@ fn rollout(strategy: &Place<'_>, found: &mut Findings) {
         found.at_least(&step, 0);
     }
     let (more, fewer) = (steps.field("maxSurge"), steps.field("maxUnavailable"));
-    let is_zero = |at: &Place<'_>| at.number() == Some(0) || percent(at) == Some(0);
+    let is_zero = |at: &ManifestValue<'_>| at.number() == Some(0) || percent(at) == Some(0);
     if is_zero(&more) && is_zero(&fewer) {
         found.add(&fewer, "must not be 0 if maxSurge is 0");
     }

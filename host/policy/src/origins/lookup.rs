@@ -16,7 +16,7 @@ static NULL: Value = Value::Null;
 
 /// A place from which a value may come, according to a declared origin.
 #[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
+pub(crate) struct OriginPlace<'a> {
     pub(crate) author: Author<'a>,
     /// The path in the object, in the settings or in the found object.
     pub(crate) path: Vec<PathStep>,
@@ -39,7 +39,7 @@ pub(crate) enum Author<'a> {
     Found(&'a str),
 }
 
-impl Place<'_> {
+impl OriginPlace<'_> {
     /// Returns whether the place is in the object's spec.
     pub(crate) fn is_of_the_spec(&self) -> bool {
         matches!(self.author, Author::Object) && self.path.first().and_then(PathStep::name) == Some("spec")
@@ -78,21 +78,21 @@ impl<'a> Here<'a> {
         Some(Self { path, value, above: self.value, container })
     }
 
-    fn place(self, root: Root<'a>) -> Option<Place<'a>> {
+    fn place(self, root: Root<'a>) -> Option<OriginPlace<'a>> {
         let author = match root {
             Root::Object => Author::Object,
             Root::Found(id) => Author::Found(id),
             Root::Settings(policy, settings) => Author::Setting(policy, settings.source(&setting(&self.path))?),
         };
         let Self { path, value, above, container } = self;
-        Some(Place { author, path, value, above, container })
+        Some(OriginPlace { author, path, value, above, container })
     }
 }
 
 impl<'a> Origins<'a> {
     /// Returns the places from which the value at `path` of a manifest may come, the most probable first. The caller
     /// must compare the values, because the policy may declare wrong origins.
-    pub(crate) fn places(&self, index: usize, manifest: &Value, path: &[PathStep]) -> Vec<Place<'a>> {
+    pub(crate) fn places(&self, index: usize, manifest: &Value, path: &[PathStep]) -> Vec<OriginPlace<'a>> {
         let mut places = Vec::new();
         for (source, rest, values) in self.covering(index, manifest, path) {
             self.follow(source, rest, &values, &mut places);
@@ -165,7 +165,7 @@ impl<'a> Origins<'a> {
         self.env.get(container)?.get(name)
     }
 
-    fn follow(&self, source: &Source, rest: &[PathStep], values: &[&Value], places: &mut Vec<Place<'a>>) {
+    fn follow(&self, source: &Source, rest: &[PathStep], values: &[&Value], places: &mut Vec<OriginPlace<'a>>) {
         let within = self.within;
         match source {
             Source::Object(path) => self.walk(Root::Object, within.object, path, rest, values, places),
@@ -191,7 +191,7 @@ impl<'a> Origins<'a> {
         path: &[Selector],
         rest: &[PathStep],
         values: &[&Value],
-        places: &mut Vec<Place<'a>>,
+        places: &mut Vec<OriginPlace<'a>>,
     ) {
         if !self.spend(path.len() + 1) {
             return;
@@ -232,9 +232,12 @@ pub(crate) fn setting(path: &[PathStep]) -> settings::Path {
 
 /// Returns the first place with an equal value. If no place has an equal value, returns the first place that the policy
 /// may have merged into the value. Such a place and the value are both objects or both lists.
-pub(crate) fn nearest<'p, 'a: 'p>(places: impl Iterator<Item = &'p Place<'a>>, value: &Value) -> Option<&'p Place<'a>> {
+pub(crate) fn nearest<'p, 'a: 'p>(
+    places: impl Iterator<Item = &'p OriginPlace<'a>>,
+    value: &Value,
+) -> Option<&'p OriginPlace<'a>> {
     let places: Vec<_> = places.collect();
-    let is_merged = |place: &Place<'_>| {
+    let is_merged = |place: &OriginPlace<'_>| {
         (place.value.is_object() && value.is_object()) || (place.value.is_array() && value.is_array())
     };
     let merged = || places.iter().find(|place| is_merged(place));

@@ -18,7 +18,7 @@ use std::{
 use serde_json::Value;
 
 pub(crate) use leaves::leaves;
-pub(crate) use lookup::{Author, Place, is_equal, nearest, setting};
+pub(crate) use lookup::{Author, OriginPlace, is_equal, nearest, setting};
 pub(crate) use path::{PathStep, steps, written};
 pub(crate) use source::Source;
 

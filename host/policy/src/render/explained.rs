@@ -9,7 +9,7 @@ use super::{Planned, Rendered};
 use crate::{
     contract::{Answer, EnvVar, Found, Reference},
     limits::Limits,
-    origins::{Author, Origins, PathStep, Place, Places, is_equal, leaves, written},
+    origins::{Author, OriginPlace, Origins, PathStep, Places, is_equal, leaves, written},
     settings::Effective,
     stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, MANAGED_BY, POD_SPEC_HASH},
 };
@@ -92,7 +92,7 @@ impl Rendered {
 }
 
 /// Returns a place as text in the form of the contract. For a setting, also returns the settings layer.
-fn shown(place: &Place<'_>) -> (String, Option<String>) {
+fn shown(place: &OriginPlace<'_>) -> (String, Option<String>) {
     let path = written(&place.path);
     match place.author {
         Author::Object => (path, None),

@@ -13,7 +13,7 @@ use kaos_policy::{
     compile::InProcessCompiler,
     contract::{Cluster, ResourceType},
     engine::Engine,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, Known, LoadError, Turns},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, KnownServer, LoadError, Turns},
     limits::Limits,
     policy::Policy,
 };
@@ -128,7 +128,7 @@ pub(crate) fn check_by(
         cluster: Cluster::default(),
         clock,
         turns,
-        server: &Known::default(),
+        server: &KnownServer::default(),
     };
     gate.check(candidate)
 }

@@ -157,7 +157,7 @@ mod tests {
         compile::{Compilation, Compile, Order},
         contract::Cluster,
         engine::Engine,
-        gate::{Known, SizeClass},
+        gate::{KnownServer, SizeClass},
         manifest::PolicyFile,
     };
 
@@ -195,7 +195,7 @@ mod tests {
         let compiler = Compiler::default();
         let engine = Engine::new().unwrap();
         let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default(), SizeClass::default());
-        let server = TargetServer::Known(Known::default());
+        let server = TargetServer::Known(KnownServer::default());
         (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), server, "home"), compiler)
     }
 

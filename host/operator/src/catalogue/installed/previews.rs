@@ -59,11 +59,11 @@ impl Basis {
 pub(super) struct Previews {
     previewer: Arc<dyn Previewer>,
     background: Background<EffectOfProposal>,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, LastPreview>,
 }
 
 /// The last preview of a revision.
-struct Known {
+struct LastPreview {
     basis: Basis,
     effect: Option<EffectOfProposal>,
     /// The number of previews of the revision so far.
@@ -89,7 +89,7 @@ impl Previews {
     /// Starts a preview. Ends an earlier preview of the same revision.
     pub(super) fn begin(&mut self, revision: &str, basis: Basis, proposal: Proposal) {
         let begun = self.begun(revision) + 1;
-        self.known.insert(revision.to_owned(), Known { basis, effect: None, begun });
+        self.known.insert(revision.to_owned(), LastPreview { basis, effect: None, begun });
         self.background.begin(revision, self.previewer.preview(proposal));
     }
 

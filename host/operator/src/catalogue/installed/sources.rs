@@ -52,7 +52,7 @@ impl Found {
 /// The maximum number of packages in a namespace other than the operator's. The reason for a limit: the operator stores
 /// the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The operator refuses
 /// the first package above the maximum with a message, and ignores all further packages.
-pub(super) const MOST: usize = 16;
+pub(super) const MAX_PACKAGES: usize = 16;
 /// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
 /// as its data.
 const PAGE: u32 = 50;
@@ -232,7 +232,7 @@ impl Sources {
         for (age, source, metadata) in indexes {
             let count = many.entry(source.namespace.as_str()).or_default();
             *count += 1;
-            let beyond = if source.namespace == self.home { 0 } else { count.saturating_sub(MOST) };
+            let beyond = if source.namespace == self.home { 0 } else { count.saturating_sub(MAX_PACKAGES) };
             let held = match beyond {
                 0 => None,
                 1 => Some(one_too_many(metadata)),

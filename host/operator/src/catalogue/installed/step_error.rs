@@ -1,6 +1,6 @@
 //! The error of a lifecycle step.
 
-use crate::error_text::told;
+use crate::error_text::with_causes;
 
 /// The reason why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +15,6 @@ pub(crate) struct StepError {
 impl StepError {
     pub(super) fn new(what: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
         let is_answered = matches!(error.downcast_ref(), Some(kube::Error::Api(_)));
-        Self { what: what.into(), message: told(error), is_answered }
+        Self { what: what.into(), message: with_causes(error), is_answered }
     }
 }

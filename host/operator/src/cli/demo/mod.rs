@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{screen::Screen, stage::Stage};
+use self::{screen::Screen, stage::DemoCluster};
 use super::{
     HELD_BACK,
     compatibility::Compatibility,
@@ -126,7 +126,7 @@ impl Demo {
         let (sample, definitions) = (self.sample()?, self.definitions()?);
         let mut screen = Screen::new(self.plain);
         screen.step("Starting an in-memory cluster in this process")?;
-        let mut stage = Stage::start(self.port).await?;
+        let mut stage = DemoCluster::start(self.port).await?;
         let defined = stage.define(&definitions).await?;
         screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
 
@@ -164,7 +164,7 @@ impl Demo {
         &self,
         sample: &[Document],
         policies: &[Loaded],
-        stage: &mut Stage,
+        stage: &mut DemoCluster,
         screen: &mut Screen,
     ) -> anyhow::Result<bool> {
         screen.step(&format!("Applying {} objects", sample.len()))?;
@@ -194,7 +194,7 @@ impl Demo {
     }
 
     /// Changes settings while the operator runs, and prints the changes of the children.
-    async fn swap(&self, policies: &[Loaded], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+    async fn swap(&self, policies: &[Loaded], stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         let (name, document) = self.change()?;
         screen.step(&format!("Changing the policies' settings, live: {name}"))?;
         for line in serde_saphyr::to_string(&document)?.lines() {
@@ -205,13 +205,13 @@ impl Demo {
     }
 
     /// Installs another component while the operator runs, and prints the changes of the children.
-    async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+    async fn ship(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         screen.step(&format!("Installing another component, live, with {}", shipping::FILE.0))?;
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
     /// Installs packages as ConfigMaps, and prints the changes of the children.
-    async fn let_answer(&self, packed: &[Packed], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+    async fn let_answer(&self, packed: &[Packed], stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         for packed in packed {
             let name = packed.index.metadata.name.as_deref().unwrap_or_default();
@@ -238,7 +238,7 @@ impl Demo {
     }
 
     /// Shows the objects until all objects are ready and the cluster has settled. Returns false after a timeout.
-    async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+    async fn until_ready(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
         loop {
@@ -345,7 +345,7 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
 
 /// Prints the next commands to try. After these commands, shows the objects until the user interrupts the demo or
 /// closes its output.
-async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
+async fn leave_open(stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
     for namespace in stage.namespaces() {

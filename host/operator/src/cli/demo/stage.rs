@@ -45,7 +45,7 @@ const REVISION: &str = "PolicyRevision";
 const MANAGER_OF_THE_SAMPLE: &str = "kaos-demo";
 
 /// A running cluster, with a kubeconfig for users.
-pub(super) struct Stage {
+pub(super) struct DemoCluster {
     pub(super) cluster: Cluster,
     pub(super) client: Client,
     server: Server,
@@ -65,7 +65,7 @@ impl Drop for Folder {
     }
 }
 
-impl Stage {
+impl DemoCluster {
     /// Starts a cluster, and writes a kubeconfig for this cluster.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
         let there_is = format!("{}; use a real cluster for other kinds", super::served::served());

@@ -15,7 +15,7 @@ use kube::{
 };
 
 use super::super::output::complain;
-use crate::{discovery, error_text::told};
+use crate::{discovery, error_text::with_causes};
 
 /// After a change, the verb waits until no further change comes for this time, because changes often come in groups.
 const QUIET: Duration = Duration::from_millis(300);
@@ -64,7 +64,7 @@ impl ObjectChanges {
                 Ok(Event::Init | Event::InitApply(_)) => {}
                 Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_)) => return Ok(()),
                 Err(error) => {
-                    let why = told(&error);
+                    let why = with_causes(&error);
                     if self.told.insert(format!("{kind}{why}")) {
                         complain(
                             "note",

@@ -25,7 +25,7 @@ use super::{
     read::{FollowedObjects, StateReader},
     rights::MissingRight,
 };
-use crate::{error_text::told, input::Identity};
+use crate::{error_text::with_causes, input::Identity};
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ impl Logs {
                         return Err(MissingRight { verb: "get", resource, namespace: Some(place.clone()) }.into());
                     }
                     Err(error) => {
-                        complain("note", format_args!("container {container} of pod {pod}: {}", told(&error)));
+                        complain("note", format_args!("container {container} of pod {pod}: {}", with_causes(&error)));
                     }
                 }
             }
@@ -166,7 +166,7 @@ fn lines(log: impl AsyncBufRead + Send, prefix: Vec<u8>, name: String) -> impl S
                 Some((line, (log, prefix, name)))
             }
             Err(error) => {
-                complain("note", format_args!("the log of {name} ended early: {}", told(&error)));
+                complain("note", format_args!("the log of {name} ended early: {}", with_causes(&error)));
                 None
             }
         }

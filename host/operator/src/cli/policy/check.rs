@@ -7,7 +7,7 @@ use kaos_policy::gate::{Check as Checked, Taken};
 use serde_json::{Value, json};
 
 use super::{
-    Form, HELD_BACK,
+    HELD_BACK, OutputFormat,
     grantable::GrantableFlags,
     output::{Output, complain},
     table::Table,
@@ -24,7 +24,7 @@ pub(super) struct Check {
     file: PathBuf,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
     #[command(flatten)]
     grantable: GrantableFlags,
 }
@@ -52,7 +52,7 @@ impl Check {
             }
         }
         match output {
-            Form::Json => out.json(&json!({
+            OutputFormat::Json => out.json(&json!({
                 "digest": result.as_ref().ok().map(|policy| policy.id().digest),
                 "policy": result.as_ref().ok().map(|policy| policy.id()),
                 "passed": result.is_ok(),
@@ -60,7 +60,7 @@ impl Check {
                 "remarks": result.as_ref().map(|policy| policy.remarks()).unwrap_or_default(),
                 "error": result.as_ref().err(),
             }))?,
-            Form::Text => {
+            OutputFormat::Text => {
                 let mut table = Table::new(&["STEP", "TIME", "RESULT", "FOUND"]);
                 for step in &steps {
                     let text = |field: &str| step[field].as_str().unwrap_or_default().to_owned();

@@ -15,7 +15,7 @@ use kaos_policy::{
 use serde_json::{Value, json};
 
 use super::{
-    Form, ObjectWord,
+    ObjectWord, OutputFormat,
     answering::{Installed, Instead, PolicySet, Shipped},
     connection::Connection,
     facts::ClusterFacts,
@@ -50,7 +50,7 @@ pub(super) struct Explain {
     namespace: String,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
     #[command(flatten)]
     facts: ClusterFacts,
     #[command(flatten)]
@@ -107,15 +107,15 @@ impl Explain {
                 });
                 let because = gone.chain(because(&standing, &snapshot, &kind, object));
                 let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
-                let told = Told { object: object.clone(), entry, because };
+                let told = ExplainedObject { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
                 }
             }
         })?;
         match output {
-            Form::Json => out.json(&told.document())?,
-            Form::Text => out.text(&told.text())?,
+            OutputFormat::Json => out.json(&told.document())?,
+            OutputFormat::Text => out.text(&told.text())?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -190,13 +190,13 @@ fn shown(target: &Target) -> String {
 }
 
 /// All facts about one object that the verb prints.
-struct Told {
+struct ExplainedObject {
     object: Value,
     entry: Arc<Entry>,
     because: Vec<String>,
 }
 
-impl Told {
+impl ExplainedObject {
     fn needs(&self) -> Vec<(&Need, &'static str)> {
         let rendered = &self.entry.rendered;
         let own = |need: &Need| need.id.strip_prefix(&rendered.policy.name)?.strip_prefix('/').map(str::to_owned);

@@ -13,7 +13,7 @@ use kaos_policy::{
 use serde_json::{Value, json};
 
 use super::{
-    Form, HELD_BACK,
+    HELD_BACK, OutputFormat,
     output::{Output, complain},
     table::Table,
 };
@@ -26,7 +26,7 @@ pub(super) struct Inspect {
     file: PathBuf,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
 }
 
 impl Inspect {
@@ -44,8 +44,8 @@ impl Inspect {
             return Ok(ExitCode::SUCCESS);
         };
         match output {
-            Form::Json => out.json(&shown(&inspection, described.as_deref()))?,
-            Form::Text => out.text(&told(&inspection, described.as_deref()))?,
+            OutputFormat::Json => out.json(&shown(&inspection, described.as_deref()))?,
+            OutputFormat::Text => out.text(&told(&inspection, described.as_deref()))?,
         }
         let Err(error) = result else { return Ok(ExitCode::SUCCESS) };
         out.flush()?;

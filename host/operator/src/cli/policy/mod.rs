@@ -57,9 +57,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, HOME, ObjectWord, UNUSABLE, compatibility, connection, connection::on_cluster, exit::or_held_back,
-    facts, format, grantable, name, namespace, object_word, objects, one_namespace, origins, output, rbac::scope,
-    settings, table, variables::variables,
+    HELD_BACK, HOME, ObjectWord, OutputFormat, UNUSABLE, compatibility, connection, connection::on_cluster,
+    exit::or_held_back, facts, format, grantable, name, namespace, object_word, objects, one_namespace, origins,
+    output, rbac::scope, settings, table, variables::variables,
 };
 use output::Output;
 

@@ -8,7 +8,7 @@ use kaos_crds::{PolicyPreview, PolicyRevisionStatus, PreviewExample, PreviewPath
 use serde_json::json;
 
 use super::{
-    Form,
+    OutputFormat,
     connection::Connection,
     facts::Home,
     named::{Only, recorded},
@@ -34,7 +34,7 @@ pub(super) struct Preview {
     home: Home,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
 }
 
 impl Preview {
@@ -53,14 +53,14 @@ impl Preview {
             let status = status(revision);
             let preview = status.preview.clone().unwrap_or_default();
             match output {
-                Form::Json => {
+                OutputFormat::Json => {
                     let PolicyRevisionStatus { state, reason, message, approved, .. } = &status;
                     out.json(&json!({
                         "revision": name(revision), "source": revision.spec.source, "state": state, "reason": reason,
                         "message": message, "approved": approved, "preview": preview,
                     }))?;
                 }
-                Form::Text => {
+                OutputFormat::Text => {
                     out.text(&format!("PolicyRevision {} is {}\n\n", name(revision), status.state.name()))?;
                     out.text(&shown(&preview))?;
                     out.flush()?;

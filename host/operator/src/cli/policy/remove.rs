@@ -17,7 +17,7 @@ use kube::{
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Form, HELD_BACK,
+    HELD_BACK, OutputFormat,
     answering::PolicySet,
     chunks::{self, Chunk, Fate},
     connection::Connection,
@@ -27,7 +27,7 @@ use super::{
     in_force::standing,
     named::{Only, known},
     output::{Output, complain},
-    plan::{Place, Sides, compared, tell},
+    plan::{PlanScope, Sides, compared, tell},
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{offline::Started, package::is_index, policies::Loader};
@@ -100,8 +100,8 @@ impl Remove {
             for line in going.then(&standing, &sides, &home) {
                 out.text(&format!("{line}\n"))?;
             }
-            let everywhere = Place { started, namespace: None };
-            tell(&compared(client.clone(), &sides, &everywhere).await?, Form::Text, out)?;
+            let everywhere = PlanScope { started, namespace: None };
+            tell(&compared(client.clone(), &sides, &everywhere).await?, OutputFormat::Text, out)?;
             out.flush()?;
             if dry_run {
                 complain("note", "dry run: nothing was changed");

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     catalogue::{Catalogue, Snapshot},
-    error_text::told,
+    error_text::with_causes,
     policies::Loader,
 };
 
@@ -30,7 +30,7 @@ pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyho
         Err(error) if is_answered(&error, 403) => {
             let so = "only the default policies are known, so the output leaves out objects of other kinds, and the \
                       objects that they use";
-            complain("note", format_args!("{}: {so}", told(error.as_ref())));
+            complain("note", format_args!("{}: {so}", with_causes(error.as_ref())));
             PolicySet::new(&own, Vec::new(), home)?
         }
         Err(error) => return Err(error),

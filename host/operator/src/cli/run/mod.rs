@@ -34,7 +34,7 @@ use crate::{
     catalogue::{Catalogue, Installing, Offer, told_apart, try_settings},
     client::{self, CallLayer},
     config_maps::OPERATOR_CONFIG,
-    error_text::told,
+    error_text::with_causes,
     leader_election::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
@@ -200,7 +200,7 @@ async fn reconcile(
     if let Some(held) = held {
         match tokio::time::timeout(RELEASE, held.release()).await {
             Ok(Ok(())) => info!("released the Lease"),
-            Ok(Err(error)) => warn!("could not release the Lease, which will expire: {}", told(&error)),
+            Ok(Err(error)) => warn!("could not release the Lease, which will expire: {}", with_causes(&error)),
             Err(_) => {
                 warn!(
                     "could not release the Lease, which will expire: the API server did not answer within {} s",
@@ -247,7 +247,7 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
             }
             // Try again: without an answer, the process would treat the ConfigMap's values as ordinary environment
             // variables for its whole life.
-            Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", told(&error)),
+            Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", with_causes(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -283,7 +283,7 @@ async fn reach(client: &Client, url: &str, board: &Board) -> bool {
                 return gate::is_newer(&version.major, &version.minor);
             }
             Err(error) => {
-                let why = told(&error);
+                let why = with_causes(&error);
                 warn!(url, "the API server does not answer; trying again: {why}");
                 board.set(ProcessStage::Starting(format!("the API server at {url} does not answer: {why}")));
             }

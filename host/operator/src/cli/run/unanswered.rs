@@ -8,7 +8,7 @@ use kaos_crds::{API_VERSION, manifests::RECORD};
 use kube::Client;
 use tracing::{debug, warn};
 
-use crate::error_text::told;
+use crate::error_text::with_causes;
 
 /// Logs a warning for each served kind that is not in `answered`. The request needs no rights: every user can list the
 /// kinds that a cluster serves.
@@ -23,7 +23,7 @@ pub(super) async fn tell_unanswered(client: Client, answered: BTreeSet<String>) 
                 );
             }
         }
-        Err(error) => debug!("could not ask for the kinds of {API_VERSION}: {}", told(&error)),
+        Err(error) => debug!("could not ask for the kinds of {API_VERSION}: {}", with_causes(&error)),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     rolls::workloads,
     secured,
 };
-use crate::{config_maps::OPERATOR_CONFIG, error_text::told, live::Gathered};
+use crate::{config_maps::OPERATOR_CONFIG, error_text::with_causes, live::Gathered};
 
 /// Types that the check reads only to report how the upgrade affects objects of these types.
 const BESIDE: [(&str, &str); 7] = [
@@ -43,7 +43,7 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
     for (api_version, kind) in BESIDE {
         let of = ResourceType::new(api_version, kind);
         if let Err(error) = gathered.list(&of, None).await {
-            unread.push(open(&of, &told(&error)));
+            unread.push(open(&of, &with_causes(&error)));
         }
     }
     loop {

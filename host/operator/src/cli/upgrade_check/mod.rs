@@ -21,7 +21,7 @@ use clap::Args;
 use kaos_policy::{contract::Cluster, kubernetes::Checks};
 
 use super::{
-    Form, UNUSABLE,
+    OutputFormat, UNUSABLE,
     compatibility::Compatibility,
     connection::{Connection, on_cluster},
     exit::or_held_back,
@@ -33,7 +33,8 @@ use super::{
     settings,
 };
 use crate::{
-    catalogue::Catalogue, error_text::told, input::InputPaths, offline::Started, policies::Loader, presets::Preset,
+    catalogue::Catalogue, error_text::with_causes, input::InputPaths, offline::Started, policies::Loader,
+    presets::Preset,
 };
 use check::UpgradeTarget;
 use report::{Sort, UpgradeFinding};
@@ -74,7 +75,7 @@ pub(super) struct UpgradeCheck {
     connection: Connection,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
     #[command(flatten)]
     facts: ClusterFacts,
     #[command(flatten)]
@@ -114,7 +115,7 @@ impl UpgradeCheck {
             }
             // Values that the chart refuses can also be settings that no policy accepts.
             Err(error) if stops => {
-                let why = format!("are not checked: {}", told(error.as_ref()));
+                let why = format!("are not checked: {}", with_causes(error.as_ref()));
                 findings.push(UpgradeFinding::new(Sort::Open, "the objects", why, "correct the refused values first"));
                 0
             }

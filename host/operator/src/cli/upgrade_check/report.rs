@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 use serde_json::json;
 
-use super::super::{Form, output::Output};
+use super::super::{OutputFormat, output::Output};
 use crate::plan::Field;
 
 /// The maximum number of findings of one sort that the text lists individually.
@@ -93,7 +93,7 @@ pub(super) fn write(
     mut findings: Vec<UpgradeFinding>,
     objects: usize,
     preset: &str,
-    form: Form,
+    form: OutputFormat,
     out: &mut Output,
 ) -> anyhow::Result<bool> {
     findings
@@ -102,14 +102,14 @@ pub(super) fn write(
     let count = |sort: Sort| findings.iter().filter(|finding| finding.sort == sort).count();
     let counted = findings.len() - count(Sort::Note);
     match form {
-        Form::Json => {
+        OutputFormat::Json => {
             let counts: serde_json::Map<_, _> = HEADS
                 .iter()
                 .filter_map(|(sort, _)| Some((json!(sort).as_str()?.to_owned(), count(*sort).into())))
                 .collect();
             out.json(&json!({"preset": preset, "objects": objects, "counts": counts, "findings": findings}))?;
         }
-        Form::Text => {
+        OutputFormat::Text => {
             let mut text = format!("The upgrade to this operator with the preset {preset}:\n\n");
             for (sort, head) in HEADS {
                 let of = || findings.iter().filter(move |finding| finding.sort == sort);

@@ -7,7 +7,7 @@ use crate::reconcile::{
     access::Access,
     children::decide::{Decision, Owner, decide, owner},
     children::final_manifest::Wanted,
-    children::known::{Known, REPLICAS_FIELD, take_over},
+    children::known::{ExistingChild, REPLICAS_FIELD, take_over},
     children::managed_fields::{self, entries_of},
     children::memory::ChildrenMemory,
     children::sight::{Done, Live, Made, Sight, found_is_news, read},
@@ -60,7 +60,7 @@ async fn change(
     let served = access.served(&wanted.of)?;
     let Live { object: live, fresh, .. } = live;
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-    let known = Known { calls: access.calls(&served, &wanted.namespace), wanted, uid };
+    let known = ExistingChild { calls: access.calls(&served, &wanted.namespace), wanted, uid };
     match decision {
         Decision::Same => Ok(Made::Done(Done::Same)),
         Decision::Extended => repair::reduce(access, &known, memory).await,
@@ -138,7 +138,7 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
 pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
     let served = access.served(&wanted.of)?;
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-    let known = Known { calls: access.calls(&served, &wanted.namespace), wanted, uid };
+    let known = ExistingChild { calls: access.calls(&served, &wanted.namespace), wanted, uid };
     // Claiming leftover fields does not change the values of the child. Without the claim, the server can refuse a
     // correct plan.
     if let Made::Found(found) = known.claim_leftovers(live).await? {

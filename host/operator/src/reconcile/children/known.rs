@@ -16,13 +16,13 @@ pub(super) const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
 /// A child that exists, as far as the operator knows. Every write names the child's UID, because another child can have
 /// replaced the child before the watch reports the replacement.
-pub(super) struct Known<'a> {
+pub(super) struct ExistingChild<'a> {
     pub(super) calls: Calls<'a>,
     pub(super) wanted: &'a Wanted,
     pub(super) uid: &'a str,
 }
 
-impl Known<'_> {
+impl ExistingChild<'_> {
     /// Reads the child with its managed fields. If another child has replaced this child, returns the other child as
     /// [`Made::Found`].
     pub(super) async fn read(&self) -> Result<Made<Value>, CallError> {

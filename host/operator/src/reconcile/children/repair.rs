@@ -9,7 +9,7 @@ use crate::{
         api::named,
         children::drift,
         children::final_manifest::Wanted,
-        children::known::Known,
+        children::known::ExistingChild,
         children::leftover_fields::{self, leftovers},
         children::managed_fields::{self, entries_of},
         children::memory::{ChildrenMemory, Stored},
@@ -25,12 +25,12 @@ use crate::{
 /// run is needed.
 pub(super) async fn repair(
     access: &Access,
-    known: &Known<'_>,
+    known: &ExistingChild<'_>,
     live: &Value,
     path: &str,
     memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
-    let Known { calls, wanted, uid } = known;
+    let ExistingChild { calls, wanted, uid } = known;
     let child = child_mark(&wanted.reference());
     let digest = hash(wanted.digest());
     let looks = looks_of(live);
@@ -59,7 +59,7 @@ pub(super) async fn repair(
 /// belong to another field manager.
 pub(super) async fn clear(
     access: &Access,
-    known: &Known<'_>,
+    known: &ExistingChild<'_>,
     live: &Value,
     path: &str,
     memory: &mut ChildrenMemory,
@@ -80,7 +80,7 @@ pub(super) async fn clear(
 /// Removes the fields that other field managers added to the spec.
 pub(super) async fn reduce(
     access: &Access,
-    known: &Known<'_>,
+    known: &ExistingChild<'_>,
     memory: &mut ChildrenMemory,
 ) -> Result<Made<Done>, CallError> {
     let live = found_is_news!(known.read().await?);
@@ -98,7 +98,7 @@ pub(super) async fn reduce(
 /// accepted apply would remove them.
 pub(super) async fn force(
     access: &Access,
-    known: &Known<'_>,
+    known: &ExistingChild<'_>,
     memory: &mut ChildrenMemory,
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
@@ -124,11 +124,11 @@ pub(super) async fn force(
 
 pub(super) async fn apply(
     access: &Access,
-    known: &Known<'_>,
+    known: &ExistingChild<'_>,
     memory: &mut ChildrenMemory,
     reason: &str,
 ) -> Result<Made<Done>, CallError> {
-    let Known { calls, wanted, uid } = known;
+    let ExistingChild { calls, wanted, uid } = known;
     memory.spend(wanted, reason)?;
     let writing = access.watch.writing(&wanted.body);
     if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {

@@ -11,7 +11,7 @@ use crate::{
     compile::InProcessCompiler,
     contract::{Cluster, Outcome, Violation},
     engine::Engine,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, Known},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, KnownServer},
     limits::Limits,
     lookup::Fixed,
     policy::{Policy, Stack},
@@ -50,7 +50,7 @@ fn check(engine: &Engine, bytes: Vec<u8>) -> Check {
         cluster: Cluster::default(),
         clock: &clock,
         turns: &AtOnce,
-        server: &Known::default(),
+        server: &KnownServer::default(),
     };
     gate.check(&Candidate { bytes, ..Candidate::default() })
 }

@@ -9,7 +9,7 @@ use crate::{
     code::{Code, Sandbox},
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
     digest::Digest,
-    gate::{AtOnce, Known},
+    gate::{AtOnce, KnownServer},
     limits::Limits,
 };
 
@@ -134,19 +134,19 @@ impl Sandbox for Opened {
     }
 }
 
-fn tried(fickle: Fickle) -> Result<Told, LoadError> {
+fn tried(fickle: Fickle) -> Result<SampleReport, LoadError> {
     tried_for(fickle, false)
 }
 
-fn tried_for(fickle: Fickle, is_newer: bool) -> Result<Told, LoadError> {
-    tried_on(fickle, &Known { is_newer })
+fn tried_for(fickle: Fickle, is_newer: bool) -> Result<SampleReport, LoadError> {
+    tried_on(fickle, &KnownServer { is_newer })
 }
 
-fn tried_on(fickle: Fickle, server: &dyn Server) -> Result<Told, LoadError> {
+fn tried_on(fickle: Fickle, server: &dyn Server) -> Result<SampleReport, LoadError> {
     tried_with(fickle, server, Limits::default().fuel)
 }
 
-fn tried_with(fickle: Fickle, server: &dyn Server, fuel: u64) -> Result<Told, LoadError> {
+fn tried_with(fickle: Fickle, server: &dyn Server, fuel: u64) -> Result<SampleReport, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
@@ -156,7 +156,7 @@ fn tried_with(fickle: Fickle, server: &dyn Server, fuel: u64) -> Result<Told, Lo
 
 #[test]
 fn settings_in_annotations_of_samples_count_against_the_time_of_a_check() {
-    let with = |fuel| tried_with(Fickle::Annotated, &Known::default(), fuel);
+    let with = |fuel| tried_with(Fickle::Annotated, &KnownServer::default(), fuel);
     let Err(LoadError::SamplesTooCostly { before, .. }) = with(500_000) else { panic!("another result") };
     assert_eq!(before, "two");
     assert!(with(Limits::default().fuel).is_ok());

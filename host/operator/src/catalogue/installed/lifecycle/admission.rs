@@ -21,7 +21,7 @@ use crate::{
             questions::Missing,
             revision_set::{AdmittedRevision, Content},
             rights,
-            sources::{MOST, NoPackage},
+            sources::{MAX_PACKAGES, NoPackage},
         },
         reach,
     },
@@ -45,7 +45,7 @@ impl Lifecycle {
                 let state = match no_package {
                     NoPackage::OneTooMany => {
                         let message = format!(
-                            "namespace {} has {MOST} older policies, which is the maximum: delete one of these \
+                            "namespace {} has {MAX_PACKAGES} older policies, which is the maximum: delete one of these \
                              policies",
                             found.source.namespace
                         );

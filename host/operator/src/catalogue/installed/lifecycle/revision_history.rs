@@ -8,7 +8,7 @@ use std::{
 use kaos_crds::{PolicySource, RevisionState};
 
 use super::{Found, Lifecycle, StepError, Transition, execute::end, facts::Facts, plan::Action};
-use crate::catalogue::installed::{records::Revision, sources::MOST};
+use crate::catalogue::installed::{records::Revision, sources::MAX_PACKAGES};
 
 /// The number of revisions of each [`Line`] that the operator keeps.
 const KEPT: usize = 3;
@@ -193,7 +193,7 @@ impl<'a> History<'a> {
 }
 
 /// Returns the revisions of a line that are older than the newest `kept` revisions. A tenant may have renamed all of
-/// its packages. So the limit for awaited revisions is at least [`MOST`], the maximum number of packages of a
+/// its packages. So the limit for awaited revisions is at least [`MAX_PACKAGES`], the maximum number of packages of a
 /// namespace.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
@@ -201,7 +201,7 @@ fn beyond(
     awaited: &BTreeSet<String>,
 ) -> impl Iterator<Item = String> {
     let is_beyond = move |(newer, name): &(usize, String)| {
-        let kept = if awaited.contains(name) { kept.max(MOST) } else { kept };
+        let kept = if awaited.contains(name) { kept.max(MAX_PACKAGES) } else { kept };
         *newer >= kept
     };
     newest_first.enumerate().filter(is_beyond).map(|(_, name)| name)
@@ -222,6 +222,6 @@ mod tests {
         let all: Vec<String> = line().collect();
         assert_eq!(left(&[]), all[..KEPT]);
         assert_eq!(left(&all[7..9]), [&all[..KEPT], &all[7..9]].concat());
-        assert_eq!(left(&all), all[..MOST]);
+        assert_eq!(left(&all), all[..MAX_PACKAGES]);
     }
 }

@@ -22,7 +22,7 @@ use kaos_policy::{
 use serde_json::{Value, json};
 
 use super::{
-    Form, HELD_BACK, UNUSABLE,
+    HELD_BACK, OutputFormat, UNUSABLE,
     conform::layers,
     facts::ClusterFacts,
     objects::{catalogue, documents_if_named},
@@ -59,7 +59,7 @@ pub(super) struct Bench {
     passes: u32,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
     #[command(flatten)]
     facts: ClusterFacts,
 }
@@ -115,8 +115,8 @@ impl Bench {
             size,
         };
         match output {
-            Form::Json => out.json(&figures.json())?,
-            Form::Text => out.text(&figures.text())?,
+            OutputFormat::Json => out.json(&figures.json())?,
+            OutputFormat::Text => out.text(&figures.text())?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -10,7 +10,7 @@ use kube::Client;
 
 use super::{
     super::{in_force::standing, output::complain},
-    Place, Planned, Sides,
+    PlanScope, Planned, Sides,
     change::ProposedChange,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) async fn planned(
     loader: &Loader,
     own: &[Loaded],
     new: ProposedChange,
-    place: &Place,
+    place: &PlanScope,
 ) -> anyhow::Result<Planned> {
     let home = &place.started.cluster.operator_namespace;
     let sides = new.sides(&standing(&client, loader, own, home).await?, loader)?;
@@ -41,14 +41,14 @@ pub(super) async fn planned(
         );
         complain("note", format_args!("the API server is {what}"));
     }
-    compared(client, &sides, &Place { started, namespace: place.namespace.clone() }).await
+    compared(client, &sides, &PlanScope { started, namespace: place.namespace.clone() }).await
 }
 
 /// Compares the plans for the objects of a cluster before and after a change.
 pub(in crate::cli::policy) async fn compared(
     client: Client,
     sides: &Sides,
-    Place { started, namespace }: &Place,
+    PlanScope { started, namespace }: &PlanScope,
 ) -> anyhow::Result<Planned> {
     let mut gathered = Gathered::new(client);
     let (reads, wishes) = sides.looked_at();

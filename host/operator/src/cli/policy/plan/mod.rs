@@ -15,7 +15,7 @@ use clap::Args;
 use kaos_policy::{contract::ResourceType, kubernetes::Checks};
 
 use super::{
-    Beside, Form, HELD_BACK, UNUSABLE,
+    Beside, HELD_BACK, OutputFormat, UNUSABLE,
     compatibility::Compatibility,
     connection::{Connection, for_server},
     facts::ClusterFacts,
@@ -34,7 +34,7 @@ use crate::{
 };
 use change::ProposedChange;
 pub(super) use live::compared;
-pub(super) use planned::{Place, Planned};
+pub(super) use planned::{PlanScope, Planned};
 pub(super) use sides::Sides;
 use summary::Summary;
 
@@ -80,7 +80,7 @@ pub(super) struct Plan {
     namespace_policies: bool,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    output: OutputFormat,
     #[command(flatten)]
     facts: ClusterFacts,
     #[command(flatten)]
@@ -127,7 +127,7 @@ impl Plan {
             ProposedChange::Package(Box::new(ready.shipped(&home, &grantable, &own)?))
         };
         if is_live {
-            let place = Place { started, namespace };
+            let place = PlanScope { started, namespace };
             return on_cluster(connection, async |client| live::planned(client, &loader, &own, new, &place).await);
         }
         let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
@@ -153,7 +153,7 @@ impl Plan {
     }
 }
 
-fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {
+fn show(planned: &Planned, form: OutputFormat, out: &mut Output) -> anyhow::Result<ExitCode> {
     tell(planned, form, out)?;
     let differences = &planned.differences;
     Ok(if differences.iter().any(Difference::is_failure) {
@@ -166,11 +166,15 @@ fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitC
 }
 
 /// Prints the changes, including failures and refusals.
-pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<()> {
+pub(super) fn tell(
+    Planned { objects, differences }: &Planned,
+    form: OutputFormat,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     let summary = Summary::of(*objects, differences);
     match form {
-        Form::Json => json::write(out, differences, &summary)?,
-        Form::Text => {
+        OutputFormat::Json => json::write(out, differences, &summary)?,
+        OutputFormat::Text => {
             out.text(&table::of(differences))?;
             out.text(&format!("{summary}\n"))?;
         }

@@ -24,7 +24,7 @@ impl Planned {
 }
 
 /// The operator's start options, and the namespace of the compared objects; `None` for all namespaces.
-pub(in crate::cli::policy) struct Place {
+pub(in crate::cli::policy) struct PlanScope {
     pub(in crate::cli::policy) started: Started,
     pub(in crate::cli::policy) namespace: Option<String>,
 }

@@ -10,7 +10,7 @@ static NULL: Value = Value::Null;
 
 /// A value of a manifest, and the steps from the manifest's root to the value.
 #[derive(Clone)]
-pub(super) struct Place<'a> {
+pub(super) struct ManifestValue<'a> {
     value: &'a Value,
     way: Option<Rc<Way<'a>>>,
 }
@@ -27,7 +27,7 @@ enum Key<'a> {
     Index(usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ManifestValue<'a> {
     /// Returns the place of the manifest itself.
     pub(super) fn of(value: &'a Value) -> Self {
         Self { value, way: None }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_place_without_a_value_has_a_path() {
         let manifest = json!({"spec": {"ports": [{"port": 1.0}, {"a.b": null}]}});
-        let ports: Vec<_> = Place::of(&manifest).field("spec").list("ports").collect();
+        let ports: Vec<_> = ManifestValue::of(&manifest).field("spec").list("ports").collect();
         assert_eq!(ports[0].field("port").number(), Some(1));
         assert_eq!(written(&ports[1].field("a.b").steps()), "spec.ports[1][\"a.b\"]");
         assert!(!ports[1].field("a.b").is_there() && ports[1].entries().next().is_none());

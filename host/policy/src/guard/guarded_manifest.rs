@@ -6,7 +6,7 @@ use super::manifest;
 use crate::{origins::Origins, pods};
 
 /// A manifest with its path for messages, its pod specs and the plan's origins.
-pub(super) struct Stage<'a, 'm> {
+pub(super) struct GuardedManifest<'a, 'm> {
     pub(super) index: usize,
     pub(super) path: String,
     pub(super) manifest: &'m Value,
@@ -16,7 +16,7 @@ pub(super) struct Stage<'a, 'm> {
     pub(super) origins: &'m Origins<'a>,
 }
 
-impl<'a, 'm> Stage<'a, 'm> {
+impl<'a, 'm> GuardedManifest<'a, 'm> {
     pub(super) fn new(index: usize, manifest: &'m Value, kept: Option<&'m Value>, origins: &'m Origins<'a>) -> Self {
         let (path, specs) = (manifest::path(index, manifest), pods::specs(manifest, true));
         let kept = kept.map(|kept| (kept, pods::specs(kept, true)));

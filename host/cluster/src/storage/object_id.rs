@@ -30,7 +30,7 @@ impl Key {
 
 /// Identifies an object among all objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ObjectId {
     pub(crate) resource: GroupResource,
     pub(crate) key: Key,
 }
