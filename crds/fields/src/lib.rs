@@ -20,7 +20,7 @@ use core::{cmp::Ordering, hash};
 use serde_json::Value;
 
 use part::Part;
-pub use path::{FieldError, MOST_BYTES, MOST_FIELDS, PathError};
+pub use path::{FieldError, MAX_BYTES, MAX_FIELDS, PathError};
 
 /// The paths in every selection. These paths identify the object, and show whether a user has deleted it.
 const ALWAYS: [&str; 6] =
@@ -43,7 +43,7 @@ impl Fields {
 
     /// Selects the fields at these paths, and the fields that identify the object. An empty list selects all fields.
     pub fn parse(paths: &[String]) -> Result<Self, FieldError> {
-        if paths.len() > MOST_FIELDS {
+        if paths.len() > MAX_FIELDS {
             return Err(FieldError::TooMany(paths.len()));
         }
         let mut all = Self::whole();

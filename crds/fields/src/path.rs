@@ -11,11 +11,11 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 /// Maximum number of paths of one need.
-pub const MOST_FIELDS: usize = 32;
+pub const MAX_FIELDS: usize = 32;
 /// Maximum number of bytes of one path.
-pub const MOST_BYTES: usize = 512;
+pub const MAX_BYTES: usize = 512;
 /// Maximum number of characters of a path in a message.
-const MOST_SHOWN: usize = 128;
+const MAX_SHOWN: usize = 128;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// A need has more paths than allowed.
-    #[error("a need has at most {MOST_FIELDS} fields, but this one has {0}")]
+    #[error("a need has at most {MAX_FIELDS} fields, but this one has {0}")]
     TooMany(usize),
     /// A text is not a valid path.
     #[error("`{}` is not the path of a field: {why}", shown(path))]
@@ -50,7 +50,7 @@ pub enum FieldError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The text is too long.
-    #[error("a path has at most {MOST_BYTES} bytes")]
+    #[error("a path has at most {MAX_BYTES} bytes")]
     TooLong,
     /// A name is missing, or contains a character that needs quotes.
     #[error("write a name of letters, digits, `_` and `-` at byte {0}, and any other name as [\"name\"]")]
@@ -68,7 +68,7 @@ pub enum PathError {
 
 /// Returns the beginning of a path, for messages.
 fn shown(path: &str) -> String {
-    match path.char_indices().nth(MOST_SHOWN) {
+    match path.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => alloc::format!("{}…", path.get(..end).unwrap_or_default()),
         None => path.to_owned(),
     }
@@ -76,7 +76,7 @@ fn shown(path: &str) -> String {
 
 /// Reads a path.
 pub(crate) fn parse(path: &str) -> Result<Vec<Step>, PathError> {
-    if path.len() > MOST_BYTES {
+    if path.len() > MAX_BYTES {
         return Err(PathError::TooLong);
     }
     let mut reader = Reader { path, at: 0 };

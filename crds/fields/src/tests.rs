@@ -116,10 +116,10 @@ fn a_text_that_is_no_path_names_the_place() {
     ] {
         assert_eq!(path::parse(text), Err(why), "{text}");
     }
-    assert_eq!(path::parse(&"a".repeat(MOST_BYTES + 1)), Err(PathError::TooLong));
+    assert_eq!(path::parse(&"a".repeat(MAX_BYTES + 1)), Err(PathError::TooLong));
     assert!(path::parse(r#"a["b\"]\\"][c="d"].e[="\u00e9"]?"#).is_ok());
-    let many: Vec<String> = (0..=MOST_FIELDS).map(|at| format!("f{at}")).collect();
-    assert_eq!(Fields::parse(&many), Err(FieldError::TooMany(MOST_FIELDS + 1)));
+    let many: Vec<String> = (0..=MAX_FIELDS).map(|at| format!("f{at}")).collect();
+    assert_eq!(Fields::parse(&many), Err(FieldError::TooMany(MAX_FIELDS + 1)));
     let told = Fields::parse(&["a.".to_owned()]).unwrap_err().to_string();
     assert!(told.starts_with("`a.` is not the path of a field: write a name of letters"), "{told}");
 }

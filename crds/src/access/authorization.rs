@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const PROJECTION_NAME: &str = "kaos-authz";
 /// The maximum number of namespaces in an AuthorizationPolicy. Each namespace adds several needs to a pass, and a pass
 /// has a maximum number of needs.
-pub const MOST_NAMESPACES: usize = 100;
+pub const MAX_NAMESPACES: usize = 100;
 
 /// The desired state of the AuthorizationPolicy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
@@ -43,7 +43,7 @@ pub const MOST_NAMESPACES: usize = 100;
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizationPolicySpec {
     /// The namespaces whose Agents and AccessGrants the data includes.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MOST_NAMESPACES)))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_NAMESPACES)))]
     pub namespaces: Vec<String>,
     /// The ConfigMap of the decision point, in the same namespace, with the keys policy.rego and data.json.
     #[serde(default = "config_map")]

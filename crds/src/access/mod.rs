@@ -6,7 +6,7 @@ mod status;
 
 #[cfg(feature = "schema")]
 pub use authorization::AuthorizationPolicy;
-pub use authorization::{AuthorizationPolicySpec, DataSource, MOST_NAMESPACES, PROJECTION_NAME};
+pub use authorization::{AuthorizationPolicySpec, DataSource, MAX_NAMESPACES, PROJECTION_NAME};
 #[cfg(feature = "schema")]
 pub use grant::AccessGrant;
 pub use grant::{AccessGrantSpec, Expression, GrantedKind, Operator, ResourceRef, Selector, SubjectKind, SubjectRef};

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_crds::access::{
-    AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, MOST_NAMESPACES, PROJECTION_NAME, ResourceRef,
+    AccessGrantSpec, AuthorizationPolicySpec, DataSource, GrantedKind, MAX_NAMESPACES, PROJECTION_NAME, ResourceRef,
 };
 use kaos_policy_sdk::names::{dns1123_label, is_dns1123_subdomain};
 use kaos_policy_sdk::need::{NeedExt as _, labelled_in, named, optional, reference, resource_type};
@@ -56,10 +56,10 @@ fn spec(object: &Object) -> Result<AuthorizationPolicySpec, Refusal> {
         wrong.add("metadata.name", why);
     }
     wrong.require(!spec.namespaces.is_empty(), "spec.namespaces", "name at least one namespace");
-    if spec.namespaces.len() > MOST_NAMESPACES {
+    if spec.namespaces.len() > MAX_NAMESPACES {
         wrong.add(
             "spec.namespaces",
-            format!("has {count} namespaces, but the limit is {MOST_NAMESPACES}", count = spec.namespaces.len()),
+            format!("has {count} namespaces, but the limit is {MAX_NAMESPACES}", count = spec.namespaces.len()),
         );
     }
     let mut seen = BTreeSet::new();

@@ -9,10 +9,10 @@ const LIST: &str = "spec.proxyConfig.models";
 /// The fields that `kaos_crds::modelapi::offered` reads, except [`LIST`].
 const OFFER: [&str; 4] = ["spec.mode", "spec.proxyConfig.model", "spec.hostedConfig.model", "spec.serverConfig.model"];
 /// The maximum number of patterns that a need selects one by one. A need for more patterns selects the whole list.
-const MOST_PATTERNS: usize = 12;
+const MAX_PATTERNS: usize = 12;
 /// The maximum length in bytes of a model's name that a need selects. For a longer name, the need selects the whole
 /// list.
-const MOST_BYTES: usize = 128;
+const MAX_BYTES: usize = 128;
 
 /// The reason code of every note on a model name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
@@ -28,13 +28,13 @@ pub fn offer_of<'a>(models: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut patterns = alloc::vec!["*".to_owned()];
     for model in models {
         let providers = model.match_indices('/').map(|(at, _)| format!("{}/*", model.get(..at).unwrap_or_default()));
-        if model.len() > MOST_BYTES {
+        if model.len() > MAX_BYTES {
             return offer();
         }
         patterns.extend(providers);
         patterns.push(model.to_owned());
     }
-    if patterns.len() > MOST_PATTERNS {
+    if patterns.len() > MAX_PATTERNS {
         return offer();
     }
     let list = patterns.iter().map(|pattern| equal(LIST, pattern));

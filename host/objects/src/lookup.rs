@@ -12,7 +12,7 @@ use crate::{resource_type::ResourceType, target::Target};
 /// the pass waits until their size is below the limit.
 pub const MAX_FOUND_BYTES: usize = 4 << 20;
 /// The maximum total size of the objects that one pass reads to find fields for its policies, in bytes of JSON.
-pub const MOST_READ: usize = 64 << 20;
+pub const MAX_READ: usize = 64 << 20;
 
 /// Answers lookups from the state of a cluster, or from objects in files.
 pub trait Lookup {

@@ -18,7 +18,7 @@ const TAG: usize = blake3::OUT_LEN;
 /// The length of a key in bytes.
 const KEY: usize = blake3::KEY_LEN;
 /// The maximum number of entries. The cache removes the oldest entries first.
-const MOST: usize = 32;
+const MAX_ENTRIES: usize = 32;
 
 /// A directory of compiled components.
 pub struct Cache {
@@ -76,7 +76,7 @@ impl Cache {
             }
         }
         entries.sort_unstable();
-        let too_many = entries.len().saturating_sub(MOST);
+        let too_many = entries.len().saturating_sub(MAX_ENTRIES);
         entries.iter().take(too_many).try_for_each(|(_, path)| if_there(fs::remove_file(path)).map(drop))
     }
 

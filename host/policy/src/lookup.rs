@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-pub use kaos_objects::lookup::{Lookup, MOST, MOST_READ, Sighting};
+pub use kaos_objects::lookup::{Lookup, MAX_FOUND_BYTES, MAX_READ, Sighting};
 use serde_json::Value;
 
 use crate::contract::{Reference, ResourceType, SecretFacts, Target};

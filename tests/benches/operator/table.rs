@@ -6,7 +6,7 @@ use crate::meter::{Span, number};
 use crate::story::FleetFigures;
 
 /// The upper bound of memory for ten thousand settled Agents, in bytes.
-const MOST: f64 = 250e6;
+const MAX_RESIDENT_BYTES: f64 = 250e6;
 
 /// A row: its title, and a function that returns the row's value for a fleet. The function returns an empty text if the
 /// bench did not measure this value for the fleet.
@@ -98,7 +98,7 @@ pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     }
     #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
     let resident = told.settled.1 as f64;
-    must(agents > 10_000 || resident < MOST, format!("{resident} bytes are resident"));
+    must(agents > 10_000 || resident < MAX_RESIDENT_BYTES, format!("{resident} bytes are resident"));
     wrong
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     bare::{self, BareObject},
-    known_labels::{KnownLabels, MOST_LABELS},
+    known_labels::{KnownLabels, MAX_LABELS},
 };
 use crate::hashing::hash;
 
@@ -19,9 +19,7 @@ pub(super) enum Malformed {
     #[error("the object has no usable metadata.{0}")]
     Field(&'static str),
     /// The object has more labels than the watch stores.
-    #[error(
-        "the object has more than {MOST_LABELS} labels, so no policy finds the object by label: remove some labels"
-    )]
+    #[error("the object has more than {MAX_LABELS} labels, so no policy finds the object by label: remove some labels")]
     Labels,
 }
 

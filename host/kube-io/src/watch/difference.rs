@@ -14,7 +14,7 @@ use super::{cached_object::CachedObject, fetched_objects::Fetched};
 /// Maximum number of bytes of JSON that the watch compares for one change. The watch compares the object once for each
 /// distinct set of fields. Beyond this limit, the change concerns all readers. A needless pass costs more than a
 /// comparison, but the comparisons of one change run without a pause.
-const MOST_COMPARED: usize = 16 << 20;
+const MAX_COMPARED: usize = 16 << 20;
 
 /// A change of one object.
 pub(super) struct Difference<'a> {
@@ -28,7 +28,7 @@ pub(super) struct Difference<'a> {
 
 impl<'a> Difference<'a> {
     pub(super) fn new(before: Option<&'a CachedObject>, after: Option<&'a CachedObject>) -> Self {
-        let (parsed, known, left) = (OnceCell::new(), RefCell::default(), Cell::new(MOST_COMPARED));
+        let (parsed, known, left) = (OnceCell::new(), RefCell::default(), Cell::new(MAX_COMPARED));
         Self { before, after, parsed, known, left }
     }
 

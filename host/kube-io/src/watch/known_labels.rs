@@ -13,7 +13,7 @@ use crate::hashing::hash;
 
 /// The maximum number of labels of an object that a selector can find. Kubernetes sets no limit, and an object may have
 /// a hundred thousand labels.
-pub(super) const MOST_LABELS: usize = 1_000;
+pub(super) const MAX_LABELS: usize = 1_000;
 
 /// The labels of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum KnownLabels {
     Pairs(Box<[(Box<str>, Box<str>)]>),
     /// A hash of each label, sorted.
     Marks(Box<[u64]>),
-    /// The object has more than [`MOST_LABELS`] labels. No selector finds an object with so many labels.
+    /// The object has more than [`MAX_LABELS`] labels. No selector finds an object with so many labels.
     TooMany,
 }
 
@@ -36,7 +36,7 @@ impl KnownLabels {
     /// Returns the labels of an object in full. Skips values that are not texts.
     pub(super) fn of(object: &Value) -> Self {
         let Some(labels) = object["metadata"]["labels"].as_object() else { return Self::default() };
-        if labels.len() > MOST_LABELS {
+        if labels.len() > MAX_LABELS {
             return Self::TooMany;
         }
         let text = |(key, value): (&String, &Value)| Some((key.as_str().into(), value.as_str()?.into()));
@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for MarksVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KnownLabels, A::Error> {
         let mut marks = Vec::new();
         while let Some((key, value)) = map.next_entry::<Cow<'de, str>, &'de RawValue>()? {
-            if marks.len() == MOST_LABELS {
+            if marks.len() == MAX_LABELS {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(KnownLabels::TooMany);
             }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn decoded_hashes_are_the_hashes_of_the_labels() {
         let odd = json!({"metadata": {"labels": {"b": "2", "a": "\u{e4}\"", "odd": 3}}});
-        for object in [odd, labels(MOST_LABELS)] {
+        for object in [odd, labels(MAX_LABELS)] {
             let KnownLabels::Marks(decoded) = marks(&object) else { panic!("{object}") };
             assert_eq!(decoded, KnownLabels::of(&object).marks());
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_object_with_too_many_labels_keeps_none() {
-        let many = labels(MOST_LABELS + 1);
+        let many = labels(MAX_LABELS + 1);
         for known in [KnownLabels::of(&many), marks(&many)] {
             assert_eq!(known, KnownLabels::TooMany);
             assert!(known.marks().is_empty() && !known.carry(&[("l1".to_owned(), "1".to_owned())]));

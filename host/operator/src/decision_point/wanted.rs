@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{
     API_VERSION,
-    access::{AuthorizationPolicySpec, MOST_NAMESPACES, PROJECTION_NAME},
+    access::{AuthorizationPolicySpec, MAX_NAMESPACES, PROJECTION_NAME},
 };
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl ChosenNamespaces {
     pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();
-        let listed = in_order.by_ref().take(MOST_NAMESPACES).collect();
+        let listed = in_order.by_ref().take(MAX_NAMESPACES).collect();
         Self { listed, left_out: in_order.collect() }
     }
 }
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn a_namespace_in_a_full_list_stays_if_another_one_appears() {
-        let before = numbered(10..10 + MOST_NAMESPACES);
-        let found = numbered(5..10 + MOST_NAMESPACES);
+        let before = numbered(10..10 + MAX_NAMESPACES);
+        let found = numbered(5..10 + MAX_NAMESPACES);
         let ChosenNamespaces { listed, left_out } = ChosenNamespaces::choose(&found, &before);
         assert_eq!((listed, left_out), (before, numbered(5..10)));
     }

@@ -20,7 +20,7 @@ use super::{
 const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
 /// component needs only a tenth of these chunks.
-pub(super) const MOST_CHUNKS: usize = 100;
+pub(super) const MAX_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";
 
@@ -125,8 +125,8 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
         if !seen.insert(name) {
             return Err(wrong("occurs twice"));
         }
-        if names.len() == MOST_CHUNKS {
-            return Err(Problem::TooManyChunks { limit: MOST_CHUNKS });
+        if names.len() == MAX_CHUNKS {
+            return Err(Problem::TooManyChunks { limit: MAX_CHUNKS });
         }
         names.push(name.to_owned());
     }

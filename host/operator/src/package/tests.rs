@@ -5,7 +5,7 @@ use k8s_openapi::ByteString;
 use kaos_policy::manifest::{Grants, ReadGrant, Scope};
 use serde_json::json;
 
-use super::{read::MOST_CHUNKS, write::ROOM, *};
+use super::{read::MAX_CHUNKS, write::ROOM, *};
 
 /// Returns bytes that gzip cannot compress.
 fn noise(length: usize) -> Vec<u8> {
@@ -286,8 +286,8 @@ fn chunks_are_read_in_order_up_to_the_limit() {
     assert_eq!(count, 28, "as many as pass the bound");
     let (problem, count) = asked(&mut packed, 40, false);
     assert_eq!((problem, count), (Problem::MissingChunk { name: "part-0".into(), number: 1, count: 40 }, 1));
-    assert!(matches!(asked(&mut packed, MOST_CHUNKS, false), (Problem::MissingChunk { .. }, 1)));
-    assert_eq!(asked(&mut packed, MOST_CHUNKS + 1, true), (Problem::TooManyChunks { limit: MOST_CHUNKS }, 0));
+    assert!(matches!(asked(&mut packed, MAX_CHUNKS, false), (Problem::MissingChunk { .. }, 1)));
+    assert_eq!(asked(&mut packed, MAX_CHUNKS + 1, true), (Problem::TooManyChunks { limit: MAX_CHUNKS }, 0));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::state::State;
 /// The bytes at the beginning of the record. Their address is a multiple of their length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The maximum length of a reported text, in bytes.
-const MOST: usize = 1000;
+const MAX_BYTES: usize = 1000;
 
 /// Returns the message of the panic on one line; `None` if the memory contains no record.
 pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String> {
@@ -30,7 +30,7 @@ fn read(memory: &[u8]) -> Option<String> {
 fn text(record: &[u8]) -> Option<String> {
     let (length, text) = record.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-    let text = String::from_utf8_lossy(text.get(..length.min(MOST))?);
+    let text = String::from_utf8_lossy(text.get(..length.min(MAX_BYTES))?);
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.trim();
     (!line.is_empty()).then(|| line.to_owned())
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_long_or_invalid_text_is_cut() {
-        assert_eq!(read(&memory(0, 5000, &[b'x'; 5000])).map(|text| text.len()), Some(MOST));
+        assert_eq!(read(&memory(0, 5000, &[b'x'; 5000])).map(|text| text.len()), Some(MAX_BYTES));
         assert_eq!(read(&memory(0, 2, &[b'x', 0xff])).as_deref(), Some("x\u{fffd}"));
     }
 }

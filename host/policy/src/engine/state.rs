@@ -21,7 +21,7 @@ impl State {
         let mut store = Store::new(engine, state);
         store.limiter(|state| state);
         store.set_fuel(limits.fuel)?;
-        store.set_epoch_deadline(ticks::MOST);
+        store.set_epoch_deadline(ticks::MAX_TICKS);
         store.set_hostcall_fuel(limits.answer_bytes);
         Ok(store)
     }

@@ -8,10 +8,10 @@ use std::{io, thread, time::Duration};
 /// The time between two ticks.
 const TICK: Duration = Duration::from_secs(5);
 /// The maximum lifetime of a sandbox, as a number of ticks.
-pub(super) const MOST: u64 = 36;
+pub(super) const MAX_TICKS: u64 = 36;
 /// The time limit of a sandbox. A pass uses up its fuel within seconds. With a tenth of a processor, a pass takes up to
 /// a minute.
-pub(super) const DEADLINE: Duration = Duration::from_secs(TICK.as_secs() * MOST);
+pub(super) const DEADLINE: Duration = Duration::from_secs(TICK.as_secs() * MAX_TICKS);
 
 /// Starts a thread that ticks until the engine is dropped.
 pub(super) fn start(engine: &wasmtime::Engine) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::{found::Findings, manifest_value::ManifestValue};
 
 /// The maximum size of all values together, in bytes.
-const MOST: usize = 1 << 20;
+const MAX_DATA_BYTES: usize = 1 << 20;
 
 /// Checks a `ConfigMap`.
 pub(super) fn config_map(manifest: &ManifestValue<'_>, found: &mut Findings) {
@@ -42,8 +42,8 @@ fn decoded(text: &str) -> usize {
 }
 
 fn bounded(data: &ManifestValue<'_>, bytes: usize, found: &mut Findings) {
-    if bytes > MOST {
+    if bytes > MAX_DATA_BYTES {
         let remedy = "split the object, or store less data in the object";
-        found.add(data, format!("has {bytes} bytes, but the limit is {MOST}: {remedy}"));
+        found.add(data, format!("has {bytes} bytes, but the limit is {MAX_DATA_BYTES}: {remedy}"));
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     contract::Violation,
     failure::Failure,
     guard::{Breach, Rule, Stop},
-    origins::{Author, ManifestValue, Origins, PathStep, nearest, setting, written},
+    origins::{Author, OriginPlace, Origins, PathStep, nearest, setting, written},
     settings::Origin,
 };
 
@@ -66,7 +66,7 @@ fn given(origins: &Origins<'_>, (index, manifest): (usize, &Value), path: &[Path
     let place = nearest(users, value).or_else(|| nearest(settings, value))?;
     let at = [place.path.as_slice(), missing.as_slice()].concat();
     Some(match place {
-        ManifestValue { author: Author::Setting(policy, source), .. } => match (&source.origin, &source.via) {
+        OriginPlace { author: Author::Setting(policy, source), .. } => match (&source.origin, &source.via) {
             (Origin::Annotation, Some(key)) => Given::Object(format!("metadata.annotations[\"{key}\"]")),
             _ => Given::Setting(format!("the setting {policy}.{} ({source})", setting(&at))),
         },

@@ -12,7 +12,7 @@ use crate::{
     contract::{Blocker, Reference, Refusal, SecretFacts, Target, Violation},
     cut::{NOTE, cut},
     digest::canonical,
-    lookup::{MOST, MOST_READ},
+    lookup::{MAX_FOUND_BYTES, MAX_READ},
     units::{bytes, count},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub const TOO_LARGE: &str = "TooLarge";
 /// The maximum size of one object as JSON, in bytes. An API server accepts only smaller objects.
 const BYTES: usize = 2 << 20;
-/// The maximum number of values in all found objects together. [`MOST`] is the maximum number of bytes. Each found
+/// The maximum number of values in all found objects together. [`MAX_FOUND_BYTES`] is the maximum number of bytes. Each found
 /// object alone also has the limits of the primary object.
 const ALL_VALUES: usize = 50_000;
 
@@ -46,7 +46,7 @@ struct Total {
 
 impl Default for Load {
     fn default() -> Self {
-        Self { room: MOST_READ, bytes: Total::default(), values: Total::default(), too_large: Vec::new(), looked_at: 0 }
+        Self { room: MAX_READ, bytes: Total::default(), values: Total::default(), too_large: Vec::new(), looked_at: 0 }
     }
 }
 
@@ -73,7 +73,7 @@ impl Load {
         let message = format!(
             "the policies read fields of {of} objects, and these objects are larger than {} in total: make the objects \
              smaller, or reference fewer objects",
-            bytes(MOST_READ)
+            bytes(MAX_READ)
         );
         self.too_large.push(Blocker { on: namespace, reason: TOO_LARGE.to_owned(), message });
     }
@@ -109,7 +109,7 @@ impl Load {
 
     /// Returns whether the objects so far already cause a refusal, so that the caller can stop.
     pub(super) fn is_full(&self) -> bool {
-        self.looked_at > MOST || self.room == 0
+        self.looked_at > MAX_FOUND_BYTES || self.room == 0
     }
 
     /// Returns the refusal that names the objects to wait for; `None` if the policy sees all objects completely.
@@ -117,7 +117,7 @@ impl Load {
         let mut too_large = self.too_large.clone();
         let values = |number: usize| format!("{} values", count(number));
         for (Total { sum, most, largest }, shown, limit) in
-            [(&self.bytes, &bytes as &dyn Fn(usize) -> String, MOST), (&self.values, &values, ALL_VALUES)]
+            [(&self.bytes, &bytes as &dyn Fn(usize) -> String, MAX_FOUND_BYTES), (&self.values, &values, ALL_VALUES)]
         {
             if let Some(on) = largest
                 && *sum > limit
@@ -138,7 +138,7 @@ impl Load {
     fn add(&mut self, on: &Reference, bytes: usize, values: usize) -> bool {
         self.bytes.add(on, bytes);
         self.values.add(on, values);
-        self.bytes.sum <= MOST && self.values.sum <= ALL_VALUES
+        self.bytes.sum <= MAX_FOUND_BYTES && self.values.sum <= ALL_VALUES
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn keys_of_secrets_count_toward_the_limits() {
         let on = Reference { api_version: "v1".into(), kind: "Secret".into(), namespace: None, name: "s".into() };
-        let facts = SecretFacts { present: true, keys: vec!["k".repeat(MOST + 1)], digest: "d".into() };
+        let facts = SecretFacts { present: true, keys: vec!["k".repeat(MAX_FOUND_BYTES + 1)], digest: "d".into() };
         let mut load = Load::default();
         let told = load.secret(&Target::Named(on), facts);
         assert!(told.present && told.keys.is_empty());

@@ -18,7 +18,7 @@ const TOLD: usize = 20;
 impl Schema {
     /// Returns the errors in the settings, and the number of steps of the validation.
     pub(super) fn violations(&self, settings: &Effective) -> (Vec<SettingsError>, usize) {
-        let Some(steps) = work::steps(self, &settings.tree) else { return (vec![too_long(settings)], work::MOST) };
+        let Some(steps) = work::steps(self, &settings.tree) else { return (vec![too_long(settings)], work::MAX_STEPS) };
         let errors = self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings));
         (errors.take(TOLD).collect(), steps)
     }

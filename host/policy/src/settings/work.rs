@@ -11,16 +11,16 @@ use super::{Schema, bounds::times, patterns::Patterns};
 
 /// The maximum number of steps. A step takes about 0.2 µs. One step is the check of a value against a keyword, or the
 /// match of a byte of text against 2 KiB of a compiled pattern.
-pub(super) const MOST: usize = 200_000;
+pub(super) const MAX_STEPS: usize = 200_000;
 /// The number of bytes of text that a validator compares or counts in one step.
 const BYTES: usize = 64;
 
 /// Returns the number of steps for validating settings against a schema. Returns `None` if the number exceeds the
 /// limit.
 pub(super) fn steps(schema: &Schema, settings: &Value) -> Option<usize> {
-    let mut work = Work { root: schema.document(), patterns: &schema.patterns, left: MOST, times: 1 };
+    let mut work = Work { root: schema.document(), patterns: &schema.patterns, left: MAX_STEPS, times: 1 };
     work.hold(settings, schema.document())?;
-    Some(MOST - work.left)
+    Some(MAX_STEPS - work.left)
 }
 
 /// The state while the host counts the validator's steps.

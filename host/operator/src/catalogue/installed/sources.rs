@@ -112,7 +112,7 @@ where
                 }
                 Err(error) => {
                     let code = code_of(&error);
-                    let error = followed.told(&error);
+                    let error = followed.describe(&error);
                     beside.broke(code, &error);
                     tracing::warn!(error, "watch on policies failed; reopening it");
                 }

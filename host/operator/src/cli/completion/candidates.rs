@@ -23,12 +23,12 @@ use crate::discovery;
 /// The time limit for reading candidates from the cluster. The limit is short because the user waits while typing.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum number of names that a candidate list takes from one kind.
-const MOST: u32 = 500;
+const MAX_CANDIDATES: u32 = 500;
 
 /// Returns the names of all namespaces.
 pub(super) fn namespaces(words: &Words) -> Vec<String> {
     ask(words, async |client| {
-        let listed = Api::<Namespace>::all(client).list_metadata(&ListParams::default().limit(MOST)).await?;
+        let listed = Api::<Namespace>::all(client).list_metadata(&ListParams::default().limit(MAX_CANDIDATES)).await?;
         Ok(listed.items.into_iter().filter_map(|found| found.metadata.name).collect())
     })
 }
@@ -53,7 +53,7 @@ pub(super) fn objects(words: &Words, typed: &str, alone: bool) -> Vec<String> {
         } else {
             Api::namespaced_with(client, &place, &served.resource)
         };
-        let listed = api.list_metadata(&ListParams::default().limit(MOST)).await?;
+        let listed = api.list_metadata(&ListParams::default().limit(MAX_CANDIDATES)).await?;
         let names: BTreeSet<String> = listed.items.into_iter().filter_map(|found| found.metadata.name).collect();
         Ok(names.into_iter().map(|name| format!("{word}/{name}")).collect())
     })

@@ -32,7 +32,7 @@ const SERVICE: &str = "kaos-operator";
 /// Time limit for an answer of the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Size limit for an answer of the collector.
-const MOST: usize = 1 << 20;
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// The error if traces cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ where
         let answer = self.client.request(request.map(Full::new));
         let whole = async {
             let (head, body) = answer.await?.into_parts();
-            Ok(Response::from_parts(head, Limited::new(body, MOST).collect().await?.to_bytes()))
+            Ok(Response::from_parts(head, Limited::new(body, MAX_ANSWER_BYTES).collect().await?.to_bytes()))
         };
         // The exporter calls from a thread without a runtime, so run the request and its timer on the process's
         // runtime.

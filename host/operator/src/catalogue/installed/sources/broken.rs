@@ -21,7 +21,7 @@ impl Followed {
     }
 
     /// Returns why the watch broke.
-    pub(super) fn with_causes(&self, error: &watcher::Error) -> String {
+    pub(super) fn describe(&self, error: &watcher::Error) -> String {
         match error {
             watcher::Error::InitialListFailed(error) => self.answered("list", error),
             watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => {
@@ -86,7 +86,7 @@ mod tests {
         let denied = || answer(403, "no rights");
         let list = watcher::Error::InitialListFailed(kube::Error::Api(denied()));
         assert_eq!(
-            followed("configmaps", Some("kaos-system")).with_causes(&list),
+            followed("configmaps", Some("kaos-system")).describe(&list),
             "the operator is not allowed to list configmaps in kaos-system: no rights: grant this right with the Role \
              that `kaos-operator rbac` prints"
         );
@@ -94,12 +94,12 @@ mod tests {
             [watcher::Error::WatchStartFailed(kube::Error::Api(denied())), watcher::Error::WatchError(denied())]
         {
             assert_eq!(
-                followed("policyrevisions.kaos.tools", Some("ops")).with_causes(&watch),
+                followed("policyrevisions.kaos.tools", Some("ops")).describe(&watch),
                 "the operator is not allowed to watch policyrevisions.kaos.tools in ops: no rights: grant this right \
                  with the Role that `kaos-operator rbac --namespace ops` prints"
             );
         }
-        let told = followed("configmaps", None).with_causes(&list);
+        let told = followed("configmaps", None).describe(&list);
         assert!(
             told.starts_with("the operator is not allowed to list configmaps in all namespaces: no rights: "),
             "{told}"
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn an_error_other_than_missing_rights_is_reported_in_the_words_of_the_api_server() {
         let gone = watcher::Error::WatchError(answer(410, "too old resource version"));
-        assert_eq!(followed("configmaps", None).with_causes(&gone), "too old resource version");
+        assert_eq!(followed("configmaps", None).describe(&gone), "too old resource version");
         let silent = watcher::Error::InitialListFailed(kube::Error::Api(answer(502, "")));
-        assert_eq!(followed("configmaps", None).with_causes(&silent), "the API server answered 502");
+        assert_eq!(followed("configmaps", None).describe(&silent), "the API server answered 502");
     }
 }
