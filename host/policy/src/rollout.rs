@@ -1,10 +1,13 @@
-//! `rollout` in `policy.yaml`: the limits for the effect of a package. The operator compares the effect with these
-//! limits before the package serves.
+//! `rollout` in `policy.yaml`: the limits for the effect of a package, and the steps in which the package starts to
+//! serve. The operator compares the effect with the limits before the package serves.
+
+mod steps;
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+pub use self::steps::{RolloutSteps, RolloutUnit, Wait};
 use crate::{cut::cut, yaml};
 
 /// The maximum number of frozen paths of a gate.
@@ -16,9 +19,21 @@ const MAX_FROZEN_PATH: usize = 300;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Rollout {
-    /// Whether the package serves, or only shows its effect.
-    #[serde(skip_serializing_if = "RolloutMode::is_now")]
-    pub mode: RolloutMode,
+    /// Whether the package serves at once or in steps, or only shows its effect. `None` for the operator's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<RolloutMode>,
+    /// How many objects are moved at the end of each step: numbers, or percentages of all objects.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::shares")]
+    pub steps: Option<Vec<Share>>,
+    /// The minimum duration of a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Wait>,
+    /// The time for which a moved object may be not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Wait>,
+    /// Whether a step moves single objects or namespaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<RolloutUnit>,
     /// The limits for the effect.
     #[serde(skip_serializing_if = "RolloutGate::is_open")]
     pub gate: RolloutGate,
@@ -31,6 +46,8 @@ pub enum RolloutMode {
     /// The package serves as soon as it has passed its gate.
     #[default]
     Now,
+    /// The package serves more objects in each step.
+    Staged,
     /// The operator shows the effect of the package. The package serves only after an approval.
     Shadow,
 }
@@ -79,16 +96,48 @@ pub enum Share {
 }
 
 impl Rollout {
-    /// Returns whether the field is not set, so that the operator does not have to know the effect of the package.
+    /// Returns whether the field is not set.
+    pub fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether the package has no limits, so that the operator does not have to know its effect.
     pub fn is_open(&self) -> bool {
-        self.mode.is_now() && self.gate.is_open()
+        self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
+    }
+
+    /// Returns the steps of the package, or `None` if the package serves at once. The fields of the package win over
+    /// the operator's `defaults`.
+    pub fn steps(&self, defaults: &Self) -> Option<RolloutSteps> {
+        if self.mode.or(defaults.mode) != Some(RolloutMode::Staged) {
+            return None;
+        }
+        let built_in = RolloutSteps::default();
+        Some(RolloutSteps {
+            shares: self.steps.clone().or_else(|| defaults.steps.clone()).unwrap_or(built_in.shares),
+            pause: self.pause.or(defaults.pause).unwrap_or(built_in.pause),
+            patience: self.patience.or(defaults.patience).unwrap_or(built_in.patience),
+            by: self.by.or(defaults.by).unwrap_or(built_in.by),
+        })
+    }
+
+    /// Parses the operator's defaults for packages. Limits are not defaults: each package must be within them.
+    pub fn defaults(text: &str) -> Result<Self, String> {
+        let defaults: Self = text.parse()?;
+        if defaults.is_open() {
+            Ok(defaults)
+        } else {
+            Err("the defaults have no gate and no mode shadow: --rollout-gate sets limits".to_owned())
+        }
     }
 }
 
-impl RolloutMode {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
-    fn is_now(&self) -> bool {
-        *self == Self::Now
+impl FromStr for Rollout {
+    type Err = String;
+
+    /// Parses a rollout that is written as in `policy.yaml`. An empty text sets nothing.
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text)
     }
 }
 
@@ -104,11 +153,15 @@ impl FromStr for RolloutGate {
 
     /// Parses a gate that is written as in `policy.yaml`. An empty text is a gate without limits.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        serde_saphyr::from_str(text).map_err(|error| yaml::told(error.without_snippet(), 0))
+        parse(text)
     }
+}
+
+fn parse<T: Default + de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.trim().is_empty() {
+        return Ok(T::default());
+    }
+    serde_saphyr::from_str(text).map_err(|error| yaml::told(error.without_snippet(), 0))
 }
 
 impl Share {
@@ -239,7 +292,7 @@ mod tests {
             "    frozenPaths: [spec.selector], approval: required}\n",
         ))?;
         let RolloutGate { max_objects_changed, max_pods_replaced, none_refused, approval, .. } = file.rollout.gate;
-        assert_eq!(file.rollout.mode, RolloutMode::Shadow);
+        assert_eq!(file.rollout.mode, Some(RolloutMode::Shadow));
         assert_eq!((max_objects_changed, max_pods_replaced), (Some(Share::Number(10)), Some(Share::Percent(5))));
         assert!(none_refused && approval == Some(Approval::Required));
         Ok(())

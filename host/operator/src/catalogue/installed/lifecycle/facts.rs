@@ -48,6 +48,14 @@ impl<'a> Facts<'a> {
         serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
     }
 
+    /// Returns the revision that serves the objects that the rollout of the revision `name` has not moved yet. Returns
+    /// `None` without a rollout, and for a rollout without a predecessor.
+    pub(super) fn yielding_to(self, name: &str) -> Option<&'a String> {
+        let status = self.status(name).filter(|status| status.open_rollout().is_some())?;
+        let predecessor = status.predecessor.as_ref().filter(|_| self.revisions.entries.contains_key(name));
+        predecessor.filter(|predecessor| *predecessor != name)
+    }
+
     /// Returns the chain of predecessors of a revision, the latest first.
     pub(super) fn before(self, name: &str) -> Vec<String> {
         let mut before: Vec<String> = Vec::new();
@@ -98,7 +106,7 @@ impl<'a> Facts<'a> {
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
-            self.state(name) == RevisionState::Superseded && revision.spec.package_digest != failed.package_digest
+            self.state(name).is_replaced() && revision.spec.package_digest != failed.package_digest
         };
         let before = self.before(name);
         let mut of_source: Vec<_> = self.records.iter().filter(|(other, _)| !before.contains(other)).collect();
