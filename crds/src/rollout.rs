@@ -27,6 +27,10 @@ pub struct PolicyRollout {
     pub pause: String,
     /// The time for which a moved object may be not ready.
     pub patience: String,
+    /// The maximum number of pods of moved objects that are not ready at the same time: a number, or a percentage of
+    /// the pods of all objects that the package concerns.
+    #[serde(default)]
+    pub max_unavailable: String,
     /// The text that is hashed together with an object's name. The objects with the smallest hashes move first.
     pub salt: String,
     /// The steps. A step without a start time has not begun.
@@ -60,6 +64,13 @@ pub struct PolicyRolloutStep {
     /// The largest hash of a moved object, as 16 hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_to: Option<String>,
+    /// The largest hash of a moved object at the end of the step. Absent when the step has moved all its objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The time at which the step moved further objects. Absent if all objects moved at the start of the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub moved_at: Option<String>,
 }
 
 /// Why a rollout is paused.

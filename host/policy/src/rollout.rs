@@ -34,6 +34,10 @@ pub struct Rollout {
     /// Whether a step moves single objects or namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<RolloutUnit>,
+    /// The maximum number of pods of moved objects that are not ready at the same time: a number, or a percentage of
+    /// the pods of all objects that the package concerns.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::max_unavailable")]
+    pub max_unavailable: Option<Share>,
     /// The limits for the effect.
     #[serde(skip_serializing_if = "RolloutGate::is_open")]
     pub gate: RolloutGate,
@@ -118,6 +122,7 @@ impl Rollout {
             pause: self.pause.or(defaults.pause).unwrap_or(built_in.pause),
             patience: self.patience.or(defaults.patience).unwrap_or(built_in.patience),
             by: self.by.or(defaults.by).unwrap_or(built_in.by),
+            max_unavailable: self.max_unavailable.or(defaults.max_unavailable).unwrap_or(built_in.max_unavailable),
         })
     }
 

@@ -22,6 +22,7 @@
 //! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
 //! | `staged` | packages that serve in steps |
+//! | `staged_ends` | an operator that ends at any write of a rollout or of a return |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
 //! | `scripted` | packages with a script instead of a component |
@@ -53,6 +54,7 @@ mod refusing;
 mod rehearsed;
 mod scripted;
 mod staged;
+mod staged_ends;
 mod starting;
 mod support;
 mod swapping;

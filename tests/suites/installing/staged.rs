@@ -67,7 +67,7 @@ async fn fail_first(world: &World) -> BTreeSet<String> {
 }
 
 /// Waits until the rollout of a package has this text in its summary. Returns the revision.
-async fn until_rollout(world: &World, source: &str, told: &str) -> Value {
+pub(crate) async fn until_rollout(world: &World, source: &str, told: &str) -> Value {
     let is_it = |it: &Value| it["status"]["rollout"]["summary"].as_str().is_some_and(|summary| summary.contains(told));
     let holds = async || revisions(world, source).await.iter().any(is_it);
     world.until_true(&format!("the rollout of {source} is at: {told}"), holds).await;
@@ -75,7 +75,7 @@ async fn until_rollout(world: &World, source: &str, told: &str) -> Value {
 }
 
 /// Steers a rollout as this user.
-async fn steer(world: &World, revision: &Value, verb: &str, user: &str) {
+pub(crate) async fn steer(world: &World, revision: &Value, verb: &str, user: &str) {
     let rollout = &revision["status"]["rollout"];
     let request = format!("{}/{}", text(&rollout["started"]), rollout["requests"].as_i64().unwrap_or_default() + 1);
     let annotations =
@@ -296,6 +296,52 @@ fn a_correction_during_a_rollout_moves_the_same_objects_first_and_the_way_back_i
 }
 
 #[test]
+fn a_step_keeps_the_allowed_number_of_pods_not_ready() {
+    play(scenario(), async |world| {
+        servers(world).await;
+        let rollout = "rollout: {mode: staged, steps: [1, 100%], pause: 20s, patience: 5m, maxUnavailable: 2}";
+        world.apply(&levels("DEBUG", rollout)).await;
+        until_rollout(world, "levels", "step 1 of 2").await;
+        world.pods(PodFate::ReadyAfter(Duration::from_secs(15)));
+        let (mut moved, mut most) = (0, 0);
+        while moved < SERVERS || most == 0 {
+            world.pass_time(Duration::from_secs(1)).await;
+            moved = with_level(world, "DEBUG").await.len();
+            let mut unavailable = 0;
+            for number in 0..SERVERS {
+                let server = world.look(&format!("MCPServer/s{number}")).await;
+                unavailable += usize::from(!is_true(&server, "Ready"));
+            }
+            assert!(unavailable <= 2, "{unavailable} servers are not ready");
+            most = most.max(unavailable);
+        }
+        assert_eq!(most, 2, "the step uses what is allowed");
+        until_rollout(world, "levels", "6 of 6 objects moved").await;
+    });
+}
+
+#[test]
+fn a_rename_during_a_rollout_moves_the_same_objects_first_and_no_other_object_changes() {
+    play(scenario(), async |world| {
+        servers(world).await;
+        world.apply(&levels("ERROR", "")).await;
+        until_moved(world, "ERROR", SERVERS).await;
+        world.apply(&levels("DEBUG", STEPS)).await;
+        let one = until_moved(world, "DEBUG", 1).await;
+        let mut renamed = levels("WARNING", STEPS);
+        renamed["metadata"]["name"] = json!("levels-renamed");
+        world.apply(&renamed).await;
+        let waits = until_state(world, "levels-renamed", "Pending").await;
+        assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
+        world.delete("kaos-system:ConfigMap/levels").await;
+        assert_eq!(until_moved(world, "WARNING", 1).await, one);
+        assert_eq!(with_level(world, "ERROR").await.len(), SERVERS - 1, "no other server saw a change");
+        until_moved(world, "WARNING", SERVERS).await;
+        until_rollout(world, "levels-renamed", "6 of 6 objects moved").await;
+    });
+}
+
+#[test]
 fn a_package_waits_for_another_rollout_over_the_same_objects() {
     play(scenario(), async |world| {
         servers(world).await;
@@ -329,72 +375,4 @@ fn without_steps_a_package_serves_at_once_and_the_default_of_the_operator_applie
         world.apply(&package("widgets", "3", "rollout: {mode: now}")).await;
         until_edition(world, "ConfigMap/w", "3").await;
     });
-}
-
-/// Creates three Widgets that the first edition serves.
-async fn three_widgets(world: &World) -> [&'static str; 3] {
-    first_edition_serves(world, &json!({})).await;
-    for name in ["v", "x"] {
-        world.apply(&widget_in("test", name, &json!({}))).await;
-    }
-    let all = ["ConfigMap/w", "ConfigMap/v", "ConfigMap/x"];
-    for config_map in all {
-        until_edition(world, config_map, "1").await;
-    }
-    world.quiet().await;
-    all
-}
-
-/// Lets the operator reach the planned write, and starts another operator.
-async fn crash_and_start(world: &World) {
-    world.pass_time(Duration::from_secs(4)).await;
-    world.crash_point.clear();
-    world.crash().await;
-    world.start().await;
-}
-
-async fn ends_with(world: &World, all: &[&str], edition: &str) {
-    for config_map in all {
-        until_edition(world, config_map, edition).await;
-    }
-    let settled = async || {
-        let states = states(world, "widgets").await;
-        states.iter().filter(|state| *state == "Active").count() == 1 && !states.contains(&"Yielding".to_owned())
-    };
-    world.until_true("one revision serves", settled).await;
-}
-
-#[test]
-fn an_operator_that_ends_at_any_write_of_a_rollout_arrives_all_the_same() {
-    for writes in 0..12 {
-        for after in [false, true] {
-            play(scenario(), async move |world| {
-                let all = three_widgets(world).await;
-                world.crash_point.plan(writes, after);
-                let rollout = "rollout: {mode: staged, steps: [1, 100%], pause: 10s}";
-                world.apply(&package("widgets", "2", rollout)).await;
-                crash_and_start(world).await;
-                ends_with(world, &all, "2").await;
-            });
-        }
-    }
-}
-
-#[test]
-fn an_operator_that_ends_at_any_write_of_a_return_returns_all_the_same() {
-    for writes in 0..5 {
-        for after in [false, true] {
-            play(scenario(), async move |world| {
-                let all = three_widgets(world).await;
-                world.apply(&package("widgets", "2", "rollout: {mode: staged, pause: 1h}")).await;
-                let moving = until_rollout(world, "widgets", "step 1 of 4").await;
-                world.quiet().await;
-                world.crash_point.plan(writes, after);
-                steer(world, &moving, "return", "alice").await;
-                crash_and_start(world).await;
-                assert_eq!(until_state(world, "widgets", "Quarantined").await["status"]["reason"], "Returned");
-                ends_with(world, &all, "1").await;
-            });
-        }
-    }
 }

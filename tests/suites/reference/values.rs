@@ -37,6 +37,7 @@ pub(crate) fn check() {
         pause: Some(steps.pause),
         patience: Some(steps.patience),
         by: Some(steps.by),
+        max_unavailable: Some(steps.max_unavailable),
         gate: gate.clone(),
     };
     let file = PolicyFile { on_refusal: OnRefusal::Hold, rollout: rollout.clone(), ..PolicyFile::default() };

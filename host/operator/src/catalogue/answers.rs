@@ -70,9 +70,14 @@ impl Answers {
         self.in_place().flat_map(|kind| kind.revisions())
     }
 
+    /// Returns the policies of this table for objects without a pin.
+    pub(super) fn usual_everywhere(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.cluster.iter().chain(self.namespaces.values().flatten())
+    }
+
     /// Returns the policies for objects without a pin, and the policies for objects that rollouts have not moved yet.
     pub(super) fn in_place(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.cluster.iter().chain(self.namespaces.values().flatten()).chain(&self.yielding)
+        self.usual_everywhere().chain(&self.yielding)
     }
 
     /// Returns the policies that an object of this namespace can pin, the strongest first.
@@ -93,8 +98,7 @@ impl Answers {
 
     /// Returns all policies of this table.
     pub(super) fn own(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        let in_place = self.cluster.iter().chain(self.namespaces.values().flatten());
-        in_place.chain(self.pins.iter().map(|(_, kind)| kind))
+        self.usual_everywhere().chain(self.pins.iter().map(|(_, kind)| kind))
     }
 
     /// Returns all policies that may have to answer.

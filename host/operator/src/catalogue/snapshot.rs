@@ -229,12 +229,14 @@ impl Snapshot {
 
     /// Returns each policy that answers in a place, for each kind.
     pub fn active(&self) -> Vec<(ResourceType, PolicyId)> {
+        let tables = std::iter::once(&self.kinds).chain(self.staging.tables());
         let ids = |(of, answers): (&ResourceType, &Answers)| {
-            let policies = answers.in_place().flat_map(|kind| kind.policies().map(|policy| policy.id().clone()));
-            let ids: BTreeSet<PolicyId> = policies.collect();
-            ids.into_iter().map(|id| (of.clone(), id)).collect::<Vec<_>>()
+            let policies =
+                answers.usual_everywhere().flat_map(|kind| kind.policies().map(|policy| policy.id().clone()));
+            policies.map(|id| (of.clone(), id)).collect::<Vec<_>>()
         };
-        self.kinds().flat_map(ids).collect()
+        let ids: BTreeSet<(ResourceType, PolicyId)> = tables.flatten().flat_map(ids).collect();
+        ids.into_iter().collect()
     }
 
     /// Returns the policies of `before` that differ in `after`.

@@ -1,8 +1,8 @@
 //! The operator's metrics, as `OpenMetrics`.
 //!
 //! Each event has its own method, so callers need neither registries nor names. The names are in `table`, which is also
-//! the source of the reference page. `by_policy` and `rollouts` handle the metrics of single policies and rollouts. The module `serve` of the
-//! crate serves the text over HTTP.
+//! the source of the reference page. `by_policy` and `rollouts` handle the metrics of single policies and rollouts. The
+//! module `serve` of the crate serves the text over HTTP.
 
 mod by_policy;
 mod labels;

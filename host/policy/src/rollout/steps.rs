@@ -47,6 +47,8 @@ pub struct RolloutSteps {
     pub patience: Wait,
     /// What the shares count.
     pub by: RolloutUnit,
+    /// The maximum number of pods of moved objects that are not ready at the same time.
+    pub max_unavailable: Share,
 }
 
 impl Default for RolloutSteps {
@@ -56,6 +58,8 @@ impl Default for RolloutSteps {
             pause: Wait(Duration::from_mins(5)),
             patience: Wait(Duration::from_mins(10)),
             by: RolloutUnit::Object,
+            // The default of Kubernetes for the pods of one Deployment.
+            max_unavailable: Share::Percent(25),
         }
     }
 }
@@ -141,6 +145,15 @@ pub(super) fn shares<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     }
 }
 
+/// Reads the maximum number of unavailable pods. With zero pods, a rollout would never move an object with pods.
+pub(super) fn max_unavailable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
+    let share = Option::<Share>::deserialize(deserializer)?;
+    if matches!(share, Some(Share::Number(0) | Share::Percent(0))) {
+        return Err(de::Error::custom("maxUnavailable: write a number from 1, or a percentage from 1%"));
+    }
+    Ok(share)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +178,7 @@ mod tests {
         let steps = package.steps(&defaults).unwrap();
         assert_eq!(steps.shares, [Share::Number(2), Share::Percent(50), Share::Percent(100)]);
         assert_eq!((steps.pause.to_string(), steps.patience.to_string()), ("30s".to_owned(), "1m".to_owned()));
-        assert_eq!(steps.by, RolloutUnit::Namespace);
+        assert_eq!((steps.by, steps.max_unavailable), (RolloutUnit::Namespace, Share::Percent(25)));
         assert_eq!(Rollout::default().steps(&defaults), None, "without a mode, a package serves at once");
         let staged: Rollout = "{mode: staged}".parse().unwrap();
         assert_eq!(Rollout::default().steps(&staged), Some(RolloutSteps::default()));
@@ -187,6 +200,11 @@ mod tests {
         ] {
             let refused = steps(wrong).unwrap_err();
             assert!(refused.contains(told), "{wrong}: {refused}");
+        }
+        assert!("{maxUnavailable: 3}".parse::<Rollout>().is_ok());
+        for wrong in ["0", "0%"] {
+            let refused = format!("{{maxUnavailable: {wrong}}}").parse::<Rollout>().unwrap_err();
+            assert!(refused.contains("a number from 1"), "{refused}");
         }
         let many: Vec<String> = (1..21).map(|number| number.to_string()).collect();
         assert!(steps(&format!("[{}, 100%]", many.join(", "))).unwrap_err().contains("more than 20"));

@@ -311,7 +311,12 @@ impl Lifecycle {
             let entry = self.revisions.entries.get(name);
             entry.is_some_and(|entry| found.iter().all(|found| found.source != entry.source))
         };
-        self.without_source = self.facts().serving().into_iter().filter(is_left).collect();
+        let left: BTreeSet<String> = self.facts().serving().into_iter().filter(is_left).collect();
+        if !left.is_subset(&self.without_source) {
+            // A package can replace a rollout whose ConfigMap was deleted.
+            self.wake_rollouts();
+        }
+        self.without_source = left;
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

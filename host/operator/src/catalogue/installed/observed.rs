@@ -9,6 +9,9 @@ use crate::status::conditions::{RECONCILING, STALLED};
 /// The status reason of an active revision that does not answer now.
 pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
+/// The status reason of a package that waits for the end of another rollout.
+pub(crate) const ANOTHER_ROLLOUT: &str = "AnotherRollout";
+
 /// The status reason of a revision whose rollout is paused.
 pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 

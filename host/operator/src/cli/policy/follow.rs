@@ -111,7 +111,11 @@ impl<'a> Follower<'a> {
                         news(text.clone());
                     }
                     if begun.elapsed() >= patience {
-                        return Ok(Err(text + ": see `policy pause`, `resume`, `promote` and `return`"));
+                        let seconds = patience.as_secs();
+                        return Ok(Err(format!(
+                            "{text}; nothing changed for {seconds} seconds, and the rollout goes on without this \
+                             command: to steer it, run `policy pause`, `resume`, `promote` or `return`"
+                        )));
                     }
                     sleep(LOOK).await;
                     continue;

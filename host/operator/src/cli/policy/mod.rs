@@ -98,7 +98,7 @@ enum PolicyVerb {
     Resume(steer::Steer),
     /// Move all objects to a package that serves in steps, and end its rollout
     Promote(steer::Steer),
-    /// Return all objects of a rollout to what served before, and set the package aside
+    /// Return all objects of a rollout to the policies that served before, and quarantine the package
     Return(steer::Steer),
     /// Install a policy, or settings for a policy, and wait until the package serves
     Push(push::Push),

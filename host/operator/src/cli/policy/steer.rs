@@ -34,8 +34,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Arguments of the verbs that steer a rollout.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the operator did it; 1 the operator did not do it in time; 2 no such package is rolled \
-                        out, you may not steer it, or the cluster cannot be reached."
+    after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = no rollout of such a \
+                        package goes on, you lack the right to approve the package, or the cluster cannot be reached."
 )]
 pub(super) struct Steer {
     /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
@@ -46,7 +46,7 @@ pub(super) struct Steer {
     only: Only,
     #[command(flatten)]
     home: Home,
-    /// Seconds to wait until the operator did it; 0 does not wait
+    /// Seconds to wait until the operator handles the request; 0 does not wait
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     timeout: u64,
 }
@@ -59,7 +59,7 @@ impl Steer {
             let all = Revisions::new(client.clone(), &home).all().await?;
             let is_rolled_out = |revision: &Revision| status(revision).open_rollout().is_some();
             let Some(revision) = newest(&all, &named, &only, &home, is_rolled_out)? else {
-                bail!("{named}: no package of this name is rolled out in steps now: see `policy list`");
+                bail!("{named}: no rollout of a package with this name goes on: see `policy list`");
             };
             let rollout = status(revision).rollout.unwrap_or_default();
             let (user, request) = (user(&client).await?, next_request(&rollout));
@@ -67,7 +67,7 @@ impl Steer {
             let annotations = json!({ROLLOUT: verb.name(), ROLLOUT_BY: user, ROLLOUT_FOR: request});
             let patch = json!({"metadata": {"annotations": annotations}});
             let written = api.patch(name(revision), &PatchParams::default(), &Patch::Merge(&patch)).await;
-            written.with_context(|| format!("the rollout of PolicyRevision {} cannot be steered", name(revision)))?;
+            written.with_context(|| format!("cannot write the request into PolicyRevision {}", name(revision)))?;
             let source = shown(&revision.spec.source);
             let what = format!("{} of PolicyRevision {} of ConfigMap {source}, by {user}", verb.name(), name(revision));
             complain("requested", what);
@@ -100,7 +100,10 @@ async fn wait(
         }
         if began.elapsed() >= patience {
             let seconds = patience.as_secs();
-            complain("error", format_args!("the operator did not act within {seconds} seconds: is it running?"));
+            complain(
+                "error",
+                format_args!("the operator did not handle the request within {seconds} seconds: is it running?"),
+            );
             return Ok(ExitCode::from(HELD_BACK));
         }
         sleep(LOOK).await;

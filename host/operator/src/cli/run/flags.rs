@@ -123,7 +123,7 @@ pub(in crate::cli) struct Run {
     #[arg(long, env = "ROLLOUT_GATE", value_name = "LIMITS", default_value = "", hide_default_value = true)]
     rollout_gate: RolloutGate,
     /// Defaults for the steps in which packages start to serve, as rollout in policy.yaml, such as {mode: staged,
-    /// steps: [1, 5%, 25%, 100%], pause: 5m, patience: 10m}. A package can set other values
+    /// steps: [1, 5%, 25%, 100%], pause: 5m, patience: 10m, maxUnavailable: 25%}. A package can set other values
     #[arg(long, env = "ROLLOUT", value_name = "DEFAULTS", default_value = "", hide_default_value = true, value_parser = Rollout::defaults)]
     rollout: Rollout,
     #[command(flatten)]

@@ -103,7 +103,15 @@ impl Lifecycle {
             Action::Retire(name) => {
                 let message = "the revision's ConfigMap was deleted, or no longer contains a policy";
                 let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
-                self.enter_or_owe(&name, ended, end).await;
+                let now = self.tools.clock.now();
+                let keep_rollout = |status: &mut PolicyRevisionStatus| {
+                    let rollout = status.rollout.take().filter(|rollout| rollout.is_open());
+                    end(status);
+                    // A package with a new name must not take this revision as its predecessor.
+                    status.rollout = rollout;
+                    end_rollout(&mut status.rollout, "ended", now);
+                };
+                self.enter_or_owe(&name, ended, keep_rollout).await;
             }
             Action::Yield { name, by } => {
                 let message = format!("this revision serves the objects that the rollout of {by} has not moved yet");
@@ -111,7 +119,7 @@ impl Lifecycle {
             }
             Action::Yielded { name, by } => {
                 let message = by.map_or_else(
-                    || "the rollout that this revision yielded to ended".to_owned(),
+                    || "the rollout of the revision's successor ended".to_owned(),
                     |by| format!("{by} serves instead of this revision"),
                 );
                 self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), end).await;
@@ -120,7 +128,7 @@ impl Lifecycle {
                 tracing::error!(revision = name, reason, why, "policy failed in service and is quarantined");
                 let (quarantined, now) =
                     (Transition::new(RevisionState::Quarantined, reason, why), self.tools.clock.now());
-                self.enter_or_owe(&name, quarantined, |status| end_rollout(&mut status.rollout, now)).await;
+                self.enter_or_owe(&name, quarantined, |status| end_rollout(&mut status.rollout, "returned", now)).await;
                 self.count_return(&name, reason);
                 self.wake_rollouts();
             }
@@ -176,6 +184,9 @@ impl Lifecycle {
                     self.wake_settings(&revision.spec.source.namespace);
                 }
                 let claimed = self.claim_of(failed, name, found);
+                if let Some(entry) = self.revisions.entries.get_mut(name) {
+                    entry.stage = None;
+                }
                 let is_returned = self.records.status(failed).reason.as_deref() == Some(RETURNED);
                 let what = if is_returned { "returned its objects" } else { "failed in service" };
                 let message = format!("{failed} {what}");

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
 use crate::catalogue::installed::{
+    observed::ANOTHER_ROLLOUT,
     records::Revision,
     revision_set::{AdmittedRevision, BACK, RevisionSet},
 };
@@ -88,7 +89,9 @@ impl<'a> Facts<'a> {
         let (status, policy) = (new.status.as_ref(), old.status.as_ref().and_then(|status| status.policy.as_ref()));
         let is_on_its_way = match self.state(name) {
             RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => true,
-            RevisionState::Pending => status.is_none_or(|status| status.reason.is_none()),
+            RevisionState::Pending => {
+                status.is_none_or(|status| status.reason.as_deref().is_none_or(|reason| reason == ANOTHER_ROLLOUT))
+            }
             _ => false,
         };
         is_on_its_way

@@ -18,7 +18,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRollout, PolicySource, RevisionState};
-use kaos_policy::contract::ResourceType;
+use kaos_policy::{contract::ResourceType, rollout::Wait};
+use serde_json::Value;
 use tokio::time::Instant;
 
 pub(crate) use self::requests::{Verb as RolloutVerb, next_request};
@@ -34,8 +35,10 @@ use crate::{
         installed::{observed::ROLLOUT_PAUSED, revision_set::moved_objects},
     },
     metrics::RolloutState,
+    pods::pods,
     status::conditions::{READY, condition, is_true},
     timestamps::{parsed, written},
+    watch::Seen,
 };
 
 /// The status reason of a revision whose rollout goes on.
@@ -46,6 +49,10 @@ const ROLLED_OUT: &str = "RolledOut";
 pub(super) const RETURNED: &str = "Returned";
 /// The maximum time between two looks at the objects of a rollout. A change of `Ready` wakes nobody.
 const LOOK: Duration = Duration::from_secs(10);
+/// The minimum time between two looks, for rollouts with short steps.
+const SHORT_LOOK: Duration = Duration::from_secs(2);
+/// The number of looks in each step, except for the bounds above.
+const LOOKS: u32 = 10;
 
 /// The result of a round over all rollouts.
 pub(super) struct RolledOut {
@@ -80,7 +87,8 @@ impl Lifecycle {
                     None
                 }
             };
-            let due = due.map_or(LOOK, |due| self.until(due).min(LOOK));
+            let look = self.records.status(name).rollout.map_or(LOOK, |rollout| look(&rollout));
+            let due = due.map_or(look, |due| self.until(due).min(look));
             rolled.wait = Some(rolled.wait.map_or(due, |wait| wait.min(due)));
             states.extend(self.state_for_metrics(name));
         }
@@ -111,9 +119,10 @@ impl Lifecycle {
             request: request.clone(),
             now,
         };
-        let decision = match self.records.has_rollouts() {
-            true => facts.decide(),
-            false => Decision::Return { why: begin::OLD_DEFINITION.to_owned() },
+        let decision = if self.records.has_rollouts() {
+            facts.decide()
+        } else {
+            Decision::Return { why: begin::OLD_DEFINITION.to_owned() }
         };
         let due = match decision {
             Decision::Wait(due) => due,
@@ -206,6 +215,7 @@ impl Lifecycle {
                 sights.push(ObjectSight {
                     hash: stage.moved.hash(of, &key.namespace, &key.name),
                     had_pass: book.knows(&key),
+                    pods: self.pods_of(&object),
                     is_ready: is_true(&object, READY),
                     ready_since: ready.and_then(|ready| parsed(ready["lastTransitionTime"].as_str())),
                     created: parsed(object["metadata"]["creationTimestamp"].as_str()),
@@ -214,6 +224,15 @@ impl Lifecycle {
             }
         }
         Some(sights)
+    }
+
+    /// Returns the number of pods of an object's children.
+    fn pods_of(&self, object: &Value) -> u64 {
+        let children = self.tools.watch.children(object["metadata"]["uid"].as_str().unwrap_or_default());
+        // Do not parse ConfigMaps and Services, because many objects have them.
+        let may_have_pods = |child: &&Seen| child.of.api_version != "v1" || child.of.kind == "Pod";
+        let children = children.iter().filter(may_have_pods).filter_map(Seen::object);
+        children.map(|child| pods(&child, || Some(child.clone()))).sum()
     }
 
     /// Loads the predecessor of a revision that is rolled out, if an earlier attempt failed.
@@ -261,14 +280,31 @@ impl Lifecycle {
     }
 }
 
+/// Returns the time between two looks at the objects of a rollout.
+fn look(rollout: &PolicyRollout) -> Duration {
+    let pause = rollout.pause.parse().map_or(LOOK, |Wait(pause)| pause / LOOKS);
+    pause.clamp(SHORT_LOOK, LOOK)
+}
+
 /// Changes the recorded state of a rollout as decided.
 fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
     match decision {
-        Decision::Begin { step, up_to } => {
+        Decision::Begin { step, up_to, goal } => {
             let begun = rollout.begun();
             // A skipped step begins together with the next step, because it moves no other object.
             for step in rollout.steps.iter_mut().take(step + 1).skip(begun) {
                 (step.since, step.up_to) = (Some(written(now)), Some(format!("{up_to:016x}")));
+            }
+            if let Some(step) = rollout.steps.get_mut(*step) {
+                step.goal = (up_to != goal).then(|| format!("{goal:016x}"));
+            }
+            rollout.paused = None;
+        }
+        Decision::Move { up_to } => {
+            let begun = rollout.begun();
+            if let Some(step) = begun.checked_sub(1).and_then(|at| rollout.steps.get_mut(at)) {
+                (step.up_to, step.moved_at) = (Some(format!("{up_to:016x}")), Some(written(now)));
+                step.goal = step.goal.take().filter(|goal| step.up_to.as_ref() != Some(goal));
             }
             rollout.paused = None;
         }
@@ -279,11 +315,11 @@ fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
     }
 }
 
-/// Ends the rollout of a revision that stops serving.
-pub(super) fn end_rollout(rollout: &mut Option<PolicyRollout>, now: Timestamp) {
+/// Ends the rollout of a revision that stops serving. `how` is the first word of its summary.
+pub(super) fn end_rollout(rollout: &mut Option<PolicyRollout>, how: &str, now: Timestamp) {
     if let Some(rollout) = rollout.as_mut().filter(|rollout| rollout.is_open()) {
         rollout.ended = Some(written(now));
-        rollout.summary = format!("returned at {}", told::step(rollout));
+        rollout.summary = format!("{how} at {}", told::step(rollout));
     }
 }
 

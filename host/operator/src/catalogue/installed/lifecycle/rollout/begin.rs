@@ -6,12 +6,13 @@ use kaos_crds::{PolicyRollout, PolicyRolloutStep, RevisionState};
 
 use super::told;
 use crate::{
-    catalogue::installed::lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
+    catalogue::installed::{
+        lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
+        observed::ANOTHER_ROLLOUT,
+    },
     timestamps::written,
 };
 
-/// The status reason of a package that waits for the end of another rollout.
-const ANOTHER_ROLLOUT: &str = "AnotherRollout";
 /// Why a rollout is impossible with an old definition of PolicyRevision.
 pub(super) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
     the operator cannot record a rollout: apply the operator's definitions";
@@ -41,6 +42,7 @@ impl Lifecycle {
             by: steps.by.name().to_owned(),
             pause: steps.pause.to_string(),
             patience: steps.patience.to_string(),
+            max_unavailable: steps.max_unavailable.to_string(),
             salt: salt.unwrap_or_else(own),
             steps: steps.shares.iter().map(step).collect(),
             ..PolicyRollout::default()

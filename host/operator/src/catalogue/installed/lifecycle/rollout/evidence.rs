@@ -15,6 +15,8 @@ pub(super) struct ObjectSight {
     pub(super) hash: u64,
     /// Whether a pass with the revision has ended.
     pub(super) had_pass: bool,
+    /// The number of pods of the object's children.
+    pub(super) pods: u64,
     pub(super) is_ready: bool,
     /// The time at which the condition `Ready` got its status. `None` if the object has no such condition yet.
     pub(super) ready_since: Option<Timestamp>,
@@ -30,6 +32,8 @@ pub(super) struct Evidence {
     pub(super) waiting: usize,
     /// The number of moved objects that are ready.
     pub(super) ready: usize,
+    /// The number of pods of moved objects that wait for a pass, or that were ready before and are not ready.
+    pub(super) unavailable: u64,
     /// The moved objects that were ready before and are not ready, the longest first, with the time since when.
     pub(super) harmed: Vec<(ObjectKey, Timestamp)>,
     /// The number of objects that are not moved, and that are ready or were ready when the rollout began.
@@ -59,7 +63,11 @@ impl Evidence {
                     evidence.moved += 1;
                     evidence.waiting += usize::from(!object.had_pass);
                     evidence.ready += usize::from(object.is_ready);
-                    evidence.harmed.extend(harmed_since(moved_at).map(|since| (object.key.clone(), since)));
+                    let harmed = harmed_since(moved_at);
+                    if !object.had_pass || harmed.is_some() {
+                        evidence.unavailable = evidence.unavailable.saturating_add(object.pods);
+                    }
+                    evidence.harmed.extend(harmed.map(|since| (object.key.clone(), since)));
                 }
                 None => {
                     let is_harmed = started.and_then(harmed_since).is_some();

@@ -22,6 +22,10 @@ pub(super) fn summary(rollout: &PolicyRollout) -> String {
 /// Returns the message of a revision that is rolled out. `by` is the person who requested the last change.
 pub(super) fn message(rollout: &PolicyRollout, approved: Option<&PolicyApproval>, by: Option<&str>) -> String {
     let mut parts = vec![summary(rollout)];
+    if rollout.is_open() && rollout.current().is_some_and(|step| step.goal.is_some()) {
+        let max = &rollout.max_unavailable;
+        parts.push(format!("the step moves further objects as pods become ready (maxUnavailable {max})"));
+    }
     parts.extend(rollout.paused.as_ref().filter(|it| !it.message.is_empty()).map(|paused| paused.message.clone()));
     let requested = by.filter(|_| rollout.paused.is_none());
     parts.extend(requested.map(|by| format!("{} by {by}", if rollout.is_open() { "resumed" } else { "promoted" })));
@@ -31,7 +35,7 @@ pub(super) fn message(rollout: &PolicyRollout, approved: Option<&PolicyApproval>
 
 /// Returns the message of a revision whose rollout returned all objects.
 pub(super) fn returned(rollout: &PolicyRollout, why: &str) -> String {
-    format!("at {} of the rollout: {why}; all objects returned to what served before", step(rollout))
+    format!("at {} of the rollout: {why}; all objects returned to the policies that served before", step(rollout))
 }
 
 #[cfg(test)]
@@ -45,7 +49,7 @@ mod tests {
         let step = |share: &str, since: Option<&str>| PolicyRolloutStep {
             share: share.to_owned(),
             since: since.map(str::to_owned),
-            up_to: None,
+            ..PolicyRolloutStep::default()
         };
         let mut rollout =
             PolicyRollout { steps: vec![step("1", None), step("100%", None)], objects: 40, ..PolicyRollout::default() };
@@ -61,6 +65,11 @@ mod tests {
         let paused = PolicyRollout { paused: Some(pause), ..rollout.clone() };
         let told = "step 1 of 2 (1): 1 of 40 objects moved, paused: SlowToStart; 1 of 1 is not ready yet";
         assert_eq!(message(&paused, None, None), told);
+        let mut waiting = PolicyRollout { max_unavailable: "25%".to_owned(), ..rollout.clone() };
+        waiting.steps[0].goal = Some("ff".to_owned());
+        let told = "step 1 of 2 (1): 1 of 40 objects moved; the step moves further objects as pods become ready \
+                    (maxUnavailable 25%)";
+        assert_eq!(message(&waiting, None, None), told);
         let approved = PolicyApproval { by: "bob".to_owned(), at: None };
         let resumed = message(&rollout, Some(&approved), Some("alice"));
         assert_eq!(resumed, "step 1 of 2 (1): 1 of 40 objects moved; resumed by alice; approved by bob");
