@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Share;
+use super::share::Share;
 
 /// The maximum number of steps.
 const MAX_STEPS: usize = 20;
