@@ -7,6 +7,7 @@ use kaos_cluster::PodFate;
 use kaos_tests::harness::read::{name, text};
 use kaos_tests::harness::samples::mcp_server;
 use kaos_tests::harness::{World, condition, is_true, play};
+use kaos_tests::verdicts::{Verdict, compare};
 use serde_json::{Value, json};
 
 use crate::last_good::widgets;
@@ -93,6 +94,7 @@ fn staged_settings_move_more_servers_in_each_step_and_arrive() {
         let moving = until_rollout(world, "levels", "step 1 of 3 (1): 1 of 6 objects moved").await;
         assert_eq!((&moving["status"]["state"], &moving["status"]["reason"]), (&json!("Active"), &json!("RollingOut")));
         assert!(is_true(&moving, "Reconciling"), "{moving:#}");
+        compare("revision-rolling-out", &Verdict::Waits.record(&moving));
         assert_eq!(world.counted("kaos_operator_rollout_step", &[r#"package="kaos-system/levels""#]), 1.0);
         assert_eq!(world.counted("kaos_operator_rollout_objects", &[r#"moved="false""#]), 5.0);
         let half = until_moved(world, "DEBUG", 3).await;
@@ -178,6 +180,7 @@ fn trouble_of_the_whole_cluster_pauses_and_does_not_return() {
         world.pods(PodFate::NotReady);
         let paused = until_rollout(world, "levels", "paused: ClusterTrouble").await;
         assert!(is_true(&paused, "Stalled"), "{paused:#}");
+        compare("revision-rollout-paused", &Verdict::Fails.record(&paused));
         world.pods(PodFate::ReadyAfter(Duration::ZERO));
         until_moved(world, "DEBUG", SERVERS).await;
         assert_eq!(states(world, "levels").await, ["Active"]);
