@@ -33,6 +33,7 @@ pub mod memorystore;
 pub mod modelapi;
 mod preview;
 mod revision;
+mod rollout;
 #[cfg(feature = "schema")]
 mod schema;
 mod status;
@@ -49,6 +50,7 @@ pub use preview::{
 #[cfg(feature = "schema")]
 pub use revision::PolicyRevision;
 pub use revision::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
+pub use rollout::{PolicyRollout, PolicyRolloutPause, PolicyRolloutStep};
 pub use status::{Condition, DeploymentStatus, NOT_OBSERVED, Phase, PolicyStatus, Status};
 
 /// The API group of the KAOS kinds.

@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Condition, PolicyApproval, PolicyPreview};
+use crate::{Condition, PolicyApproval, PolicyPreview, PolicyRollout};
 
 /// The identity of the package. The operator never changes the identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,7 @@ use crate::{Condition, PolicyApproval, PolicyPreview};
         printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
         printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason"),
         printcolumn(name = "Objects", type_ = "integer", json_path = ".status.objects"),
+        printcolumn(name = "Rollout", type_ = "string", json_path = ".status.rollout.summary"),
         printcolumn(name = "Effect", type_ = "string", json_path = ".status.preview.summary"),
         printcolumn(name = "Since", type_ = "date", json_path = ".status.since"),
         printcolumn(name = "Kinds", type_ = "string", json_path = ".status.kinds", priority = 1),
@@ -141,6 +142,9 @@ pub struct PolicyRevisionStatus {
     /// The revision that this revision replaced without limits, because this revision had served before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned_from: Option<String>,
+    /// The steps in which the package starts to serve. Present if the package serves in steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<PolicyRollout>,
     /// The generation that this status describes. -1 before the operator has seen the revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -168,6 +172,8 @@ pub enum RevisionState {
     Held,
     /// The revision serves.
     Active,
+    /// The revision serves the objects that the rollout of its successor has not moved yet.
+    Yielding,
     /// The revision served earlier, and another revision serves now.
     Superseded,
     /// The package did not pass the gate.
@@ -180,14 +186,22 @@ pub enum RevisionState {
     Quarantined,
 }
 
+impl PolicyRevisionStatus {
+    /// Returns the rollout of a serving revision, or `None` if the revision serves all objects.
+    pub fn open_rollout(&self) -> Option<&PolicyRollout> {
+        self.rollout.as_ref().filter(|rollout| self.state == RevisionState::Active && rollout.is_open())
+    }
+}
+
 impl RevisionState {
     /// All states.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Pending,
         Self::Checking,
         Self::Previewing,
         Self::Held,
         Self::Active,
+        Self::Yielding,
         Self::Superseded,
         Self::Refused,
         Self::NotPermitted,
@@ -203,6 +217,7 @@ impl RevisionState {
             Self::Previewing => "Previewing",
             Self::Held => "Held",
             Self::Active => "Active",
+            Self::Yielding => "Yielding",
             Self::Superseded => "Superseded",
             Self::Refused => "Refused",
             Self::NotPermitted => "NotPermitted",
@@ -215,5 +230,10 @@ impl RevisionState {
     /// serves if it is not in conflict with another revision.
     pub fn is_let_in(self) -> bool {
         matches!(self, Self::Active | Self::Conflict)
+    }
+
+    /// Returns whether the revision served and another revision replaces it, in steps or as a whole.
+    pub fn is_replaced(self) -> bool {
+        matches!(self, Self::Yielding | Self::Superseded)
     }
 }

@@ -22,6 +22,7 @@ pub mod offline;
 pub mod operator;
 pub mod package;
 pub mod plan;
+mod pods;
 pub mod policies;
 pub mod presets;
 mod preview;

@@ -24,6 +24,7 @@ mod shipping;
 mod soak;
 #[path = "support/stage.rs"]
 mod stage;
+mod steering;
 mod support;
 mod today;
 mod traces;

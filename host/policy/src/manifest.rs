@@ -38,8 +38,9 @@ pub struct PolicyFile {
     /// How the operator handles an object that this policy refuses and that its predecessor accepts.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
-    /// The limits for the effect of the package, which the operator checks before the package serves.
-    #[serde(skip_serializing_if = "Rollout::is_open")]
+    /// The limits for the effect of the package, which the operator checks before the package serves, and the steps in
+    /// which the package starts to serve.
+    #[serde(skip_serializing_if = "Rollout::is_unset")]
     pub rollout: Rollout,
 }
 

@@ -1,10 +1,17 @@
-//! `rollout` in `policy.yaml`: the limits for the effect of a package. The operator compares the effect with these
-//! limits before the package serves.
+//! `rollout` in `policy.yaml`: the limits for the effect of a package, and the steps in which the package starts to
+//! serve. The operator compares the effect with the limits before the package serves.
 
-use std::{fmt, str::FromStr};
+mod share;
+mod steps;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+pub use self::{
+    share::Share,
+    steps::{RolloutSteps, RolloutUnit, Wait},
+};
 use crate::{cut::cut, yaml};
 
 /// The maximum number of frozen paths of a gate.
@@ -16,9 +23,25 @@ const MAX_FROZEN_PATH: usize = 300;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Rollout {
-    /// Whether the package serves, or only shows its effect.
-    #[serde(skip_serializing_if = "RolloutMode::is_now")]
-    pub mode: RolloutMode,
+    /// Whether the package serves at once or in steps, or only shows its effect. `None` for the operator's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<RolloutMode>,
+    /// How many objects are moved at the end of each step: numbers, or percentages of all objects.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::shares")]
+    pub steps: Option<Vec<Share>>,
+    /// The minimum duration of a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Wait>,
+    /// The time for which a moved object may be not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Wait>,
+    /// Whether a step moves single objects or namespaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<RolloutUnit>,
+    /// The maximum number of pods of moved objects that are not ready at the same time: a number, or a percentage of
+    /// the pods of all objects that the package concerns.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::max_unavailable")]
+    pub max_unavailable: Option<Share>,
     /// The limits for the effect.
     #[serde(skip_serializing_if = "RolloutGate::is_open")]
     pub gate: RolloutGate,
@@ -31,6 +54,8 @@ pub enum RolloutMode {
     /// The package serves as soon as it has passed its gate.
     #[default]
     Now,
+    /// The package serves more objects in each step.
+    Staged,
     /// The operator shows the effect of the package. The package serves only after an approval.
     Shadow,
 }
@@ -69,26 +94,50 @@ pub enum Approval {
     Required,
 }
 
-/// A number, or a percentage of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// This number.
-    Number(u64),
-    /// This percentage of all, from 0 to 100.
-    Percent(u8),
-}
-
 impl Rollout {
-    /// Returns whether the field is not set, so that the operator does not have to know the effect of the package.
+    /// Returns whether the field is not set.
+    pub fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether the package has no limits, so that the operator does not have to know its effect.
     pub fn is_open(&self) -> bool {
-        self.mode.is_now() && self.gate.is_open()
+        self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
+    }
+
+    /// Returns the steps of the package, or `None` if the package serves at once. The fields of the package win over
+    /// the operator's `defaults`.
+    pub fn steps(&self, defaults: &Self) -> Option<RolloutSteps> {
+        if self.mode.or(defaults.mode) != Some(RolloutMode::Staged) {
+            return None;
+        }
+        let built_in = RolloutSteps::default();
+        Some(RolloutSteps {
+            shares: self.steps.clone().or_else(|| defaults.steps.clone()).unwrap_or(built_in.shares),
+            pause: self.pause.or(defaults.pause).unwrap_or(built_in.pause),
+            patience: self.patience.or(defaults.patience).unwrap_or(built_in.patience),
+            by: self.by.or(defaults.by).unwrap_or(built_in.by),
+            max_unavailable: self.max_unavailable.or(defaults.max_unavailable).unwrap_or(built_in.max_unavailable),
+        })
+    }
+
+    /// Parses the operator's defaults for packages. Limits are not defaults: each package must be within them.
+    pub fn defaults(text: &str) -> Result<Self, String> {
+        let defaults: Self = text.parse()?;
+        if defaults.is_open() {
+            Ok(defaults)
+        } else {
+            Err("the defaults have no gate and no mode shadow: --rollout-gate sets limits".to_owned())
+        }
     }
 }
 
-impl RolloutMode {
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
-    fn is_now(&self) -> bool {
-        *self == Self::Now
+impl FromStr for Rollout {
+    type Err = String;
+
+    /// Parses a rollout that is written as in `policy.yaml`. An empty text sets nothing.
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text)
     }
 }
 
@@ -104,73 +153,15 @@ impl FromStr for RolloutGate {
 
     /// Parses a gate that is written as in `policy.yaml`. An empty text is a gate without limits.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Ok(Self::default());
-        }
-        serde_saphyr::from_str(text).map_err(|error| yaml::told(error.without_snippet(), 0))
+        parse(text)
     }
 }
 
-impl Share {
-    /// Returns the largest allowed number of `all`. Rounds down.
-    pub fn of(self, all: u64) -> u64 {
-        match self {
-            Self::Number(number) => number,
-            Self::Percent(percent) => u64::try_from(u128::from(all) * u128::from(percent) / 100).unwrap_or(u64::MAX),
-        }
+fn parse<T: Default + de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.trim().is_empty() {
+        return Ok(T::default());
     }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
-}
-
-impl Serialize for Share {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_u64(*number),
-            Self::Percent(_) => serializer.collect_str(self),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShareVisitor)
-    }
-}
-
-struct ShareVisitor;
-
-impl de::Visitor<'_> for ShareVisitor {
-    type Value = Share;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number such as 10, or a percentage such as 5%")
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Share, E> {
-        Ok(Share::Number(number))
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Share, E> {
-        u64::try_from(number).map(Share::Number).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
-        let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
-        match text.strip_suffix('%') {
-            Some(percent) => {
-                percent.parse().ok().filter(|percent| *percent <= 100).map(Share::Percent).ok_or_else(wrong)
-            }
-            None => text.parse().map(Share::Number).map_err(|_| wrong()),
-        }
-    }
+    serde_saphyr::from_str(text).map_err(|error| yaml::told(error.without_snippet(), 0))
 }
 
 /// Reads paths. Refuses a path that can never match a field, and an empty path, which would match all fields.
@@ -239,7 +230,7 @@ mod tests {
             "    frozenPaths: [spec.selector], approval: required}\n",
         ))?;
         let RolloutGate { max_objects_changed, max_pods_replaced, none_refused, approval, .. } = file.rollout.gate;
-        assert_eq!(file.rollout.mode, RolloutMode::Shadow);
+        assert_eq!(file.rollout.mode, Some(RolloutMode::Shadow));
         assert_eq!((max_objects_changed, max_pods_replaced), (Some(Share::Number(10)), Some(Share::Percent(5))));
         assert!(none_refused && approval == Some(Approval::Required));
         Ok(())

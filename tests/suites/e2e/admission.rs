@@ -131,9 +131,15 @@ async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
     assert!(refused.contains("must be your own user name, developer"), "{refused}");
     annotate(&approved("developer"), &[]).expect();
     annotate("kaos.tools/approved-for=2026-01-01T00:00:00Z", &[]).expect();
+    let refused = annotate("kaos.tools/rollout-by=alice", &[]).expect_failure();
+    assert!(refused.contains("must be your own user name, developer"), "{refused}");
+    annotate("kaos.tools/rollout-by=developer", &[]).expect();
+    annotate("kaos.tools/rollout=pause", &[]).expect();
     cluster.kubectl(&["delete", "rolebinding", "approver-approve-policies", "-n", SYSTEM]).expect();
     let is_guarded = async || !annotate("kaos.tools/approved-for=later", &dry).ok;
     system.until_true("the developer may no longer approve", is_guarded).await;
+    let refused = annotate("kaos.tools/rollout=promote", &[]).expect_failure();
+    assert!(refused.contains("developer may not approve policies"), "{refused}");
     let refused = annotate("kaos.tools/approved-by-", &[]).expect_failure();
     assert!(refused.contains("developer may not approve policies"), "{refused}");
     cluster.kubectl(&["delete", "policyrevision", "held-1", "-n", SYSTEM]).expect();

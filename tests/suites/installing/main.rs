@@ -21,6 +21,8 @@
 //! | `previewed` | the effect of a package before it serves, and the limits that hold the package |
 //! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
+//! | `staged` | packages that serve in steps |
+//! | `staged_ends` | an operator that ends at any write of a rollout or of a return |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
 //! | `scripted` | packages with a script instead of a component |
@@ -51,6 +53,8 @@ mod refusals;
 mod refusing;
 mod rehearsed;
 mod scripted;
+mod staged;
+mod staged_ends;
 mod starting;
 mod support;
 mod swapping;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use kaos_policy::{
     limits::Limits,
     manifest::{Grants, OnRefusal, PolicyFile, Privilege, ReadGrant, Scope},
-    rollout::{Approval, Rollout, RolloutGate, RolloutMode, Share},
+    rollout::{Approval, Rollout, RolloutGate, RolloutMode, RolloutSteps, RolloutUnit, Share},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -30,7 +30,16 @@ pub(crate) fn check() {
         frozen_paths: vec!["spec".to_owned()],
         approval: Some(Approval::Required),
     };
-    let rollout = Rollout { mode: RolloutMode::Shadow, gate: gate.clone() };
+    let steps = RolloutSteps::default();
+    let rollout = Rollout {
+        mode: Some(RolloutMode::Shadow),
+        steps: Some(steps.shares),
+        pause: Some(steps.pause),
+        patience: Some(steps.patience),
+        by: Some(steps.by),
+        max_unavailable: Some(steps.max_unavailable),
+        gate: gate.clone(),
+    };
     let file = PolicyFile { on_refusal: OnRefusal::Hold, rollout: rollout.clone(), ..PolicyFile::default() };
     let mut known = fields(&file);
     known.extend(OWN.map(str::to_owned));
@@ -41,6 +50,11 @@ pub(crate) fn check() {
     assert_eq!(properties(part("limits")), fields(&Limits::default()));
     assert_eq!(words(part("onRefusal")), variants::<OnRefusal>());
     assert_eq!(properties(part("rollout")), fields(&rollout));
+    assert_eq!(words(&part("rollout")["properties"]["mode"]), variants::<RolloutMode>());
+    assert_eq!(words(&part("rollout")["properties"]["by"]), variants::<RolloutUnit>());
+    let mut defaults = fields(&rollout);
+    defaults.remove("gate");
+    assert_eq!(properties(&schema["properties"]["rollout"]), defaults);
     let gates = [&part("rollout")["properties"]["gate"], &schema["properties"]["rolloutGate"]];
     for part in gates {
         assert_eq!(properties(part), fields(&gate));

@@ -11,6 +11,7 @@
 //! | `run` | runs one seed from start to end |
 //! | `check` | checks the state of the cluster after all changes |
 //! | `hits` | counts the faults of each kind |
+//! | `rollouts` | rollouts under crashes, and two stories that end the operator at each write of a rollout |
 //! | `shrink` | finds the steps that a failed seed needs for its failure |
 //! | `sweep` | ends the operator at each write of one story |
 //!
@@ -20,6 +21,7 @@
 mod actors;
 mod check;
 mod hits;
+mod rollouts;
 mod run;
 mod shrink;
 mod sweep;

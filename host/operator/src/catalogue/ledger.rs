@@ -70,7 +70,8 @@ impl Book {
         })
     }
 
-    fn knows(&self, key: &ObjectKey) -> bool {
+    /// Returns whether a pass over the object ended with a result for the revision.
+    pub fn knows(&self, key: &ObjectKey) -> bool {
         self.serving.contains(key) || self.failing.contains_key(key) || self.held.contains(key)
     }
 }

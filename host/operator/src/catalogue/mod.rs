@@ -10,14 +10,17 @@
 //! | `descent` | finds the fallback for an object on which a policy fails |
 //! | `grantable` | the owner's limits for grants to installed policies |
 //! | `installed` | installs the policies that users add while the operator runs |
-//! | `kind`, `snapshot` | the policies that answer, by kind and place |
+//! | `kind`, `answers`, `snapshot` | the policies that answer, by kind and place |
 //! | `ledger` | the objects that each revision serves and fails on |
 //! | `precedence` | computes which policies answer, from all policies and their scopes |
+//! | `scope` | the scopes of policies and of settings |
 //! | `renderers` | binds policies to settings and to the cluster |
 //! | `shared` | settings for the whole cluster |
+//! | `staging` | the rollouts that go on, and the policies for objects that they have not moved yet |
 //! | `tenancy` | decides which scope and grants a package can have, by its namespace |
 //! | `trial` | tries settings on the samples of policies |
 
+mod answers;
 mod clash;
 mod descent;
 mod grantable;
@@ -27,8 +30,10 @@ mod ledger;
 mod made;
 mod precedence;
 mod renderers;
+mod scope;
 mod shared;
 mod snapshot;
+mod staging;
 mod tenancy;
 #[cfg(test)]
 mod tests;
@@ -49,17 +54,20 @@ use kaos_policy::{
 };
 use tokio::sync::watch;
 
+pub use answers::Answers;
+pub(crate) use answers::Replaced;
 pub use descent::Descent;
 pub use grantable::Grantable;
 pub use installed::{CodeShare, Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
 pub(crate) use precedence::PLACE_TAKEN;
-pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
+pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, arrange};
 pub(crate) use renderers::Renderers;
+pub use scope::Reach;
 pub use shared::{environment, operator_config, told_apart};
-pub(crate) use snapshot::Replaced;
-pub use snapshot::{Answer, Answers, Awaited, Loading, PIN, Snapshot};
+pub use snapshot::{Answer, Awaited, Loading, PIN, Snapshot};
+pub use staging::{MovedObjects, Predecessors, RolloutStage, Staging};
 pub(crate) use tenancy::{Overreach, reach};
 use trial::lasting;
 pub(crate) use trial::try_settings;
@@ -108,42 +116,32 @@ impl Catalogue {
             Renderer::new(stack, layers, Cluster::default())?;
         }
         let offers: Vec<Offer> = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        self.install(arrange(&offers, &[], &[], layers).answers);
+        self.install(arrange(&offers, &[], &[], layers));
         Ok(())
     }
 
     /// Swaps in these policies. Entries that did not change keep their existing values.
-    pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
-        self.install_while(Loading::new(), answers);
+    pub fn install(&self, arranged: Arranged) {
+        self.install_while(Loading::new(), arranged);
     }
 
     /// Swaps in these policies, while this process still loads the policies in `loading`.
-    pub(crate) fn install_while(&self, loading: Loading, mut answers: BTreeMap<ResourceType, Answers>) {
+    pub(crate) fn install_while(&self, loading: Loading, arranged: Arranged) {
         // The lock of this channel guards the swap and the swap's number.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
-            for (of, answers) in &mut answers {
-                answers.since = *revision;
-                if let Some(before) = before.as_ref().and_then(|before| before.kinds.get(of)) {
-                    answers.keep(before);
-                }
-            }
-            self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds: answers, loading })));
+            let next = Snapshot::after(before.as_deref(), *revision, loading, arranged);
+            self.current.store(Some(Arc::new(next)));
         });
     }
 
     /// Returns the snapshot that a swap to these policies would install, without a swap. Entries that did not change
     /// keep their existing values.
-    pub(crate) fn proposed(&self, mut answers: BTreeMap<ResourceType, Answers>) -> Arc<Snapshot> {
+    pub(crate) fn proposed(&self, arranged: Arranged) -> Arc<Snapshot> {
         let before = self.current.load_full();
-        for (of, answers) in &mut answers {
-            if let Some(before) = before.as_ref().and_then(|before| before.kinds.get(of)) {
-                answers.keep(before);
-            }
-        }
-        let loading = before.map(|before| before.loading.clone()).unwrap_or_default();
-        Arc::new(Snapshot { revision: 0, kinds: answers, loading })
+        let loading = before.as_ref().map(|before| before.loading.clone()).unwrap_or_default();
+        Arc::new(Snapshot::after(before.as_deref(), 0, loading, arranged))
     }
 
     /// Returns the current policies. Returns `None` before the first swap.

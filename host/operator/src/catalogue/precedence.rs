@@ -21,10 +21,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kaos_policy::{
     contract::{Claim, ResourceType},
     policy::Stack,
-    settings::{Layer, Origin},
+    settings::Layer,
 };
 
-use super::{Answers, Kind, Member, Tuning, Without};
+use super::{Answers, Kind, Member, Reach, Staging, Tuning, Without};
 
 /// The age of a policy. If the times of two policies are equal, the names of their ConfigMaps decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,77 +44,6 @@ impl Age {
     pub fn new(created: Option<&Time>, namespace: String, name: String) -> Self {
         let created = created.map(|time| time.0.to_string()).unwrap_or_default();
         Self { claimed: None, created, namespace, name }
-    }
-}
-
-/// The scope of a policy or of settings. The variants are in the order of precedence, weakest first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// The whole cluster, for a policy that the process loaded at startup.
-    Process,
-    /// The whole cluster.
-    Cluster,
-    /// The scope consists of these namespaces.
-    Namespaces(BTreeSet<String>),
-    /// The namespace that contains the package.
-    Own(String),
-}
-
-impl Reach {
-    /// Returns the scope of a package in `namespace`. `listed` are the namespaces in its `policy.yaml`. `home` is the
-    /// operator's namespace.
-    pub fn of_package(namespace: &str, listed: &[String], home: &str) -> Self {
-        match listed {
-            _ if namespace != home => Self::Own(namespace.to_owned()),
-            [] => Self::Cluster,
-            listed => Self::Namespaces(listed.iter().cloned().collect()),
-        }
-    }
-
-    /// Returns the origin for the settings of a package with this scope.
-    pub fn origin(&self, namespace: &str, name: &str) -> Origin {
-        match self {
-            Self::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{name}")),
-            Self::Process | Self::Cluster | Self::Namespaces(_) => Origin::ClusterPolicy(name.to_owned()),
-        }
-    }
-
-    /// Returns whether the scope contains the namespace `place`. If `place` is `None`, returns whether the scope
-    /// contains the namespaces that [`Answers`] does not list by name.
-    pub(super) fn holds(&self, place: Option<&str>) -> bool {
-        match self {
-            Self::Process | Self::Cluster => true,
-            Self::Namespaces(namespaces) => place.is_some_and(|place| namespaces.contains(place)),
-            Self::Own(namespace) => place == Some(namespace),
-        }
-    }
-
-    pub(super) fn places(&self) -> impl Iterator<Item = &String> {
-        let (many, one) = match self {
-            Self::Process | Self::Cluster => (None, None),
-            Self::Namespaces(namespaces) => (Some(namespaces), None),
-            Self::Own(namespace) => (None, Some(namespace)),
-        };
-        many.into_iter().flatten().chain(one)
-    }
-
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Process => 0,
-            Self::Cluster => 1,
-            Self::Namespaces(_) => 2,
-            Self::Own(_) => 3,
-        }
-    }
-
-    /// Returns whether two scopes overlap and have the same precedence.
-    pub(super) fn meets(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Process, Self::Process) | (Self::Cluster, Self::Cluster) => true,
-            (Self::Namespaces(one), Self::Namespaces(other)) => !one.is_disjoint(other),
-            (Self::Own(one), Self::Own(other)) => one == other,
-            _ => false,
-        }
     }
 }
 
@@ -167,6 +96,16 @@ pub struct Arranged {
     pub answers: BTreeMap<ResourceType, Answers>,
     /// Revisions that do not serve because of a conflict, with the reason.
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
+    /// The rollouts that go on. [`arrange`] does not set this field.
+    pub staging: Staging,
+}
+
+impl Arranged {
+    /// Returns every policy table: the table with all revisions, and the tables without the revisions that rollouts
+    /// bring.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &BTreeMap<ResourceType, Answers>> {
+        std::iter::once(&self.answers).chain(self.staging.tables())
+    }
 }
 
 /// Why a revision cannot serve together with other revisions.

@@ -5,6 +5,7 @@ mod missed;
 mod mute;
 mod revision_set;
 mod settings;
+mod staged;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -61,7 +62,7 @@ fn namespaces(names: &[&str]) -> Reach {
 }
 
 fn answer(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Answer {
-    catalogue.load().unwrap().answer(&widget(), namespace, pin)
+    catalogue.load().unwrap().answer(&widget(), namespace, "w", pin)
 }
 
 fn kind(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Arc<Kind> {
@@ -88,7 +89,7 @@ fn named(member: &Arc<Member>) -> String {
 
 fn catalogue(offers: &[Offer]) -> (Catalogue, Arranged) {
     let catalogue = Catalogue::default();
-    catalogue.install(arrange(offers, &[], &[], &[]).answers);
+    catalogue.install(arrange(offers, &[], &[], &[]));
     (catalogue, arrange(offers, &[], &[], &[]))
 }
 
@@ -199,7 +200,7 @@ fn policies_that_may_answer_are_the_serving_the_pinnable_and_the_previous_ones()
         canary,
     ]);
     assert_eq!(able(&catalogue), all);
-    catalogue.install(arrange(&[offer(&own, Reach::Process, "")], &[], &[], &[]).answers);
+    catalogue.install(arrange(&[offer(&own, Reach::Process, "")], &[], &[], &[]));
     assert_eq!(able(&catalogue), ids(&[&own]));
 }
 
@@ -210,17 +211,17 @@ fn a_swap_does_not_disturb_other_policies() {
     let (first, before) = (catalogue.load().unwrap(), kind(&catalogue, "b", None));
     let scoped = member("widget", World::Policy, "s", Some(&own));
     let offers = [offer(&own, Reach::Process, ""), offer(&scoped, namespaces(&["a"]), "1")];
-    catalogue.install(arrange(&offers, &[], &[], &[]).answers);
+    catalogue.install(arrange(&offers, &[], &[], &[]));
     assert!(Arc::ptr_eq(&before, &kind(&catalogue, "b", None)));
     let (second, of) = (catalogue.load().unwrap(), widget());
     assert!(second.of(&of).unwrap().are_in("b", first.of(&of).unwrap()));
     assert!(!second.of(&of).unwrap().are_in("a", first.of(&of).unwrap()));
-    catalogue.install(arrange(&offers, &[], &[], &[]).answers);
+    catalogue.install(arrange(&offers, &[], &[], &[]));
     assert!(catalogue.load().unwrap().of(&of).unwrap().are_in("a", second.of(&of).unwrap()));
 }
 
 fn snapshot(offers: &[Offer], before: &Catalogue) -> Arc<Snapshot> {
-    before.proposed(arrange(offers, &[], &[], &[]).answers)
+    before.proposed(arrange(offers, &[], &[], &[]))
 }
 
 #[test]
@@ -234,11 +235,11 @@ fn a_change_replaces_only_the_policies_of_its_own_places() {
     let next = replaced(&[cluster("c2"), local("l1")]);
     assert!(!next.is_empty() && !replaced(&[cluster("c1"), local("l2")]).is_empty());
 
-    catalogue.install(arrange(&[cluster("c1"), local("l2")], &[], &[], &[]).answers);
+    catalogue.install(arrange(&[cluster("c1"), local("l2")], &[], &[], &[]));
     let before = catalogue.load().unwrap();
     let later = Snapshot::replaced(&before, &snapshot(&[cluster("c2"), local("l2")], &catalogue));
     assert_eq!(later, next, "a swap of the tenant does not change what the candidate replaces");
-    catalogue.install(arrange(&[cluster("c3"), local("l2")], &[], &[], &[]).answers);
+    catalogue.install(arrange(&[cluster("c3"), local("l2")], &[], &[], &[]));
     let before = catalogue.load().unwrap();
     let last = Snapshot::replaced(&before, &snapshot(&[cluster("c2"), local("l2")], &catalogue));
     assert_ne!(last, next, "another policy would be replaced");
@@ -263,7 +264,7 @@ fn an_object_falls_back_to_the_policy_before_the_newest_failure() {
     let given = Given { tuning: newer, reach: Reach::Cluster, age: age("2") };
     let offers = [offer(&own, Reach::Process, ""), offer(&installed, Reach::Cluster, "1")];
     let catalogue = Catalogue::default();
-    catalogue.install(arrange(&offers, &[given], &[], &[]).answers);
+    catalogue.install(arrange(&offers, &[given], &[], &[]));
     let failed = |kind: &Kind| kind.without(kind.stack().base().id(), &[]);
     let first = failed(&kind(&catalogue, "a", None)).unwrap();
     assert_eq!((&*first.blamed, names(&first.kind)), ("settings-2", vec![named(&installed)]));

@@ -92,6 +92,27 @@ pub(super) struct RevisionStateLabels {
     pub(super) current: bool,
 }
 
+/// A package, by its ConfigMap as `namespace/name`. A label with the name `namespace` would collide with the namespace of
+/// the scraped pod.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PackageLabels {
+    pub(super) package: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RolloutObjectsLabels {
+    #[prometheus(flatten)]
+    pub(super) package: PackageLabels,
+    pub(super) moved: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RolloutPauseLabels {
+    #[prometheus(flatten)]
+    pub(super) package: PackageLabels,
+    pub(super) reason: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct VerbLabels {
     pub(super) verb: &'static str,

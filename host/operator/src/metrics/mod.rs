@@ -1,11 +1,12 @@
 //! The operator's metrics, as `OpenMetrics`.
 //!
 //! Each event has its own method, so callers need neither registries nor names. The names are in `table`, which is also
-//! the source of the reference page. `by_policy` handles the metrics of single policies. The module `serve` of the
-//! crate serves the text over HTTP.
+//! the source of the reference page. `by_policy` and `rollouts` handle the metrics of single policies and rollouts. The
+//! module `serve` of the crate serves the text over HTTP.
 
 mod by_policy;
 mod labels;
+mod rollouts;
 mod sizes;
 mod states;
 mod table;
@@ -35,6 +36,8 @@ use prometheus_client::{
 };
 
 use by_policy::ByPolicy;
+pub use rollouts::RolloutState;
+use rollouts::Rollouts;
 use sizes::Sizes;
 pub use states::{PassResult, Readiness, Tally, Unserved};
 pub use table::reference;
@@ -63,6 +66,7 @@ pub struct Metrics {
     policies: Family<labels::ActiveLabels, Gauge>,
     by_policy: ByPolicy,
     policy_revisions: Family<labels::RevisionStateLabels, Gauge>,
+    rollouts: Rollouts,
     api_calls: Family<labels::ApiCallLabels, Counter>,
     api_duration: Sizes<labels::VerbLabels>,
     watch_state: Family<labels::WatchStateLabels, Gauge>,
@@ -105,6 +109,7 @@ impl Metrics {
             policies: table::POLICY.register(r, Family::default()),
             by_policy: ByPolicy::register(r),
             policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
+            rollouts: Rollouts::register(r),
             api_calls: table::API_CALLS.register(r, Family::default()),
             api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             watch_state: table::WATCH_STATE.register(r, Family::default()),
@@ -214,6 +219,16 @@ impl Metrics {
                 self.policy_revisions.get_or_create(&labels).set(count(revisions));
             }
         }
+    }
+
+    /// Sets the states of all rollouts that go on. Replaces the previous states.
+    pub fn rollouts(&self, states: &[RolloutState]) {
+        self.rollouts.set(states);
+    }
+
+    /// Counts a rollout that returned all objects to the revision that served before.
+    pub fn rollout_returned(&self, package: &str) {
+        self.rollouts.returned(package);
     }
 
     /// Sets whether this process holds the Lease.

@@ -71,6 +71,13 @@ rows! {
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; `current` \
         is true if a ConfigMap contains the package now";
+    ROLLOUT_STEP: Gauge "rollout_step" ["package"] "Number of the current step of a rollout; 0 before the \
+        first step";
+    ROLLOUT_OBJECTS: Gauge "rollout_objects" ["package", "moved"] "Objects that a rollout concerns; \
+        `moved` is true if the new revision answers for them";
+    ROLLOUT_PAUSED: Gauge "rollout_paused" ["package", "reason"] "1 for each paused rollout";
+    ROLLOUT_RETURNED: Counter "rollout_returned" ["package"] "Rollouts that returned all objects to the \
+        revision that served before";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or \
         opened a watch";

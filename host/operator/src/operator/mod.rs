@@ -253,6 +253,7 @@ fn install(
         events: Arc::clone(&context.access.events),
         previewer: Arc::new(CachePreviewer::new(Arc::clone(context), changes)),
         rollout_gate: options.rollout_gate.clone(),
+        rollout_defaults: options.rollout_defaults.clone(),
     };
     async move {
         match installing {

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use kaos_policy::{contract::HOME, guard::UserPrivileges, rollout::RolloutGate};
+use kaos_policy::{
+    contract::HOME,
+    guard::UserPrivileges,
+    rollout::{Rollout, RolloutGate},
+};
 
 use crate::{
     catalogue::{CodeShare, Grantable},
@@ -48,6 +52,8 @@ pub struct Options {
     pub grantable: Grantable,
     /// The limits for the effect of every package that users install.
     pub rollout_gate: RolloutGate,
+    /// The defaults for the steps in which packages start to serve.
+    pub rollout_defaults: Rollout,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
     /// Optional types that the operator leaves alone.
@@ -86,6 +92,7 @@ impl Default for Options {
             user_privileges: UserPrivileges::default(),
             grantable: Grantable::default(),
             rollout_gate: RolloutGate::default(),
+            rollout_defaults: Rollout::default(),
             code_share: CodeShare::default(),
             left_out: LeftOut::default(),
             decision_point: None,

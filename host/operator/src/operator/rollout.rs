@@ -67,10 +67,7 @@ pub(super) async fn follow(
         let now = context.runner.catalogue.load();
         if let (Some(now), Some(before)) = (&now, &before) {
             for of in concerned(now, before) {
-                let as_before = |key: &ObjectKey| match (now.of(of), before.of(of)) {
-                    (Some(now), Some(before)) => now.are_in(&key.namespace, before),
-                    _ => false,
-                };
+                let as_before = |key: &ObjectKey| now.is_as_in(before, of, &key.namespace, &key.name);
                 for key in context.access.watch.keys(of).iter().filter(|key| !as_before(key)) {
                     queue.add(key, Urgency::Paced);
                 }

@@ -7,7 +7,6 @@ mod changed_path;
 mod effect;
 mod fields;
 mod immutable;
-mod pods;
 mod secret_values;
 mod side;
 #[cfg(test)]
@@ -33,8 +32,11 @@ pub use fields::{Field, fields};
 pub use immutable::refused;
 pub use side::{Said, Side};
 
-use self::{pods::pods, secret_values::SecretValues};
-use crate::offline::{Answering, StoredObjects, World};
+use self::secret_values::SecretValues;
+use crate::{
+    offline::{Answering, StoredObjects, World},
+    pods::pods,
+};
 
 /// The results for one object before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -204,9 +204,7 @@ impl RunningPreview {
     /// attempt can give another result.
     async fn compute(&mut self, key: &ObjectKey) -> bool {
         let Proposal { before, after, .. } = &*self.proposal;
-        if let (Some(before), Some(after)) = (before.of(&key.of), after.of(&key.of))
-            && after.are_in(&key.namespace, before)
-        {
+        if after.is_as_in(before, &key.of, &key.namespace, &key.name) {
             return true;
         }
         // Acquiring never fails, because the semaphore is never closed.

@@ -37,7 +37,10 @@ impl Context {
         let Some(snapshot) = self.runner.catalogue.load() else { return Vec::new() };
         let awaiting = |(of, answers): (&ResourceType, &Answers)| {
             let made = self.memories.made_since(of, answers.since);
-            (of.clone(), self.access.watch.keys(of).len().saturating_sub(made))
+            // Objects that a rollout has not moved yet wait for the rollout, not for a pass.
+            let keys = self.access.watch.keys(of);
+            let moved = keys.iter().filter(|key| snapshot.is_moved(of, &key.namespace, &key.name)).count();
+            (of.clone(), moved.saturating_sub(made))
         };
         snapshot.kinds().map(awaiting).collect()
     }

@@ -2,7 +2,10 @@
 //! settings that the policy would have in a place. The operator needs trials, because Kubernetes may refuse a value
 //! that the schema accepts. The operator and the command line use the same cases.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kaos_policy::{
     gate::LoadError,
@@ -142,7 +145,7 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
 /// with a scope that lists namespaces gets no case.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
-    for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
+    for kind in arranged.tables().flat_map(BTreeMap::values).filter_map(|answers| answers.of_cluster()) {
         for policy in kind.policies() {
             let layers = kind.layers().iter().cloned();
             let (given, base) = layers.partition(|layer| layer.origin == Origin::OperatorConfig);
@@ -183,7 +186,7 @@ impl RevisionSet {
             base.is_none_or(|base| serving.contains(base))
         };
         let mut cases = Vec::new();
-        for answers in arranged.answers.values() {
+        for answers in arranged.tables().flat_map(BTreeMap::values) {
             // Leave out the predecessors of serving policies: predecessors answer only for objects that pin them by
             // digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));

@@ -8,7 +8,10 @@ use kaos_crds::RevisionState;
 use kaos_policy::cut::{NOTE, cut};
 use kube::Resource as _;
 
-use super::records::{NOT_LOADED, Revision, revision_resource};
+use super::{
+    observed::ROLLOUT_PAUSED,
+    records::{NOT_LOADED, Revision, revision_resource},
+};
 use crate::{
     clock::Clock,
     events::{EventWriter, NewEvent, Repeat},
@@ -36,7 +39,8 @@ impl Events {
                 | RevisionState::NotPermitted
                 | RevisionState::Conflict
                 | RevisionState::Quarantined
-        ) || status.reason.as_deref() == Some(NOT_LOADED);
+        ) || status.reason.as_deref() == Some(NOT_LOADED)
+            || status.reason.as_deref() == Some(ROLLOUT_PAUSED);
         let note = status.message.or_else(|| status.policy.map(|policy| format!("policy {policy}")));
         let note = note.unwrap_or_default();
         let action = status.state.name();

@@ -24,6 +24,7 @@
 //! | `bytes_missing` | replaces active revisions that cannot be loaded any more with their predecessors |
 //! | `record_deleted` | writes records and stored bytes again after a user deleted them |
 //! | `renaming` | finds the predecessor of a renamed ConfigMap |
+//! | `rollout` | moves the objects to a revision in steps |
 //! | `revision_history` | counts objects, and deletes old records |
 //! | `enter` | records the state that a revision enters, and writes an Event |
 //! | `naming`, `transition` | the names of revisions, and the state that a revision enters |
@@ -49,6 +50,7 @@ mod record_deleted;
 mod renaming;
 mod restoring;
 mod revision_history;
+mod rollout;
 mod serving;
 mod transition;
 mod trying;
@@ -63,8 +65,11 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
-pub(crate) use self::bytes_missing::is_withheld;
 use self::transition::Transition;
+pub(crate) use self::{
+    bytes_missing::is_withheld,
+    rollout::{RolloutVerb, next_request},
+};
 use super::{
     Installing, StepError, Tools,
     checks::Checks,
@@ -244,7 +249,10 @@ impl Lifecycle {
         let (due, advanced) = self.advance_all(&found, is_fresh).await;
         // Judge failures only after the round has admitted new packages: a new package can replace the revision that
         // failed.
-        let judged = self.execute_all(&found, &self.failed_in_service()).await;
+        let rolled = self.roll_out(&found).await;
+        let mut failed = self.failed_in_service();
+        failed.extend(rolled.returned);
+        let judged = self.execute_all(&found, &failed).await;
         // Load revisions after all other steps, because a load takes time.
         let late = self.load_late(&found).await;
         // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
@@ -253,8 +261,8 @@ impl Lifecycle {
         self.count(&found).await;
         // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.
         let kept = [self.keep_again().await, self.keep_last_good().await];
-        *wait = [due, late, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
-        let results = [planned, went_on, advanced, judged.done, served, tidied, self.records.settled()];
+        *wait = [due, late, rolled.wait, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
+        let results = [planned, went_on, advanced, rolled.done, judged.done, served, tidied, self.records.settled()];
         match results.into_iter().collect::<Result<(), _>>() {
             // Retry without a growing delay, because other packages wait for their turn.
             Err(error) if self.fairness.is_taken() => {
@@ -303,7 +311,12 @@ impl Lifecycle {
             let entry = self.revisions.entries.get(name);
             entry.is_some_and(|entry| found.iter().all(|found| found.source != entry.source))
         };
-        self.without_source = self.facts().serving().into_iter().filter(is_left).collect();
+        let left: BTreeSet<String> = self.facts().serving().into_iter().filter(is_left).collect();
+        if !left.is_subset(&self.without_source) {
+            // A package can replace a rollout whose ConfigMap was deleted.
+            self.wake_rollouts();
+        }
+        self.without_source = left;
         self.forget_what_loads_no_more();
         let restoring = std::mem::take(&mut self.restoring);
         self.checks.keep(|name| {

@@ -59,10 +59,13 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use cases::try_all;
 pub use code_share::CodeShare;
 pub use gatekeeper::Gatekeeper;
-pub(crate) use lifecycle::is_withheld;
+pub(crate) use lifecycle::{RolloutVerb, is_withheld, next_request};
 pub(crate) use previews::{EffectOfProposal, Previewer, Proposal};
-pub(crate) use records::{APPROVED_BY, APPROVED_FOR, NOT_LOADED, RETRY, Revision, retry_command, revision_resource};
-pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of};
+pub(crate) use records::{
+    APPROVED_BY, APPROVED_FOR, NOT_LOADED, RETRY, ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Revision, retry_command,
+    revision_resource,
+};
+pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of, moved_objects};
 pub(crate) use step_error::StepError;
 pub use tools::Installing;
 pub(crate) use tools::Tools;

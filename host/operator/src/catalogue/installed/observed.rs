@@ -2,12 +2,18 @@
 //! such as Flux and kpt decide whether to wait for a revision or to give up. At most one of the conditions is present,
 //! and its status is `True`.
 
-use kaos_crds::{Condition, PolicyRevisionStatus, RevisionState};
+use kaos_crds::{Condition, PolicyRevisionStatus, PolicyRollout, RevisionState};
 
 use crate::status::conditions::{RECONCILING, STALLED};
 
 /// The status reason of an active revision that does not answer now.
 pub(crate) const NOT_LOADED: &str = "NotLoaded";
+
+/// The status reason of a package that waits for the end of another rollout.
+pub(crate) const ANOTHER_ROLLOUT: &str = "AnotherRollout";
+
+/// The status reason of a revision whose rollout is paused.
+pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {
@@ -21,6 +27,8 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
     Current,
+    /// The definition has no rollouts, and no state for them.
+    WithoutRollouts,
     /// The definition has neither effects nor approvals, and no states for them.
     WithoutPreviews,
     /// The definition also has no conditions.
@@ -31,7 +39,8 @@ impl Definition {
     /// Returns the next older definition, or `None` if there is none.
     pub(super) fn older(self) -> Option<Self> {
         match self {
-            Self::Current => Some(Self::WithoutPreviews),
+            Self::Current => Some(Self::WithoutRollouts),
+            Self::WithoutRollouts => Some(Self::WithoutPreviews),
             Self::WithoutPreviews => Some(Self::WithoutConditions),
             Self::WithoutConditions => None,
         }
@@ -41,6 +50,13 @@ impl Definition {
     pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
         let mut allowed = status.clone();
         if self == Self::Current {
+            return allowed;
+        }
+        allowed.rollout = None;
+        if status.state == RevisionState::Yielding {
+            allowed.state = RevisionState::Superseded;
+        }
+        if self == Self::WithoutRollouts {
             return allowed;
         }
         (allowed.preview, allowed.limits_digest, allowed.approved, allowed.returned_from) = (None, None, None, None);
@@ -64,8 +80,14 @@ pub(super) fn is_unknown_state(message: &str) -> bool {
 fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
     match status.state {
         RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing => Some(RECONCILING),
-        RevisionState::Active => (status.reason.as_deref() == Some(NOT_LOADED)).then_some(STALLED),
-        RevisionState::Superseded => None,
+        RevisionState::Active => match status.open_rollout() {
+            _ if status.reason.as_deref() == Some(NOT_LOADED) => Some(STALLED),
+            None => None,
+            // Slow pods can become ready without a person.
+            Some(PolicyRollout { paused: Some(paused), .. }) if paused.reason != "SlowToStart" => Some(STALLED),
+            Some(_) => Some(RECONCILING),
+        },
+        RevisionState::Yielding | RevisionState::Superseded => None,
         RevisionState::Held
         | RevisionState::Refused
         | RevisionState::NotPermitted
@@ -108,6 +130,7 @@ mod tests {
             ("Previewing", RECONCILING),
             ("Held", STALLED),
             ("Active", ""),
+            ("Yielding", ""),
             ("Superseded", ""),
             ("Refused", STALLED),
             ("NotPermitted", STALLED),

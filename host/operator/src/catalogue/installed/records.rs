@@ -40,6 +40,16 @@ pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
 /// an old approval would also count when the operator holds the same revision again.
 pub(crate) const APPROVED_FOR: &str = "kaos.tools/approved-for";
 
+/// The annotation with which a person steers a rollout: `pause`, `resume`, `promote` or `return`. The chart's admission
+/// policy guards it as it guards an approval.
+pub(crate) const ROLLOUT: &str = "kaos.tools/rollout";
+
+/// The annotation with the name of the person who steers a rollout.
+pub(crate) const ROLLOUT_BY: &str = "kaos.tools/rollout-by";
+
+/// The annotation that says which request about which rollout this is. The operator handles each request once.
+pub(crate) const ROLLOUT_FOR: &str = "kaos.tools/rollout-for";
+
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
 /// command uses a different value, because an old value has no effect.
 pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> String {
@@ -203,7 +213,7 @@ impl Records {
     /// Returns the kinds for which recorded revisions answered.
     pub(super) fn answered(&self) -> BTreeSet<ResourceType> {
         let answered = |status: &&PolicyRevisionStatus| {
-            matches!(status.state, RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined)
+            status.state.is_replaced() || matches!(status.state, RevisionState::Active | RevisionState::Quarantined)
         };
         self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered).flat_map(kinds_of).collect()
     }
@@ -311,6 +321,11 @@ impl Records {
                 }
             }
         }
+    }
+
+    /// Returns whether the definition of PolicyRevision in the cluster has rollouts, as far as the operator knows.
+    pub(super) fn has_rollouts(&self) -> bool {
+        self.definition == Definition::Current
     }
 
     /// Returns an error while a status is not written yet.

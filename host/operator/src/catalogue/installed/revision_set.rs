@@ -1,6 +1,7 @@
 //! The admitted revisions, and the policy table that follows from them: which policy answers for which place.
 
 mod claims;
+mod stages;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +16,10 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-pub(crate) use self::claims::age_of;
+pub(crate) use self::{
+    claims::age_of,
+    stages::{moved_by, moved_objects},
+};
 pub(crate) use super::unfit::Unfit;
 use super::{
     pace::{BACKOFF, LOAD_BACKOFF},
@@ -23,7 +27,7 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    catalogue::{Age, Arranged, Conflict, Given, Member, Missed, Offer, Reach, Tuning, Without, arrange},
+    catalogue::{Age, Arranged, Conflict, Given, Member, Missed, MovedObjects, Offer, Reach, Tuning, Without, arrange},
 };
 
 /// The maximum number of revisions in a chain of predecessors.
@@ -39,8 +43,10 @@ pub(crate) struct AdmittedRevision {
     pub(crate) content: Content,
     /// The behaviour of the operator if the policy refuses an object.
     pub(crate) on_refusal: OnRefusal,
-    /// The package's own limits for its effect.
+    /// The package's own limits for its effect, and the steps in which the package starts to serve.
     pub(crate) rollout: Rollout,
+    /// The objects that the revision's rollout has moved. `None` if the revision serves all objects.
+    pub(crate) stage: Option<MovedObjects>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) predecessor: Option<String>,
 }
@@ -156,6 +162,18 @@ impl RevisionSet {
     /// tenant's revision does not serve. A predecessor replaces a lost revision only if the predecessor can serve
     /// together with all other revisions.
     pub(crate) fn arrange_with(
+        &self,
+        candidate: Option<&str>,
+        serving: &BTreeSet<String>,
+        shared: &[Layer],
+    ) -> Result<Arranged, Unfit> {
+        let mut arranged = self.arrange_one(candidate, serving, shared)?;
+        arranged.staging = self.staging(candidate, serving, shared)?;
+        Ok(arranged)
+    }
+
+    /// Computes one policy table, without regard to rollouts.
+    fn arrange_one(
         &self,
         candidate: Option<&str>,
         serving: &BTreeSet<String>,

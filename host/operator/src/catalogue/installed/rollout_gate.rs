@@ -97,7 +97,7 @@ impl EffectLimits {
         if is_set(|gate| gate.approval.is_some()) {
             exceeded.push(ExceededLimit::new("AwaitsApproval", "a person must approve the package"));
         }
-        if self.packages.iter().any(|rollout| rollout.mode == RolloutMode::Shadow) {
+        if self.packages.iter().any(|rollout| rollout.mode == Some(RolloutMode::Shadow)) {
             exceeded.push(ExceededLimit::new("ShadowOnly", "the package only shows its effect (rollout.mode: shadow)"));
         }
         exceeded

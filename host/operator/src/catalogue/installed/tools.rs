@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use kaos_policy::{rollout::RolloutGate, settings::Layer};
+use kaos_policy::{
+    rollout::{Rollout, RolloutGate},
+    settings::Layer,
+};
 use kube::Client;
 
 use super::{CodeShare, Gatekeeper, Previewer};
@@ -44,4 +47,6 @@ pub(crate) struct Tools {
     pub(crate) previewer: Arc<dyn Previewer>,
     /// The limits for the effect of every package.
     pub(crate) rollout_gate: RolloutGate,
+    /// The defaults for the steps in which packages start to serve.
+    pub(crate) rollout_defaults: Rollout,
 }

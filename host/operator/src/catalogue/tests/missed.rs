@@ -26,7 +26,7 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     ];
     let with = |missed: &[Missed]| {
         let catalogue = Catalogue::default();
-        catalogue.install(arrange(&offers, &[], missed, &[]).answers);
+        catalogue.install(arrange(&offers, &[], missed, &[]));
         catalogue
     };
     let everywhere = with(&[missed("gone", Reach::Cluster)]);
@@ -48,7 +48,7 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
     // After the missed revision is back, the same policies answer in their own right, and replace no revision.
     let before = everywhere.load().unwrap();
-    everywhere.install(arrange(&offers, &[], &[], &[]).answers);
+    everywhere.install(arrange(&offers, &[], &[], &[]));
     let now = everywhere.load().unwrap();
     let is_as_before = |namespace| now.of(&widget()).unwrap().are_in(namespace, before.of(&widget()).unwrap());
     assert_eq!(["a", "b"].map(is_as_before), [false, true]);

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::*;
 use crate::catalogue::installed::{AdmittedRevision, Content, RevisionSet};
 
-fn revisions(entries: Vec<(&str, AdmittedRevision)>) -> RevisionSet {
+pub(super) fn revisions(entries: Vec<(&str, AdmittedRevision)>) -> RevisionSet {
     let own = member("widget", World::Policy, "", None);
     let entries: BTreeMap<String, AdmittedRevision> =
         entries.into_iter().map(|(revision, entry)| (revision.to_owned(), entry)).collect();
     RevisionSet { own: vec![offer(&own, Reach::Process, "")], entries }
 }
 
-fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> AdmittedRevision {
+pub(super) fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> AdmittedRevision {
     AdmittedRevision {
         source: PolicySource { namespace: "n".to_owned(), config_map: aged.to_owned() },
         age: age(aged),
@@ -25,16 +25,17 @@ fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Ad
         content,
         on_refusal: OnRefusal::default(),
         rollout: Rollout::default(),
+        stage: None,
         since: None,
         predecessor: before.map(str::to_owned),
     }
 }
 
-fn sized(revision: &str, size: &Value) -> Content {
+pub(super) fn sized(revision: &str, size: &Value) -> Content {
     Content::Policy(Arc::clone(&member("widget", World::Policy, revision, None).policy), json!({"size": size}))
 }
 
-fn lost(of: ResourceType) -> Content {
+pub(super) fn lost(of: ResourceType) -> Content {
     Content::Lost {
         policy: "widget".to_owned(),
         kinds: vec![of],
@@ -46,10 +47,11 @@ fn lost(of: ResourceType) -> Content {
 
 fn arranged(revisions: &RevisionSet, serving: &[&str]) -> (Catalogue, Vec<String>) {
     let serving = serving.iter().map(|revision| (*revision).to_owned()).collect();
-    let Arranged { answers, conflicts } = revisions.arrange(&serving, &[]).unwrap();
+    let arranged = revisions.arrange(&serving, &[]).unwrap();
+    let conflicts = arranged.conflicts.keys().map(ToString::to_string).collect();
     let catalogue = Catalogue::default();
-    catalogue.install(answers);
-    (catalogue, conflicts.keys().map(ToString::to_string).collect())
+    catalogue.install(arranged);
+    (catalogue, conflicts)
 }
 
 /// Returns the revisions that answer in a namespace.

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::{
     catalogue::{
-        Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
+        Age, Arranged, Catalogue, Conflict, MovedObjects, Offer, Reach, Snapshot,
         installed::{AdmittedRevision, Content, RevisionSet, Unfit, try_all},
     },
     offline::{Answering, At},
@@ -52,6 +52,8 @@ pub(in crate::cli) struct Shipped {
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before this revision.
     pub(super) predecessor: Option<String>,
+    /// The objects that the revision's rollout has moved. `None` if the revision serves all objects.
+    pub(super) stage: Option<MovedObjects>,
 }
 
 /// The policies and settings that serve in a cluster at one moment.
@@ -210,11 +212,12 @@ impl PolicySet {
         if let Some(why) = self.misfit_with(PLANNED) {
             bail!("{why}");
         }
-        let Arranged { answers, conflicts } = self.arranged()?;
+        let mut arranged = self.arranged()?;
+        let conflicts = std::mem::take(&mut arranged.conflicts);
         if let Some(why) = conflicts.get(PLANNED) {
             bail!("{PLANNED} would not serve: {why}");
         }
-        catalogue.install(answers);
+        catalogue.install(arranged);
         Ok(Installed { snapshot: catalogue.load().context("no policy answers")?, conflicts })
     }
 }
@@ -241,7 +244,7 @@ pub(in crate::cli) struct Installed {
 impl Shipped {
     /// Converts the package to the type that the operator uses for packages that passed the gate.
     fn entry(&self, home: &str) -> AdmittedRevision {
-        let Self { source: (namespace, config_map), policy, file, age, since, predecessor, .. } = self;
+        let Self { source: (namespace, config_map), policy, file, age, since, predecessor, stage, .. } = self;
         let content = match policy {
             Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
             None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),
@@ -254,6 +257,7 @@ impl Shipped {
             content,
             on_refusal: file.on_refusal,
             rollout: file.rollout.clone(),
+            stage: stage.clone(),
             since: *since,
             predecessor: predecessor.clone(),
         }

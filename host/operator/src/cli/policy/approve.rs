@@ -90,7 +90,7 @@ impl Approve {
 }
 
 /// Returns the name under which the API server knows the user.
-async fn user(client: &Client) -> anyhow::Result<String> {
+pub(super) async fn user(client: &Client) -> anyhow::Result<String> {
     let reviewed = Api::<SelfSubjectReview>::all(client.clone())
         .create(&PostParams::default(), &SelfSubjectReview::default())
         .await
@@ -124,7 +124,8 @@ async fn wait(
                 return Ok(ExitCode::from(HELD_BACK));
             }
             RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => {}
-            RevisionState::Superseded
+            RevisionState::Yielding
+            | RevisionState::Superseded
             | RevisionState::Refused
             | RevisionState::NotPermitted
             | RevisionState::Conflict

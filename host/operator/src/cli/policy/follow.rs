@@ -4,7 +4,8 @@
 use std::{process::ExitCode, time::Duration};
 
 use clap::ValueEnum;
-use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_crds::{PolicyRevisionStatus, PolicyRollout, RevisionState};
+use kaos_policy::rollout::Wait;
 use kube::Client;
 use tokio::time::{Instant, sleep};
 
@@ -93,15 +94,35 @@ impl<'a> Follower<'a> {
         patience: Duration,
         mut news: impl FnMut(String),
     ) -> anyhow::Result<Result<String, String>> {
-        let (begun, mut told, mut open) = (Instant::now(), None, None);
+        let (mut begun, mut told, mut open, mut moved) = (Instant::now(), None, None, None);
+        let mut patience = patience;
         loop {
             let found = self.look().await?;
             let waited = begun.elapsed();
             if let Some(revision) = &found {
                 let text = describe(revision);
+                if let Some(rollout) = self.rollout(revision) {
+                    // Each change of a rollout gives the next change its time.
+                    if moved.as_ref() != Some(&rollout.summary) {
+                        begun = Instant::now();
+                        patience = patience.max(longest_step(&rollout));
+                        moved = Some(rollout.summary);
+                        told = Some(RevisionState::Active);
+                        news(text.clone());
+                    }
+                    if begun.elapsed() >= patience {
+                        let seconds = patience.as_secs();
+                        return Ok(Err(format!(
+                            "{text}; nothing changed for {seconds} seconds, and the rollout goes on without this \
+                             command: to steer it, run `policy pause`, `resume`, `promote` or `return`"
+                        )));
+                    }
+                    sleep(LOOK).await;
+                    continue;
+                }
                 match says(self.before.as_ref(), revision, waited >= GRACE.min(patience)) {
                     // The revision served, and another revision replaced it.
-                    Says::Nothing if open.is_some() && status(revision).state == RevisionState::Superseded => {
+                    Says::Nothing if open.is_some() && status(revision).state.is_replaced() => {
                         return Ok(Err(text));
                     }
                     Says::Nothing => {}
@@ -143,6 +164,13 @@ impl<'a> Follower<'a> {
                 Ok(ExitCode::from(HELD_BACK))
             }
         }
+    }
+
+    /// Returns the rollout that the follower waits for. Returns `None` if the follower waits only until the revision
+    /// serves, because a revision serves some objects from its first step.
+    fn rollout(&self, revision: &Revision) -> Option<PolicyRollout> {
+        let status = status(revision);
+        status.open_rollout().filter(|_| self.concerned.is_some()).cloned()
     }
 
     /// Returns why the children do not match the plan yet, or why the follower cannot check the children. Returns
@@ -201,9 +229,11 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
         // If a user installs an earlier package again, the state of its revision stays `Superseded` until the operator
         // sees the package.
-        RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing | RevisionState::Superseded => {
-            Says::Nothing
-        }
+        RevisionState::Pending
+        | RevisionState::Checking
+        | RevisionState::Previewing
+        | RevisionState::Yielding
+        | RevisionState::Superseded => Says::Nothing,
         // The revision is active, but its component is still being loaded.
         RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
         RevisionState::Active => Says::Serves,
@@ -246,11 +276,18 @@ fn remedy(revision: &Revision) -> String {
     format!(" (the operator refused or quarantined this package before; request another check with {command})")
 }
 
+/// Returns the longest time that a step of a rollout takes until it ends, pauses or returns, with some time for passes.
+fn longest_step(rollout: &PolicyRollout) -> Duration {
+    let wait = |text: &str| text.parse().map_or(Duration::ZERO, |Wait(wait)| wait);
+    wait(&rollout.pause).max(wait(&rollout.patience)) + Duration::from_mins(2)
+}
+
 /// Describes a revision in one line.
 fn describe(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, reason, message, policy, version, kinds, .. } = status(revision);
     let mut text = format!("PolicyRevision {} is {}", name(revision), state.name());
-    let answers = state == RevisionState::Active && reason.as_deref() != Some(NOT_LOADED);
+    let is_moving = status(revision).open_rollout().is_some();
+    let answers = state == RevisionState::Active && reason.as_deref() != Some(NOT_LOADED) && !is_moving;
     if let Some(policy) = policy.filter(|_| answers) {
         text += &format!(": {policy} {}", version.as_deref().unwrap_or("(settings)"));
         if !kinds.is_empty() {

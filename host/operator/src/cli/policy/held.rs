@@ -107,7 +107,7 @@ impl Beside<'_> {
         let since = age.claimed;
         let revision = format!("{namespace}/{name}").into();
         let source = (namespace, name);
-        Ok(Shipped { revision, source, policy, file, written_in: None, age, since, predecessor: None })
+        Ok(Shipped { revision, source, policy, file, written_in: None, age, since, predecessor: None, stage: None })
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
-    catalogue::operator_config,
+    catalogue::{installed::moved_objects, operator_config},
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
     package::PolicyCode,
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
@@ -153,6 +153,7 @@ async fn shipped(
         }
     };
     let source = revision.spec.source.clone();
+    let stage = moved_objects(&status(revision));
     let PolicyRevisionStatus { since, predecessor, .. } = status(revision);
     Ok(Ok(Shipped {
         revision: name(revision).into(),
@@ -163,5 +164,6 @@ async fn shipped(
         age: revisions.age(revision).await?,
         since: parsed(since.as_deref()),
         predecessor,
+        stage,
     }))
 }

@@ -81,10 +81,13 @@ impl List {
                 let is_wide = output == Format::Wide;
                 let mut heading =
                     vec!["REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS"];
+                let has_rollouts = listed.iter().any(|revision| status(revision).open_rollout().is_some());
+                heading.extend(has_rollouts.then_some("ROLLOUT"));
                 heading.extend(is_wide.then_some("MESSAGE"));
                 let mut table = Table::new(&heading);
                 for revision in &listed {
                     let mut cells = row(revision).to_vec();
+                    cells.extend(has_rollouts.then(|| rollout(revision)));
                     cells.extend(is_wide.then(|| status(revision).message.unwrap_or_default()));
                     table.row(cells);
                 }
@@ -124,7 +127,7 @@ enum Holds {
 
 /// Reads the ConfigMaps of revisions that are neither admitted nor superseded.
 async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<PolicySource, Holds>> {
-    let open = |revision: &&Revision| !state(revision).is_let_in() && state(revision) != RevisionState::Superseded;
+    let open = |revision: &&Revision| !state(revision).is_let_in() && !state(revision).is_replaced();
     let sources: BTreeSet<&PolicySource> = all.iter().filter(open).map(|revision| &revision.spec.source).collect();
     let mut holds = BTreeMap::new();
     for source in sources {
@@ -162,6 +165,11 @@ async fn left_over(client: &Client, first: &str, all: &[Revision]) -> anyhow::Re
         }
     }
     Ok(left)
+}
+
+/// Returns how far the rollout of a revision has come.
+fn rollout(revision: &Revision) -> String {
+    status(revision).open_rollout().map_or_else(|| "-".to_owned(), |rollout| rollout.summary.clone())
 }
 
 fn row(revision: &Revision) -> [String; 9] {

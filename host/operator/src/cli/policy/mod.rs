@@ -35,6 +35,7 @@ mod revisions;
 mod rollback;
 mod serving;
 mod shipment;
+mod steer;
 #[cfg(feature = "authoring")]
 mod test_runner;
 #[cfg(feature = "authoring")]
@@ -63,6 +64,8 @@ use super::{
 };
 use output::Output;
 
+use crate::catalogue::installed::RolloutVerb;
+
 /// The verbs for policies.
 #[derive(Debug, Args)]
 pub(super) struct Policy {
@@ -89,6 +92,14 @@ enum PolicyVerb {
     Preview(preview::Preview),
     /// Let a package serve that the operator holds because of its effect
     Approve(approve::Approve),
+    /// Pause the rollout of a package that serves in steps
+    Pause(steer::Steer),
+    /// Resume a paused rollout; if the operator paused because of missing evidence, accept the step
+    Resume(steer::Steer),
+    /// Move all objects to a package that serves in steps, and end its rollout
+    Promote(steer::Steer),
+    /// Return all objects of a rollout to the policies that served before, and quarantine the package
+    Return(steer::Steer),
     /// Install a policy, or settings for a policy, and wait until the package serves
     Push(push::Push),
     /// List the installed policies and the states of their revisions
@@ -143,6 +154,10 @@ impl Policy {
             PolicyVerb::Plan(plan) => Ok(plan.run(out)),
             PolicyVerb::Preview(preview) => preview.run(out),
             PolicyVerb::Approve(approve) => approve.run(out),
+            PolicyVerb::Pause(steer) => steer.run(RolloutVerb::Pause, out),
+            PolicyVerb::Resume(steer) => steer.run(RolloutVerb::Resume, out),
+            PolicyVerb::Promote(steer) => steer.run(RolloutVerb::Promote, out),
+            PolicyVerb::Return(steer) => steer.run(RolloutVerb::Return, out),
             PolicyVerb::Push(push) => push.run(out),
             PolicyVerb::List(list) => list.run(out),
             PolicyVerb::Explain(explain) => explain.run(out),

@@ -45,7 +45,7 @@ pub(super) struct Push {
     /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
-    /// Seconds to wait; 0 does not wait
+    /// Seconds to wait; 0 does not wait. After each change of a rollout in steps, waits at least as long as a step takes
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
 }

@@ -170,7 +170,7 @@ impl Going {
         let namespace = &self.source.namespace;
         if self.index.is_some() {
             let of_source = all.iter().filter(|revision| revision.spec.source == self.source);
-            let states = of_source.filter(|revision| state(revision) != RevisionState::Superseded);
+            let states = of_source.filter(|revision| !state(revision).is_replaced());
             let states: Vec<String> = states.map(|it| format!("{} is {}", name(it), state(it).name())).collect();
             let states =
                 if states.is_empty() { "no operator has recorded the package".to_owned() } else { states.join(", ") };
@@ -241,7 +241,7 @@ impl Going {
     /// Explains how to undo the removal.
     fn way_back(&self, all: &[Revision], home: &str, with_history: bool) -> String {
         let served = |revision: &&Revision| {
-            let served = [RevisionState::Active, RevisionState::Superseded].contains(&state(revision));
+            let served = state(revision) == RevisionState::Active || state(revision).is_replaced();
             served && revision.spec.source == self.source
         };
         if with_history || !all.iter().any(|revision| served(&revision)) {

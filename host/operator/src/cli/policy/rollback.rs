@@ -132,7 +132,7 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
     let predecessor = active.and_then(|active| status(active).predecessor);
     let named = predecessor.and_then(|before| of_source.iter().find(|revision| name(revision) == before));
     // If the source has no active revision with a predecessor, choose the last revision that served.
-    let served = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Superseded);
+    let served = of_source.iter().rev().find(|revision| state(revision).is_replaced());
     match (named, active, served) {
         (Some(before), _, _) => Ok(before),
         (None, _, Some(served)) => Ok(served),

@@ -87,7 +87,17 @@ impl Ready {
         let age = Age::new(None, namespace.clone(), name.clone());
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));
         let source = (namespace, name);
-        Ok(Shipped { revision: PLANNED.into(), source, policy, file, written_in, age, since, predecessor: None })
+        Ok(Shipped {
+            revision: PLANNED.into(),
+            source,
+            policy,
+            file,
+            written_in,
+            age,
+            since,
+            predecessor: None,
+            stage: None,
+        })
     }
 }
 

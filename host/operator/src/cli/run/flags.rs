@@ -3,7 +3,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::{compile::container_memory, guard::UserPrivileges, rollout::RolloutGate};
+use kaos_policy::{
+    compile::container_memory,
+    guard::UserPrivileges,
+    rollout::{Rollout, RolloutGate},
+};
 
 use super::super::{
     compatibility::Compatibility, connection::Connection, decision_point::DecisionPointFlags,
@@ -118,6 +122,10 @@ pub(in crate::cli) struct Run {
     /// {noneRefused: true, maxPodsReplaced: 10%}. A package can only add limits
     #[arg(long, env = "ROLLOUT_GATE", value_name = "LIMITS", default_value = "", hide_default_value = true)]
     rollout_gate: RolloutGate,
+    /// Defaults for the steps in which packages start to serve, as rollout in policy.yaml, such as {mode: staged,
+    /// steps: [1, 5%, 25%, 100%], pause: 5m, patience: 10m, maxUnavailable: 25%}. A package can set other values
+    #[arg(long, env = "ROLLOUT", value_name = "DEFAULTS", default_value = "", hide_default_value = true, value_parser = Rollout::defaults)]
+    rollout: Rollout,
     #[command(flatten)]
     without: Without,
     /// Read lists as streams if the API server supports this; streams save memory on the API server
@@ -202,6 +210,7 @@ impl Run {
             },
             grantable: self.grantable.grantable(),
             rollout_gate: self.rollout_gate.clone(),
+            rollout_defaults: self.rollout.clone(),
             left_out: self.without.left_out(),
             decision_point: self.decision_point.decision_point(),
             code_share: CodeShare::of(container_memory()),

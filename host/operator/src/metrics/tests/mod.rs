@@ -25,6 +25,14 @@ fn used() -> Metrics {
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);
     metrics.policy_revisions(&BTreeMap::from([((RevisionState::Active, true), 1)]));
+    metrics.rollout_returned("kaos-system/widgets");
+    metrics.rollouts(&[RolloutState {
+        package: "kaos-system/widgets".to_owned(),
+        step: 2,
+        moved: 5,
+        left: 95,
+        paused: Some("SlowToStart".to_owned()),
+    }]);
     metrics.api_call("patch", "apps", "deployments", "200", Duration::from_millis(8));
     metrics.leader(true);
     metrics.everywhere(true);

@@ -43,7 +43,7 @@ pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> 
     let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
     let chosen = pin.is_some_and(|pin| !pin.trim().is_empty());
     let selected = |kind, chosen, unknown_pin| Selected { descent: Descent::new(kind), since, chosen, unknown_pin };
-    let answer = snapshot.answer(&key.of, &key.namespace, pin);
+    let answer = snapshot.answer(&key.of, &key.namespace, &key.name, pin);
     let unknown_pin = answer.no_such_policy(object);
     answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
 }

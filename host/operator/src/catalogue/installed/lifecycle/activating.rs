@@ -11,14 +11,14 @@ use kaos_policy::settings::{Layer, Origin};
 
 use super::{
     Found, Lifecycle, StepError, Transition, candidate::Candidate, gating::GateAnswer, not_admitted::NotAdmitted,
-    plan::Action,
+    plan::Action, rollout::ROLLING_OUT,
 };
 use crate::{
     catalogue::{
         Reach,
         installed::{
             cases::{BAD_SETTINGS, Misfit, SETTINGS_DO_NOT_FIT},
-            revision_set::{AdmittedRevision, Content, Unfit},
+            revision_set::{AdmittedRevision, Content, Unfit, moved_by},
             store::Taken,
         },
     },
@@ -107,7 +107,10 @@ impl Lifecycle {
         let (mut serving, now) = (self.facts().serving(), self.tools.clock.now());
         for Candidate { name, entry, before, succeeds, .. } in &mut *candidates {
             *before = self.facts().others_of(name, &entry.source).chain(succeeds.as_ref()).cloned().collect();
-            entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, entry));
+            entry.predecessor = match before.first() {
+                Some(before) => self.predecessor_after(name, before),
+                None => self.served_before(name, entry),
+            };
             entry.since = Some(now);
             serving.retain(|other| !before.contains(other));
         }
@@ -201,6 +204,10 @@ impl Lifecycle {
         mut candidates: Vec<Candidate>,
         serving: &BTreeSet<String>,
     ) -> Result<Option<Result<(), NotAdmitted>>, StepError> {
+        if let Some(waits) = self.waits_for_rollout(&candidates, serving) {
+            self.withdraw(&mut candidates);
+            return Ok(Some(Err(waits)));
+        }
         let answer = self.gate(&candidates, serving).await;
         if matches!(answer, Ok(GateAnswer::Passed)) {
             return self.let_in(candidates, serving).await.map(Some);
@@ -257,7 +264,15 @@ impl Lifecycle {
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
         let (remarks, approval) = (entry.content.remarks().join("; "), self.approval(name));
+        let rollout = self.rollout_of(candidate);
+        let (yields, stage) = (entry.predecessor.clone().filter(|_| rollout.is_some()), rollout.as_ref().map(moved_by));
         let transition = match (kept_out, &approval) {
+            (None, _) if rollout.is_some() => {
+                let by = approval.as_ref().map(|approval| format!("approved by {}", approval.by));
+                let summary = rollout.as_ref().map(|rollout| rollout.summary.clone());
+                let parts: Vec<String> = summary.into_iter().chain(by).collect();
+                Transition::new(RevisionState::Active, ROLLING_OUT, parts.join("; "))
+            }
             (Some(why), _) => Transition::new(RevisionState::Conflict, why.reason, why.message),
             (None, Some(approval)) => {
                 let by = format!("approved by {}", approval.by);
@@ -272,6 +287,7 @@ impl Lifecycle {
             status.retried = asked;
             status.preview = preview.or(status.preview.take());
             (status.approved, status.limits_digest, status.returned_from) = (approval, None, returned_from);
+            status.rollout = rollout;
         });
         if !is_there.await? {
             // Do not admit a revision without a record: if this revision replaced the serving revision, no policy would
@@ -280,11 +296,20 @@ impl Lifecycle {
             return waits(self, "Interrupted", message.to_owned());
         }
         self.checking.remove(name);
-        // Two revisions of a source must never serve together, so stop the earlier revisions now, and not after the
-        // next plan.
-        for other in before {
-            self.execute(Action::Replace { name: other.clone(), by: name.clone() }, &[]).await?;
+        if let Some(entry) = self.revisions.entries.get_mut(name) {
+            entry.stage = stage;
         }
+        // Two revisions of a source must never serve together, so stop the earlier revisions now, and not after the
+        // next plan. During a rollout, the predecessor yields.
+        for other in before {
+            let (other, by) = (other.clone(), name.clone());
+            let action = match yields.as_ref() {
+                Some(yields) if *yields == other => Action::Yield { name: other, by },
+                _ => Action::Replace { name: other, by },
+            };
+            self.execute(action, &[]).await?;
+        }
+        self.wake_rollouts();
         Ok(Ok(()))
     }
 }
@@ -299,6 +324,7 @@ pub(super) fn entry_of(found: &Found, package: &Package, reach: Reach, content: 
         content,
         on_refusal: package.file.on_refusal,
         rollout: package.file.rollout.clone(),
+        stage: None,
         since: None,
         predecessor: None,
     }

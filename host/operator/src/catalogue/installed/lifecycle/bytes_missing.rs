@@ -56,6 +56,7 @@ impl Lifecycle {
             },
             on_refusal: OnRefusal::default(),
             rollout: Rollout::default(),
+            stage: None,
             since: parsed(status.since.as_deref()),
             predecessor: status.predecessor,
         };

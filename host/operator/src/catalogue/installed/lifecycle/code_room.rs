@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kaos_crds::RevisionState;
 use kaos_policy::policy::Policy;
 
 use super::{Lifecycle, not_admitted::NotAdmitted};
@@ -69,8 +70,11 @@ impl Lifecycle {
     fn fallbacks_of(&self, name: &str, namespace: &str) -> Vec<(String, usize)> {
         let serving = self.facts().serving();
         let entries = self.revisions.entries.iter();
-        let is_fallback =
-            |other: &String| other != name && !serving.contains(other) && !self.waiting.contains_key(other);
+        let is_fallback = |other: &String| {
+            // A revision that yields to a rollout serves most of the objects.
+            let yields = self.records.status(other).state == RevisionState::Yielding;
+            other != name && !yields && !serving.contains(other) && !self.waiting.contains_key(other)
+        };
         let mut found: Vec<_> = entries
             .filter(|(other, entry)| entry.source.namespace == namespace && is_fallback(other))
             .filter_map(|(other, entry)| Some((entry.since, other.clone(), entry.content.policy()?.code().bytes())))

@@ -63,7 +63,7 @@ impl Lifecycle {
         if !matches!(state, RevisionState::Checking | RevisionState::Previewing | RevisionState::Pending) {
             status.attempts = None;
         }
-        if !matches!(state, RevisionState::Active) {
+        if !matches!(state, RevisionState::Active | RevisionState::Yielding) {
             (status.objects, status.outstanding) = (None, None);
         }
         change(&mut status);

@@ -12,12 +12,13 @@ use tokio::time::Instant;
 use super::{
     Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
     facts::Facts,
-    plan::{Action, Observed, SourceRevision, plan},
+    plan::{Action, Observed, ServiceFailure, SourceRevision, plan},
     restoring::{LoadResult, age_of},
+    rollout::{RETURNED, ROLLING_OUT, end_rollout},
 };
 
 /// The status reason of a quarantined revision.
-const FAILED: &str = "FailedInService";
+pub(super) const FAILED: &str = "FailedInService";
 
 /// The result of executing all actions that are due.
 pub(super) struct Executed {
@@ -36,7 +37,7 @@ impl Lifecycle {
     fn observe<'a>(
         &'a self,
         found: &'a [Found],
-        failed: &BTreeMap<String, String>,
+        failed: &BTreeMap<String, ServiceFailure>,
         is_compiled: &'a dyn Fn(&str) -> bool,
     ) -> Observed<'a> {
         let package = |found: &'a Found| SourceRevision { source: &found.source, revision: self.name_of(found) };
@@ -61,7 +62,7 @@ impl Lifecycle {
 
     /// Plans and executes actions until no action is due. `failed` are the revisions that failed in service. One call
     /// does not try a failed action again.
-    pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, String>) -> Executed {
+    pub(super) async fn execute_all(&mut self, found: &[Found], failed: &BTreeMap<String, ServiceFailure>) -> Executed {
         let mut executed = Executed { done: Ok(()), lacks_predecessor: false };
         let (mut tried, mut ready) = (BTreeSet::new(), BTreeSet::new());
         loop {
@@ -102,11 +103,34 @@ impl Lifecycle {
             Action::Retire(name) => {
                 let message = "the revision's ConfigMap was deleted, or no longer contains a policy";
                 let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
-                self.enter_or_owe(&name, ended, end).await;
+                let now = self.tools.clock.now();
+                let keep_rollout = |status: &mut PolicyRevisionStatus| {
+                    let rollout = status.rollout.take().filter(|rollout| rollout.is_open());
+                    end(status);
+                    // A package with a new name must not take this revision as its predecessor.
+                    status.rollout = rollout;
+                    end_rollout(&mut status.rollout, "ended", now);
+                };
+                self.enter_or_owe(&name, ended, keep_rollout).await;
             }
-            Action::Quarantine { name, why } => {
-                tracing::error!(revision = name, why, "policy failed in service and is quarantined");
-                self.enter_or_owe(&name, Transition::new(RevisionState::Quarantined, FAILED, why), |_| {}).await;
+            Action::Yield { name, by } => {
+                let message = format!("this revision serves the objects that the rollout of {by} has not moved yet");
+                self.enter_or_owe(&name, Transition::new(RevisionState::Yielding, ROLLING_OUT, message), |_| {}).await;
+            }
+            Action::Yielded { name, by } => {
+                let message = by.map_or_else(
+                    || "the rollout of the revision's successor ended".to_owned(),
+                    |by| format!("{by} serves instead of this revision"),
+                );
+                self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, "Replaced", message), end).await;
+            }
+            Action::Quarantine { name, failure: ServiceFailure { reason, why } } => {
+                tracing::error!(revision = name, reason, why, "policy failed in service and is quarantined");
+                let (quarantined, now) =
+                    (Transition::new(RevisionState::Quarantined, reason, why), self.tools.clock.now());
+                self.enter_or_owe(&name, quarantined, |status| end_rollout(&mut status.rollout, "returned", now)).await;
+                self.count_return(&name, reason);
+                self.wake_rollouts();
             }
             Action::QuarantineAgain { name, known_as } => self.quarantine_again(&name, &known_as).await,
             Action::Compile { name, is_vacant } => drop(self.compile(&name, is_vacant, found).await),
@@ -122,12 +146,13 @@ impl Lifecycle {
     async fn quarantine_again(&mut self, name: &str, known_as: &str) {
         let status = self.records.status(known_as);
         let why = status.message.unwrap_or_default();
+        let reason = if status.reason.as_deref() == Some(RETURNED) { RETURNED } else { FAILED };
         let message = format!("the same package failed before, as {known_as}: {why}");
         let describe = |now: &mut PolicyRevisionStatus| {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
             now.predecessor = status.predecessor;
         };
-        let again = Transition::new(RevisionState::Quarantined, FAILED, message);
+        let again = Transition::new(RevisionState::Quarantined, reason, message);
         self.enter_or_owe(name, again, describe).await;
         self.waiting.remove(name);
     }
@@ -159,7 +184,12 @@ impl Lifecycle {
                     self.wake_settings(&revision.spec.source.namespace);
                 }
                 let claimed = self.claim_of(failed, name, found);
-                let message = format!("{failed} failed in service");
+                if let Some(entry) = self.revisions.entries.get_mut(name) {
+                    entry.stage = None;
+                }
+                let is_returned = self.records.status(failed).reason.as_deref() == Some(RETURNED);
+                let what = if is_returned { "returned its objects" } else { "failed in service" };
+                let message = format!("{failed} {what}");
                 let restored = Transition::new(RevisionState::Active, "Restored", message);
                 self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
             }
@@ -192,7 +222,7 @@ impl Lifecycle {
 
 /// Removes what matters only while a revision serves or waits: an approval, and the details of the effect.
 pub(super) fn end(status: &mut PolicyRevisionStatus) {
-    (status.approved, status.limits_digest, status.returned_from) = (None, None, None);
+    (status.approved, status.limits_digest, status.returned_from, status.rollout) = (None, None, None, None);
     if let Some(preview) = &mut status.preview {
         (preview.paths, preview.problems) = (Vec::new(), Vec::new());
     }

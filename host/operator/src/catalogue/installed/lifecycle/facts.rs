@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
 use crate::catalogue::installed::{
+    observed::ANOTHER_ROLLOUT,
     records::Revision,
     revision_set::{AdmittedRevision, BACK, RevisionSet},
 };
@@ -48,6 +49,14 @@ impl<'a> Facts<'a> {
         serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
     }
 
+    /// Returns the revision that serves the objects that the rollout of the revision `name` has not moved yet. Returns
+    /// `None` without a rollout, and for a rollout without a predecessor.
+    pub(super) fn yielding_to(self, name: &str) -> Option<&'a String> {
+        let status = self.status(name).filter(|status| status.open_rollout().is_some())?;
+        let predecessor = status.predecessor.as_ref().filter(|_| self.revisions.entries.contains_key(name));
+        predecessor.filter(|predecessor| *predecessor != name)
+    }
+
     /// Returns the chain of predecessors of a revision, the latest first.
     pub(super) fn before(self, name: &str) -> Vec<String> {
         let mut before: Vec<String> = Vec::new();
@@ -80,7 +89,9 @@ impl<'a> Facts<'a> {
         let (status, policy) = (new.status.as_ref(), old.status.as_ref().and_then(|status| status.policy.as_ref()));
         let is_on_its_way = match self.state(name) {
             RevisionState::Checking | RevisionState::Previewing | RevisionState::Held => true,
-            RevisionState::Pending => status.is_none_or(|status| status.reason.is_none()),
+            RevisionState::Pending => {
+                status.is_none_or(|status| status.reason.as_deref().is_none_or(|reason| reason == ANOTHER_ROLLOUT))
+            }
             _ => false,
         };
         is_on_its_way
@@ -98,7 +109,7 @@ impl<'a> Facts<'a> {
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
-            self.state(name) == RevisionState::Superseded && revision.spec.package_digest != failed.package_digest
+            self.state(name).is_replaced() && revision.spec.package_digest != failed.package_digest
         };
         let before = self.before(name);
         let mut of_source: Vec<_> = self.records.iter().filter(|(other, _)| !before.contains(other)).collect();

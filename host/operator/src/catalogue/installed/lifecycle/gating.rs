@@ -62,7 +62,7 @@ impl Lifecycle {
             let waits = "the operator computes the effect of the package as soon as other policies answer";
             return Ok(GateAnswer::Held(NotAdmitted::pending(PREVIEWING, waits)));
         };
-        let after = self.tools.catalogue.proposed(arranged.answers);
+        let after = self.tools.catalogue.proposed(arranged);
         let mut basis = Basis {
             replaced: Snapshot::replaced(&current, &after),
             candidates: candidates.iter().map(|candidate| candidate.name.clone()).collect(),

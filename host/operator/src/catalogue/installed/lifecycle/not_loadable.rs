@@ -278,6 +278,7 @@ fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
         content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, 1),
         on_refusal: OnRefusal::default(),
         rollout: Rollout::default(),
+        stage: None,
         since: parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }

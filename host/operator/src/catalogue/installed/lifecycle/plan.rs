@@ -19,6 +19,14 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
 }
 
+/// Why a revision goes into quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ServiceFailure {
+    /// The reason that the status of the revision shows, in one word.
+    pub(super) reason: &'static str,
+    pub(super) why: String,
+}
+
 /// The state from which this module plans the actions.
 pub(super) struct Observed<'a> {
     pub(super) facts: Facts<'a>,
@@ -26,8 +34,8 @@ pub(super) struct Observed<'a> {
     pub(super) packages: Vec<SourceRevision<'a>>,
     /// The names of the records that a user deleted.
     pub(super) deleted: BTreeSet<&'a String>,
-    /// Revisions that failed in service, with the message for a quarantine.
-    pub(super) failed: BTreeMap<String, String>,
+    /// Revisions that failed in service.
+    pub(super) failed: BTreeMap<String, ServiceFailure>,
     /// Returns whether a revision can be loaded without a compilation.
     pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
     /// For each revision that must wait, the time of the next attempt to load or restore the revision.
@@ -46,10 +54,14 @@ pub(super) enum Action {
     Create(usize, String),
     /// Ends the service of a revision, because another revision of its source serves.
     Replace { name: String, by: String },
+    /// Lets a revision serve only the objects that the rollout of `by` has not moved yet.
+    Yield { name: String, by: String },
+    /// Ends the service of a revision that yielded, because the rollout of its successor ended.
+    Yielded { name: String, by: Option<String> },
     /// Ends the service of a revision, because its source was deleted.
     Retire(String),
     /// Quarantines a revision that failed in service.
-    Quarantine { name: String, why: String },
+    Quarantine { name: String, failure: ServiceFailure },
     /// Quarantines a revision, because its bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
     /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in the revision's place
@@ -66,8 +78,10 @@ pub(super) fn plan(observed: &Observed<'_>) -> Vec<Action> {
     let mut actions = observed.deleted_records();
     actions.extend(observed.missing_records());
     actions.extend(observed.replacements());
+    actions.extend(observed.yields());
     actions.extend(observed.known_failures());
     actions.extend(observed.restorations());
+    actions.extend(observed.ended_yields());
     actions.extend(observed.retirements());
     actions.extend(observed.failures());
     actions
@@ -125,10 +139,38 @@ impl Observed<'_> {
             let by = if is_admitted { Some(name) } else { self.facts.newest_of(source) };
             if let Some(by) = by.filter(|by| self.facts.revisions.entries.contains_key(*by)) {
                 let others = self.facts.others_of(by, source);
-                actions.extend(others.map(|name| Action::Replace { name: name.clone(), by: by.clone() }));
+                let yields = self.facts.yielding_to(by);
+                actions.extend(others.map(|name| match yields {
+                    Some(yields) if yields == name => Action::Yield { name: name.clone(), by: by.clone() },
+                    _ => Action::Replace { name: name.clone(), by: by.clone() },
+                }));
             }
         }
         actions
+    }
+
+    /// Returns the actions after which the predecessor of each rollout yields. A predecessor can have another source, whose
+    /// ConfigMap was renamed.
+    fn yields(&self) -> Vec<Action> {
+        let rolled_out = self.facts.records.keys().filter_map(|by| Some((by, self.facts.yielding_to(by)?)));
+        let due = rolled_out.filter(|(_, name)| self.facts.state(name) == RevisionState::Superseded);
+        due.map(|(by, name)| Action::Yield { name: name.clone(), by: by.clone() }).collect()
+    }
+
+    /// Returns the actions that end the service of revisions that yielded to a rollout that does not go on.
+    fn ended_yields(&self) -> Vec<Action> {
+        let yielding: BTreeSet<&String> =
+            self.facts.records.keys().filter_map(|by| self.facts.yielding_to(by)).collect();
+        let ended = self
+            .facts
+            .records
+            .iter()
+            .filter(|(name, _)| self.facts.state(name) == RevisionState::Yielding && !yielding.contains(name));
+        let ended = ended.map(|(name, revision)| Action::Yielded {
+            name: name.clone(),
+            by: self.facts.newest_of(&revision.spec.source).cloned(),
+        });
+        ended.collect()
     }
 
     /// Returns the actions that quarantine revisions if their bytes are already in quarantine under another name. The
@@ -179,7 +221,7 @@ impl Observed<'_> {
         let action = |(name, _): (&String, _)| match self.facts.state(name) {
             // Keep quarantined revisions: if a user adds the same bytes in another source, these bytes must stay in
             // quarantine.
-            RevisionState::Superseded | RevisionState::Quarantined => None,
+            RevisionState::Yielding | RevisionState::Superseded | RevisionState::Quarantined => None,
             RevisionState::Active => Some(Action::Retire(name.clone())),
             _ => Some(Action::Delete(name.clone())),
         };
@@ -192,13 +234,13 @@ impl Observed<'_> {
         let sources = self.sources();
         let serving = self.facts.serving();
         let failed = self.failed.iter().filter(|(name, _)| serving.contains(*name));
-        let action = |(name, why): (&String, &String)| {
+        let action = |(name, failure): (&String, &ServiceFailure)| {
             let source = self.facts.records.get(name).map(|revision| &revision.spec.source);
             let source = source.filter(|source| sources.contains(source));
             let before = source.and_then(|source| self.facts.to_restore(name, source, &sources));
             match before.filter(|before| !(self.is_compiled)(before)) {
                 Some(before) => Action::Compile { name: before.clone(), is_vacant: false },
-                None => Action::Quarantine { name: name.clone(), why: why.clone() },
+                None => Action::Quarantine { name: name.clone(), failure: failure.clone() },
             }
         };
         failed.map(action).collect()

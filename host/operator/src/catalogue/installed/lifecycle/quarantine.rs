@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::Lifecycle;
+use super::{Lifecycle, execute::FAILED, plan::ServiceFailure};
 use crate::watch::ObjectKey;
 
 impl Lifecycle {
     /// Returns the serving revisions that failed in service, with the message for their quarantine.
-    pub(super) fn failed_in_service(&self) -> BTreeMap<String, String> {
+    pub(super) fn failed_in_service(&self) -> BTreeMap<String, ServiceFailure> {
         let ledger = self.tools.catalogue.ledger();
         let serving = self.facts().serving();
         let failing = serving.into_iter().filter(|name| ledger.counts(name).1 > 0);
         let verdict = |name: String| {
             let why = ledger.book(&name).verdict(&self.concerned(&name))?;
-            Some((name, why))
+            Some((name, ServiceFailure { reason: FAILED, why }))
         };
         failing.filter_map(verdict).collect()
     }
@@ -29,7 +29,8 @@ impl Lifecycle {
                 continue;
             }
             let answers_for = |key: &ObjectKey| {
-                answers.usual(&key.namespace).is_some_and(|kind| kind.revisions().any(|revision| &**revision == name))
+                let usual = snapshot.usual_for(of, &key.namespace, &key.name);
+                usual.is_some_and(|kind| kind.revisions().any(|revision| &**revision == name))
             };
             let keys = self.tools.watch.keys(of).into_iter();
             concerned.extend(keys.filter(|key| answers_for(key) && !choosing.contains(key)));

@@ -59,7 +59,14 @@ impl Lifecycle {
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
-        left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
+        let (_, left) = left.map(|(_, left)| left).max()?;
+        let status = self.records.status(left);
+        // If the rollout of this revision had not ended, its predecessor served the other objects.
+        if status.rollout.is_some() {
+            status.predecessor.filter(|before| before != name)
+        } else {
+            Some(left.to_owned())
+        }
     }
 
     /// Returns the serving revision in the place of a new package whose source was deleted while the new package was on

@@ -14,7 +14,7 @@ use crate::{
         installed::{
             self,
             records::{Revision, was_not_loaded},
-            revision_set::AdmittedRevision,
+            revision_set::{AdmittedRevision, moved_objects},
         },
     },
     package::Package,
@@ -139,6 +139,7 @@ impl Lifecycle {
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
+                let stage = moved_objects(&status);
                 let entry = AdmittedRevision {
                     source: revision.spec.source.clone(),
                     age: age_of(revision, found),
@@ -147,6 +148,7 @@ impl Lifecycle {
                     content,
                     on_refusal: package.file.on_refusal,
                     rollout: package.file.rollout.clone(),
+                    stage,
                     since: parsed(status.since.as_deref()),
                     predecessor: status.predecessor,
                 };

@@ -40,7 +40,8 @@ impl Lifecycle {
         for name in &names {
             let mut status = self.records.status(name);
             *states.entry((status.state, current.contains(name))).or_default() += 1;
-            if status.state != RevisionState::Active || !seen || self.loading.contains_key(name) {
+            let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
+            if !serves || !seen || self.loading.contains_key(name) {
                 continue;
             }
             let ledger = self.tools.catalogue.ledger();
@@ -63,7 +64,7 @@ impl Lifecycle {
     }
 
     /// Returns whether the watches have listed every kind that a policy answers for.
-    fn objects_are_seen(&self) -> bool {
+    pub(super) fn objects_are_seen(&self) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return false };
         let coverage = self.tools.watch.coverage();
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()

@@ -10,7 +10,7 @@ use std::{
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
-use super::{BACKOFF, Lifecycle, StepError, Transition, trying::ConfigTrial};
+use super::{BACKOFF, Lifecycle, StepError, Transition, rollout::ROLLING_OUT, trying::ConfigTrial};
 use crate::{
     catalogue::{Arranged, Conflict, PLACE_TAKEN, installed::revision_set::Unfit},
     config_maps::OPERATOR_CONFIG,
@@ -40,15 +40,16 @@ impl Lifecycle {
         let Some((mut arranged, config)) = self.arranged_under(config, &serving, &answering).await? else {
             return Ok(());
         };
-        arranged.conflicts.extend(kept_out);
+        let mut conflicts = std::mem::take(&mut arranged.conflicts);
+        conflicts.extend(kept_out);
         // The swap does not wait for status writes. The operator repeats a failed write later.
-        self.tools.catalogue.install_while(self.loading_places(&serving), arranged.answers);
+        self.tools.catalogue.install_while(self.loading_places(&serving), arranged);
         for name in &serving {
             if self.revisions.is_open(name, &serving) {
                 continue;
             }
             let status = self.records.status(name);
-            match (arranged.conflicts.get(name.as_str()), status.state) {
+            match (conflicts.get(name.as_str()), status.state) {
                 (Some(why), state)
                     if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
                 {
@@ -57,7 +58,10 @@ impl Lifecycle {
                 }
                 (None, RevisionState::Conflict) => {
                     let before = self.revisions.entries.get(name).and_then(|entry| entry.predecessor.clone());
-                    let serves = Transition::new(RevisionState::Active, "Active", "");
+                    let serves = match status.rollout.filter(|rollout| rollout.is_open()) {
+                        Some(rollout) => Transition::new(RevisionState::Active, ROLLING_OUT, rollout.summary),
+                        None => Transition::new(RevisionState::Active, "Active", ""),
+                    };
                     self.enter_or_owe(name, serves, |status| status.predecessor = before).await;
                 }
                 _ => {}

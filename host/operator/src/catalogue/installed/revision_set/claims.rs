@@ -108,6 +108,7 @@ mod tests {
             content: Content::Settings("widget".to_owned(), settings),
             on_refusal: OnRefusal::default(),
             rollout: Rollout::default(),
+            stage: None,
             since: None,
             predecessor: None,
         }

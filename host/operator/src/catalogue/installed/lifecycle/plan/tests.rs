@@ -1,7 +1,7 @@
 //! Tests that plans converge: on random clusters, the actions lead to a state in which no further actions are due. If a
 //! process ends after any action, the next process reaches the same final state.
 
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyRollout};
 use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
 use serde_json::json;
 
@@ -16,12 +16,13 @@ use crate::catalogue::{
 
 /// The number of random clusters.
 const SEEDS: u64 = 3000;
-const STATES: [RevisionState; 10] = [
+const STATES: [RevisionState; 11] = [
     RevisionState::Pending,
     RevisionState::Checking,
     RevisionState::Previewing,
     RevisionState::Held,
     RevisionState::Active,
+    RevisionState::Yielding,
     RevisionState::Superseded,
     RevisionState::Refused,
     RevisionState::NotPermitted,
@@ -53,7 +54,7 @@ struct Model {
     entries: BTreeMap<String, AdmittedRevision>,
     packages: Vec<(PolicySource, Option<String>)>,
     deleted: BTreeSet<String>,
-    failed: BTreeMap<String, String>,
+    failed: BTreeMap<String, ServiceFailure>,
     compiled: BTreeSet<String>,
     /// Revisions that the operator cannot load because their bytes are gone.
     lost: BTreeSet<String>,
@@ -69,6 +70,11 @@ fn spec(source: PolicySource, digest: usize) -> PolicyRevisionSpec {
     PolicyRevisionSpec { source, package_digest: format!("d{digest}"), ..PolicyRevisionSpec::default() }
 }
 
+/// Returns a failure in service.
+fn failure() -> ServiceFailure {
+    ServiceFailure { reason: "FailedInService", why: "it failed".to_owned() }
+}
+
 fn entry(revision: &Revision) -> AdmittedRevision {
     let status = revision.status.clone().unwrap_or_default();
     AdmittedRevision {
@@ -79,6 +85,7 @@ fn entry(revision: &Revision) -> AdmittedRevision {
         content: Content::Settings("p".to_owned(), json!({})),
         on_refusal: OnRefusal::default(),
         rollout: Rollout::default(),
+        stage: None,
         since: crate::timestamps::parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }
@@ -96,9 +103,10 @@ impl Model {
             let mut revision = Revision::new(name, &revision_resource(), spec(source(at / 3), random.below(5)));
             let predecessor = (!random.one_in(3)).then(|| all[random.below(9)].clone());
             revision.status = Some(PolicyRevisionStatus {
-                state: STATES[random.below(10)],
+                state: STATES[random.below(11)],
                 since: Some(format!("2026-01-01T00:00:0{}Z", random.below(10))),
                 predecessor: predecessor.filter(|before| before != name),
+                rollout: random.one_in(3).then(PolicyRollout::default),
                 ..PolicyRevisionStatus::default()
             });
             if random.one_in(8) {
@@ -120,7 +128,7 @@ impl Model {
             state.is_let_in() && !absent.contains(*name)
         });
         let entries = admitted.map(|(name, revision)| (name.clone(), entry(revision))).collect();
-        let failed = failed.into_iter().map(|name| (name, "it failed".to_owned())).collect();
+        let failed = failed.into_iter().map(|name| (name, failure())).collect();
         let now = Instant::now();
         Self { records, entries, packages, deleted, failed, compiled, lost, due: BTreeMap::new(), now }
     }
@@ -161,7 +169,13 @@ impl Model {
                 let revision = Revision::new(name, &revision_resource(), spec(source, 9));
                 self.records.entry(name.clone()).or_insert(revision);
             }
-            Action::Replace { name, .. } | Action::Retire(name) => self.enter(name, RevisionState::Superseded),
+            Action::Replace { name, .. } | Action::Retire(name) | Action::Yielded { name, .. } => {
+                self.enter(name, RevisionState::Superseded);
+                if let Some(status) = self.records.get_mut(name).and_then(|revision| revision.status.as_mut()) {
+                    status.rollout = None;
+                }
+            }
+            Action::Yield { name, .. } => self.enter(name, RevisionState::Yielding),
             Action::Quarantine { name, .. } | Action::QuarantineAgain { name, .. } => {
                 self.enter(name, RevisionState::Quarantined);
             }
@@ -225,6 +239,23 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
         let serving = model.states().into_iter().filter(|(_, state)| state.1);
         let failed: Vec<_> = serving.filter(|(name, _)| model.failed.contains_key(*name)).collect();
         assert!(failed.is_empty(), "seed {seed}: {failed:?}");
+    }
+}
+
+#[test]
+fn a_revision_yields_exactly_as_long_as_the_rollout_of_its_successor_goes_on() {
+    for seed in 0..SEEDS {
+        let mut model = Model::random(&mut Random(seed));
+        model.settle();
+        let revisions = RevisionSet { own: Vec::new(), entries: model.entries.clone() };
+        let facts = Facts { records: &model.records, revisions: &revisions };
+        let yielding: BTreeSet<&String> = model.records.keys().filter_map(|by| facts.yielding_to(by)).collect();
+        for (name, (state, _)) in model.states() {
+            let yields = state == RevisionState::Yielding;
+            let must = yielding.contains(name) && state != RevisionState::Yielding;
+            assert!(!yields || yielding.contains(name), "seed {seed}: {name} yields to nothing");
+            assert!(!must || state != RevisionState::Superseded, "seed {seed}: {name} must yield");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Returns the number of pods of a manifest. If the manifest does not say how many, because nodes or an autoscaler
 /// decide, counts the pods of the live child, and one pod without a live child.
-pub(super) fn pods(manifest: &Value, live: impl FnOnce() -> Option<Value>) -> u64 {
+pub(crate) fn pods(manifest: &Value, live: impl FnOnce() -> Option<Value>) -> u64 {
     if pod_template_pointer(manifest).is_none() {
         return 0;
     }

@@ -1,0 +1,104 @@
+//! Decides whether a candidate serves in steps, and what it waits for before its rollout begins.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::{PolicyRollout, PolicyRolloutStep, RevisionState};
+
+use super::told;
+use crate::{
+    catalogue::installed::{
+        lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
+        observed::ANOTHER_ROLLOUT,
+    },
+    timestamps::written,
+};
+
+/// Why a rollout is impossible with an old definition of PolicyRevision.
+pub(super) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
+    the operator cannot record a rollout: apply the operator's definitions";
+
+impl Lifecycle {
+    /// Returns the rollout with which a candidate begins to serve, or `None` if the candidate serves all objects at
+    /// once. The way back is never staged: a person who repairs a cluster must not wait.
+    pub(in super::super) fn rollout_of(&self, candidate: &Candidate) -> Option<PolicyRollout> {
+        let Candidate { name, entry, before, .. } = candidate;
+        let status = self.records.status(name);
+        if status.state == RevisionState::Active {
+            return status.open_rollout().cloned();
+        }
+        let steps = entry.rollout.steps(&self.tools.rollout_defaults)?;
+        if entry.pinned || self.way_back(candidate).is_some() {
+            return None;
+        }
+        // A correction begins with the same objects as the rollout that it replaces.
+        let salt = before.iter().find_map(|before| Some(self.records.status(before).open_rollout()?.salt.clone()));
+        let own = || self.records.get(name).map(|revision| revision.spec.package_digest.clone()).unwrap_or_default();
+        let step = |share: &kaos_policy::rollout::Share| PolicyRolloutStep {
+            share: share.to_string(),
+            ..PolicyRolloutStep::default()
+        };
+        let mut rollout = PolicyRollout {
+            started: written(self.tools.clock.now()),
+            by: steps.by.name().to_owned(),
+            pause: steps.pause.to_string(),
+            patience: steps.patience.to_string(),
+            max_unavailable: steps.max_unavailable.to_string(),
+            salt: salt.unwrap_or_else(own),
+            steps: steps.shares.iter().map(step).collect(),
+            ..PolicyRollout::default()
+        };
+        rollout.summary = told::summary(&rollout);
+        Some(rollout)
+    }
+
+    /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is rolled out,
+    /// the predecessor is the revision that still serves the other objects.
+    pub(in super::super) fn predecessor_after(&self, name: &str, before: &str) -> Option<String> {
+        let status = self.records.status(before);
+        if status.open_rollout().is_none() {
+            return Some(before.to_owned());
+        }
+        // On the way back, the candidate is itself the revision that still serves.
+        let is_other = |other: &String| other != name;
+        match status.predecessor {
+            Some(predecessor) if is_other(&predecessor) => Some(predecessor),
+            Some(_) => self.records.status(name).predecessor.filter(is_other),
+            None => None,
+        }
+    }
+
+    /// Returns why candidates cannot begin their rollout now. The answer is about the last candidate.
+    pub(in super::super) fn waits_for_rollout(
+        &mut self,
+        candidates: &[Candidate],
+        serving: &BTreeSet<String>,
+    ) -> Option<NotAdmitted> {
+        if !candidates.iter().any(|candidate| self.rollout_of(candidate).is_some()) {
+            return None;
+        }
+        let Candidate { name, entry, .. } = candidates.last()?;
+        if candidates.len() > 1 {
+            let message = "the policy and settings of another package fit only each other, so they cannot start to serve \
+                           in steps: put the settings into the package of the policy, or use rollout.mode: now";
+            return Some(NotAdmitted::refused("NotInSteps", message));
+        }
+        let waits = if self.records.has_rollouts() {
+            let is_active = |other: &String| self.records.status(other).state == RevisionState::Active;
+            let active = serving.iter().filter(|other| is_active(other)).cloned().collect();
+            let other = self.revisions.rollout_beside(name, &active)?;
+            let message = format!("the rollout begins when the rollout of {other} over the same objects has ended");
+            NotAdmitted::pending(ANOTHER_ROLLOUT, message)
+        } else {
+            NotAdmitted::pending("OldDefinition", OLD_DEFINITION)
+        };
+        // Keep the checked content, so that the next attempt comes soon.
+        self.waiting.insert(name.clone(), entry.content.clone());
+        Some(waits)
+    }
+
+    /// Makes the packages due that wait for the end of another rollout.
+    pub(in super::super) fn wake_rollouts(&mut self) {
+        let records = &self.records;
+        self.due.retain(|name, _| records.status(name).reason.as_deref() != Some(ANOTHER_ROLLOUT));
+    }
+}

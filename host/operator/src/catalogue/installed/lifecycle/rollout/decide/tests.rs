@@ -1,0 +1,345 @@
+//! Tests the decisions about rollouts: on random clusters, a rollout ends, moves only what its steps allow, and returns
+//! if and only if its objects suffer. A process that ends at any time changes nothing.
+
+use kaos_crds::PolicyRolloutStep;
+use kaos_policy::contract::ResourceType;
+
+use super::{super::advance, *};
+use crate::timestamps::written;
+
+const SEEDS: u64 = 2000;
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// A source of random numbers (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
+
+fn at(minutes: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + MINUTE * i32::try_from(minutes).unwrap()
+}
+
+fn rollout(shares: &[&str]) -> PolicyRollout {
+    let step = |share: &&str| PolicyRolloutStep { share: (*share).to_owned(), ..PolicyRolloutStep::default() };
+    PolicyRollout {
+        started: written(at(100)),
+        pause: "5m".to_owned(),
+        patience: "10m".to_owned(),
+        max_unavailable: "100%".to_owned(),
+        steps: shares.iter().map(step).collect(),
+        ..PolicyRollout::default()
+    }
+}
+
+/// Returns an object that is ready since long ago.
+fn object(number: u64, hash: u64) -> ObjectSight {
+    let of = ResourceType::new("test.io/v1", "Widget");
+    ObjectSight {
+        key: ObjectKey { of, namespace: "n".to_owned(), name: format!("w{number}") },
+        hash,
+        had_pass: true,
+        pods: 1,
+        is_ready: true,
+        ready_since: Some(at(10)),
+        created: Some(at(1)),
+    }
+}
+
+fn objects(many: u64) -> Vec<ObjectSight> {
+    (0..many).map(|number| object(number, (number + 1) * 100)).collect()
+}
+
+fn decide(rollout: &PolicyRollout, objects: &[ObjectSight], now: Timestamp) -> Decision {
+    RolloutFacts { rollout, objects: Some(objects), can_yield: true, request: None, now }.decide()
+}
+
+fn decide_for(rollout: &PolicyRollout, objects: &[ObjectSight], verb: Verb) -> Decision {
+    let request = Some(RolloutRequest { verb, by: "alice".to_owned() });
+    RolloutFacts { rollout, objects: Some(objects), can_yield: true, request, now: at(101) }.decide()
+}
+
+/// Returns the decision to begin a step that moves all its objects at once.
+fn begin(step: usize, up_to: u64) -> Decision {
+    Decision::Begin { step, up_to, goal: up_to }
+}
+
+/// Returns a rollout whose first step has moved the first object.
+fn begun(all: &[ObjectSight], shares: &[&str]) -> PolicyRollout {
+    let mut rollout = rollout(shares);
+    let first = decide(&rollout, all, at(100));
+    assert_eq!(first, begin(0, 100));
+    advance(&mut rollout, &first, at(100));
+    rollout
+}
+
+fn not_ready(object: &mut ObjectSight, since: i64) {
+    (object.is_ready, object.ready_since) = (false, Some(at(since)));
+}
+
+fn reason(decision: &Decision) -> &str {
+    match decision {
+        Decision::Pause(pause) => &pause.reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_healthy_rollout_moves_more_objects_in_each_step_and_ends() {
+    let all = objects(40);
+    let mut rollout = begun(&all, &["1", "5%", "25%", "100%"]);
+    for (minutes, expected) in [
+        (104, Decision::Wait(Some(at(105)))),
+        (105, begin(1, 200)),
+        (110, begin(2, 1000)),
+        (114, Decision::Wait(Some(at(115)))),
+        (115, begin(3, u64::MAX)),
+        (119, Decision::Wait(Some(at(120)))),
+        (120, Decision::Finish),
+    ] {
+        let decision = decide(&rollout, &all, at(minutes));
+        assert_eq!(decision, expected, "after {minutes} minutes");
+        advance(&mut rollout, &decision, at(minutes));
+    }
+    assert!(!rollout.is_open());
+}
+
+#[test]
+fn a_step_that_moves_no_further_object_is_skipped_and_no_object_means_no_step() {
+    let all = objects(3);
+    let mut few = begun(&all, &["1", "5%", "25%", "100%"]);
+    let next = decide(&few, &all, at(105));
+    assert_eq!(next, begin(3, u64::MAX));
+    advance(&mut few, &next, at(105));
+    assert_eq!((few.begun(), few.current().unwrap().share.as_str()), (4, "100%"));
+    assert_eq!(decide(&rollout(&["1", "100%"]), &[], at(100)), Decision::Finish);
+    let one = objects(1);
+    assert_eq!(decide(&begun(&one, &["1", "100%"]), &one, at(105)), Decision::Finish, "the first step moved all");
+}
+
+#[test]
+fn a_moved_object_that_stays_not_ready_pauses_first_and_returns_after_the_patience() {
+    let mut all = objects(40);
+    let mut rollout = begun(&all, &["1", "100%"]);
+    not_ready(&mut all[0], 101);
+    assert_eq!(decide(&rollout, &all, at(104)), Decision::Wait(Some(at(105))));
+    let pause = decide(&rollout, &all, at(106));
+    assert_eq!(reason(&pause), "SlowToStart");
+    advance(&mut rollout, &pause, at(106));
+    assert_eq!(decide(&rollout, &all, at(107)), Decision::Wait(Some(at(111))), "the same pause is not written again");
+    let Decision::Return { why } = decide(&rollout, &all, at(111)) else { panic!("it does not return") };
+    assert!(why.contains("1 of 1 moved objects") && why.contains("Widget n/w0"), "{why}");
+    (all[0].is_ready, all[0].ready_since) = (true, Some(at(110)));
+    assert_eq!(decide(&rollout, &all, at(111)), begin(1, u64::MAX), "it was only slow");
+}
+
+#[test]
+fn the_trouble_of_all_objects_pauses_and_does_not_return() {
+    let mut all = objects(40);
+    let rollout = begun(&all, &["1", "100%"]);
+    all.iter_mut().for_each(|object| not_ready(object, 101));
+    assert_eq!(reason(&decide(&rollout, &all, at(111))), "ClusterTrouble");
+    all[1..30].iter_mut().for_each(|object| not_ready(object, 50));
+    assert_eq!(
+        reason(&decide(&rollout, &all, at(111))),
+        "ClusterTrouble",
+        "these were never ready, so they do not count"
+    );
+    all[30..].iter_mut().for_each(|object| object.is_ready = true);
+    assert!(matches!(decide(&rollout, &all, at(111)), Decision::Return { .. }));
+}
+
+#[test]
+fn an_object_that_was_not_ready_before_or_is_new_is_no_evidence() {
+    let mut all = objects(4);
+    let rollout = begun(&all, &["1", "100%"]);
+    not_ready(&mut all[0], 50);
+    assert_eq!(reason(&decide(&rollout, &all, at(120))), "NothingWasReady");
+    not_ready(&mut all[0], 102);
+    all[0].created = Some(at(101));
+    assert_eq!(reason(&decide(&rollout, &all, at(120))), "NothingWasReady");
+    all[0].ready_since = None;
+    assert_eq!(reason(&decide(&rollout, &all, at(120))), "NothingWasReady");
+    let mut more: Vec<_> = (0..3).map(|number| object(number, 100 - number)).collect();
+    more[1..].iter_mut().for_each(|object| not_ready(object, 50));
+    assert_eq!(reason(&decide(&rollout, &more, at(120))), "TooFewReady");
+}
+
+#[test]
+fn a_step_waits_for_passes_and_for_the_objects() {
+    let mut all = objects(4);
+    let rollout = begun(&all, &["1", "100%"]);
+    all[0].had_pass = false;
+    assert_eq!(decide(&rollout, &all, at(120)), Decision::Wait(None));
+    let unseen = RolloutFacts { rollout: &rollout, objects: None, can_yield: true, request: None, now: at(120) };
+    assert_eq!(unseen.decide(), Decision::Wait(None));
+    let lost = RolloutFacts { can_yield: false, objects: Some(&all), ..unseen };
+    assert_eq!(reason(&lost.decide()), "PredecessorMissing");
+}
+
+#[test]
+fn a_person_pauses_resumes_promotes_and_returns() {
+    let mut all = objects(40);
+    let mut rollout = begun(&all, &["1", "100%"]);
+    let pause = decide_for(&rollout, &all, Verb::Pause);
+    assert_eq!(reason(&pause), PAUSED_BY_PERSON);
+    advance(&mut rollout, &pause, at(101));
+    assert_eq!(decide(&rollout, &all, at(200)), Decision::Wait(None), "only a person ends the pause of a person");
+    assert_eq!(decide_for(&rollout, &all, Verb::Resume), Decision::Resume);
+    assert_eq!(decide_for(&rollout, &all, Verb::Promote), Decision::Finish);
+    assert!(matches!(decide_for(&rollout, &all, Verb::Return), Decision::Return { why } if why.contains("alice")));
+    not_ready(&mut all[0], 101);
+    assert!(matches!(decide(&rollout, &all, at(200)), Decision::Return { .. }), "a pause does not protect the package");
+    let mut waiting = begun(&objects(40), &["1", "100%"]);
+    let slow = decide(&waiting, &all, at(106));
+    advance(&mut waiting, &slow, at(106));
+    let accepted = decide_for(&waiting, &all, Verb::Resume);
+    assert_eq!(accepted, begin(1, u64::MAX), "a person accepts the step");
+}
+
+#[test]
+fn a_step_moves_further_objects_only_while_the_allowed_pods_are_not_ready() {
+    let mut all = objects(8);
+    let mut rollout = begun(&all, &["1", "100%"]);
+    rollout.max_unavailable = "3".to_owned();
+    all[2].pods = 2;
+    let second = decide(&rollout, &all, at(105));
+    assert_eq!(second, Decision::Begin { step: 1, up_to: 300, goal: u64::MAX }, "one pod and two pods");
+    advance(&mut rollout, &second, at(105));
+    all[1..3].iter_mut().for_each(|object| object.had_pass = false);
+    assert_eq!(decide(&rollout, &all, at(106)), Decision::Wait(Some(at(110))), "the passes may replace three pods");
+    all[1].had_pass = true;
+    let more = decide(&rollout, &all, at(106));
+    assert_eq!(more, Decision::Move { up_to: 400 });
+    advance(&mut rollout, &more, at(106));
+    all[2].had_pass = true;
+    not_ready(&mut all[2], 106);
+    not_ready(&mut all[3], 106);
+    assert_eq!(decide(&rollout, &all, at(107)), Decision::Wait(Some(at(111))), "the pause begins with the last move");
+    assert_eq!(reason(&decide(&rollout, &all, at(111))), "SlowToStart");
+    all.iter_mut().for_each(|object| object.is_ready = true);
+    all[4].pods = 50;
+    let large = decide(&rollout, &all, at(111));
+    assert_eq!(large, Decision::Move { up_to: 500 }, "an object with more pods than allowed moves alone");
+    advance(&mut rollout, &large, at(111));
+    let last = decide(&rollout, &all, at(112));
+    assert_eq!(last, Decision::Move { up_to: u64::MAX });
+    advance(&mut rollout, &last, at(112));
+    assert_eq!((&rollout.steps[1].goal, rollout.steps[1].since.as_deref()), (&None, Some(&*written(at(105)))));
+    assert_eq!(decide(&rollout, &all, at(116)), Decision::Wait(Some(at(117))));
+    assert_eq!(decide(&rollout, &all, at(117)), Decision::Finish);
+}
+
+#[test]
+fn the_share_of_unavailable_pods_counts_all_pods_and_objects_that_move_together_count_together() {
+    let mut all = objects(8);
+    all[1].hash = 300;
+    let mut rollout = begun(&all, &["1", "100%"]);
+    rollout.max_unavailable = "25%".to_owned();
+    let second = decide(&rollout, &all, at(105));
+    assert_eq!(second, Decision::Begin { step: 1, up_to: 300, goal: u64::MAX }, "two of eight pods");
+    rollout.max_unavailable = "12%".to_owned();
+    assert_eq!(decide(&rollout, &all, at(105)), second, "both objects have the same hash");
+    all.iter_mut().for_each(|object| object.pods = 0);
+    assert_eq!(decide(&rollout, &all, at(105)), begin(1, u64::MAX), "objects without pods move at once");
+}
+
+/// A random cluster. Each moved object gets its new readiness some minutes after its move.
+struct Model {
+    objects: Vec<ObjectSight>,
+    /// For each object, when the candidate makes it not ready and ready again, in minutes after its move.
+    fates: Vec<Option<(i64, Option<i64>)>>,
+    moved_at: Vec<Option<i64>>,
+}
+
+impl Model {
+    fn random(random: &mut Random) -> Self {
+        let many = 1 + random.below(30);
+        let is_harmful = random.below(2) == 0;
+        let fate = |random: &mut Random| match random.below(4) {
+            0 if is_harmful => Some((1, None)),
+            1 => Some((1, Some(2 + i64::try_from(random.below(8)).unwrap()))),
+            _ => None,
+        };
+        let mut objects: Vec<_> = (0..many).map(|number| object(number, random.below(u64::MAX - 1))).collect();
+        objects.iter_mut().for_each(|object| object.pods = random.below(5));
+        let fates = objects.iter().map(|_| fate(random)).collect();
+        Self { moved_at: vec![None; objects.len()], objects, fates }
+    }
+
+    /// Shows the objects as they are at a time.
+    fn pass(&mut self, rollout: &PolicyRollout, now: i64) {
+        let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
+        for (number, object) in self.objects.iter_mut().enumerate() {
+            if up_to >= Some(object.hash) {
+                self.moved_at[number].get_or_insert(now);
+            }
+            let (Some(moved), Some((fails, recovers))) = (self.moved_at[number], self.fates[number]) else { continue };
+            // The pass that replaces the pods also reports that they are not ready.
+            object.had_pass = now >= moved + fails;
+            if recovers.is_some_and(|recovers| now >= moved + recovers) {
+                (object.is_ready, object.ready_since) = (true, Some(at(moved + recovers.unwrap())));
+            } else if now >= moved + fails {
+                not_ready(object, moved + fails);
+            }
+        }
+    }
+}
+
+impl Model {
+    /// Checks that the pods of at most one object, or at most the allowed pods, are not ready.
+    fn is_within(&self, max: &str) -> bool {
+        let all: u64 = self.objects.iter().map(|object| object.pods).sum();
+        let max = match max.strip_suffix('%') {
+            Some(percent) => all * percent.parse::<u64>().unwrap() / 100,
+            None => max.parse().unwrap(),
+        };
+        let moved = self.objects.iter().zip(&self.moved_at).filter(|(_, moved)| moved.is_some());
+        let unavailable = moved.filter(|(object, _)| object.pods > 0 && !(object.had_pass && object.is_ready));
+        let pods: Vec<u64> = unavailable.map(|(object, _)| object.pods).collect();
+        pods.len() <= 1 || pods.iter().sum::<u64>() <= max
+    }
+}
+
+#[test]
+fn a_rollout_ends_and_returns_only_if_an_object_suffers() {
+    for seed in 0..SEEDS {
+        let mut random = Random(seed);
+        let (mut model, mut rollout) = (Model::random(&mut random), rollout(&["1", "10%", "50%", "100%"]));
+        let (mut now, mut returned, mut before) = (100, false, 0);
+        let max = ["100%", "25%", "1", "3"][usize::try_from(random.below(4)).unwrap()];
+        max.clone_into(&mut rollout.max_unavailable);
+        while rollout.is_open() && !returned {
+            assert!(now < 1000, "seed {seed}: the rollout does not end: {rollout:?}");
+            model.pass(&rollout, now);
+            assert!(model.is_within(max), "seed {seed}: more than {max} pods are not ready");
+            // The next process has only the recorded state, and decides the same.
+            let next: PolicyRollout = serde_json::from_str(&serde_json::to_string(&rollout).unwrap()).unwrap();
+            let decision = decide(&rollout, &model.objects, at(now));
+            assert_eq!(decision, decide(&next, &model.objects, at(now)), "seed {seed}");
+            returned = matches!(decision, Decision::Return { .. });
+            advance(&mut rollout, &decision, at(now));
+            let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
+            let moved = model.objects.iter().filter(|object| up_to >= Some(object.hash)).count();
+            assert!(moved >= before, "seed {seed}: a larger step contains the smaller one");
+            if rollout.begun() == 1 {
+                assert!(moved <= 1, "seed {seed}: the first step moves one object");
+            }
+            before = moved;
+            now += 1;
+        }
+        let suffers = model
+            .fates
+            .iter()
+            .zip(&model.moved_at)
+            .any(|(fate, moved)| matches!((fate, moved), (Some((_, None)), Some(_))));
+        assert_eq!(returned, suffers, "seed {seed}: {rollout:?}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Metrics of rollouts, by package. The samples of a rollout exist while the rollout goes on.
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use super::{labels, table};
+
+/// The state of a rollout that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutState {
+    /// The package's ConfigMap, as `namespace/name`.
+    pub package: String,
+    /// The number of steps that have begun.
+    pub step: i64,
+    /// The number of objects that are moved.
+    pub moved: i64,
+    /// The number of objects that are not moved yet.
+    pub left: i64,
+    /// The reason of the pause; `None` if the rollout goes on.
+    pub paused: Option<String>,
+}
+
+/// The metrics of rollouts.
+pub(super) struct Rollouts {
+    step: Family<labels::PackageLabels, Gauge>,
+    objects: Family<labels::RolloutObjectsLabels, Gauge>,
+    paused: Family<labels::RolloutPauseLabels, Gauge>,
+    returned: Family<labels::PackageLabels, Counter>,
+}
+
+impl Rollouts {
+    /// Adds the metrics to a registry.
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        Self {
+            step: table::ROLLOUT_STEP.register(registry, Family::default()),
+            objects: table::ROLLOUT_OBJECTS.register(registry, Family::default()),
+            paused: table::ROLLOUT_PAUSED.register(registry, Family::default()),
+            returned: table::ROLLOUT_RETURNED.register(registry, Family::default()),
+        }
+    }
+
+    /// Sets the states of all rollouts that go on. Replaces the previous states.
+    pub(super) fn set(&self, states: &[RolloutState]) {
+        self.step.clear();
+        self.objects.clear();
+        self.paused.clear();
+        for state in states {
+            let package = || labels::PackageLabels { package: state.package.clone() };
+            self.step.get_or_create(&package()).set(state.step);
+            for (moved, objects) in [(true, state.moved), (false, state.left)] {
+                let labels = labels::RolloutObjectsLabels { package: package(), moved };
+                self.objects.get_or_create(&labels).set(objects);
+            }
+            if let Some(reason) = state.paused.clone() {
+                self.paused.get_or_create(&labels::RolloutPauseLabels { package: package(), reason }).set(1);
+            }
+        }
+    }
+
+    /// Counts a rollout that returned all objects.
+    pub(super) fn returned(&self, package: &str) {
+        self.returned.get_or_create(&labels::PackageLabels { package: package.to_owned() }).inc();
+    }
+}

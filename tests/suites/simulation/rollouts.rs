@@ -1,0 +1,318 @@
+//! Rollouts under crashes. Users install settings in steps and steer the rollouts, pods fail, and the operator ends at
+//! random writes. Whatever happens, the last installed settings must serve everywhere at the end. Two stories end the
+//! operator at each write of a rollout that arrives, and of a rollout that returns.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_cluster::PodFate;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read::{name, text};
+use kaos_tests::harness::replicas::user;
+use kaos_tests::harness::samples::mcp_server;
+use kaos_tests::harness::whims::pick;
+use kaos_tests::harness::{Scenario, World, play};
+use kaos_tests::shipped;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use crate::check::{self, State};
+use crate::number;
+
+const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// The names of the ConfigMap. A user renames it at times.
+const NAMES: [&str; 2] = ["levels", "levels-renamed"];
+const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 10s, patience: 20s}";
+/// The number of seeds in CI.
+const SEEDS: u64 = 24;
+
+fn scenario() -> Scenario {
+    Scenario::embedded("the test ends the operator during rollouts").installing(false).idle()
+}
+
+/// Returns settings for all MCPServers.
+fn levels(name: &str, level: &str, rollout: &str) -> Value {
+    let file = format!("name: mcpserver\nsettings: {{logLevel: {level}}}\n{rollout}\n");
+    shipped::package(name, None, &file).unwrap()
+}
+
+fn ready(seconds: u64) -> PodFate {
+    PodFate::ReadyAfter(Duration::from_secs(seconds))
+}
+
+/// Creates the servers, and lets settings without steps serve.
+async fn begin(w: &World) {
+    for server in SERVERS {
+        w.apply(&mcp_server(server)).await;
+    }
+    w.apply(&levels(NAMES[0], "ERROR", "")).await;
+    pass(w, Duration::from_mins(2), &[]).await;
+}
+
+/// Returns the servers whose pods have this log level.
+async fn with_level(w: &World, level: &str) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    for server in SERVERS {
+        let template = w.look(&format!("Deployment/mcpserver-{server}")).await["spec"]["template"].to_string();
+        if template.contains(&format!(r#""LOG_LEVEL","value":"{level}""#)) {
+            found.insert(server);
+        }
+    }
+    found
+}
+
+/// Waits for this time. If the operator ends, starts another operator.
+async fn pass(w: &World, time: Duration, replicas: &[String]) {
+    let until = Instant::now() + time;
+    while let Ok(user) = timeout(until.saturating_duration_since(Instant::now()), w.crash_point.reached()).await {
+        w.crash_one(&user).await;
+        if replicas.is_empty() { w.spawn() } else { w.spawn_replica(&user) }
+    }
+}
+
+async fn revisions(w: &World) -> Vec<Value> {
+    w.list_in(Kind::named("PolicyRevision"), "kaos-system").await
+}
+
+/// Returns what is wrong with the revisions: exactly one revision must serve, and none may yield.
+async fn wrong_revisions(w: &World) -> Vec<String> {
+    let mut active = 0;
+    let mut wrong = Vec::new();
+    for revision in revisions(w).await {
+        match text(&revision["status"]["state"]) {
+            "Active" => active += 1,
+            "Superseded" | "Quarantined" => {}
+            state => wrong.push(format!("PolicyRevision {} is {state}: {}", name(&revision), revision["status"])),
+        }
+    }
+    if active != 1 {
+        wrong.push(format!("{active} revisions are active"));
+    }
+    wrong
+}
+
+/// Returns the state at the end, and what is wrong in it. An idle operator must send nothing.
+async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
+    pass(w, Duration::from_mins(15), replicas).await;
+    let mut wrong = check::strays(w).await;
+    wrong.extend(wrong_revisions(w).await);
+    let state = State::of(w).await;
+    w.forget_requests();
+    pass(w, Duration::from_mins(10), replicas).await;
+    wrong.extend(check::noise(w));
+    (state, wrong)
+}
+
+/// Steers the open rollout as a user, if there is one.
+async fn steer(w: &World, verb: &str) {
+    for revision in revisions(w).await {
+        let rollout = &revision["status"]["rollout"];
+        if revision["status"]["state"] != "Active" || rollout.is_null() || !rollout["ended"].is_null() {
+            continue;
+        }
+        let request = format!("{}/{}", text(&rollout["started"]), rollout["requests"].as_i64().unwrap_or_default() + 1);
+        let annotations =
+            json!({"kaos.tools/rollout": verb, "kaos.tools/rollout-by": "alice", "kaos.tools/rollout-for": request});
+        let at = format!("kaos-system:PolicyRevision/{}", name(&revision));
+        drop(w.try_patch(&at, &json!({"metadata": {"annotations": annotations}})).await);
+    }
+}
+
+/// Performs one random action of a user, or of the cluster.
+async fn act(w: &World, rng: &mut Rng) -> String {
+    let fate = |rng: &mut Rng| if rng.bool() { PodFate::NotReady } else { ready(rng.u64(..15)) };
+    match rng.u8(..12) {
+        0..4 => {
+            let mode = if rng.u8(..4) == 0 { "now" } else { "staged" };
+            let by = pick(rng, &["object", "namespace"]);
+            let most = pick(rng, &["1", "50%", "100%"]);
+            let (pause, patience, level) = (rng.u8(5..40), rng.u8(10..60), pick(rng, &["DEBUG", "WARNING", "INFO"]));
+            let rollout = format!(
+                "rollout: {{mode: {mode}, by: {by}, steps: [1, 50%, 100%], pause: {pause}s, patience: {patience}s, \
+                 maxUnavailable: {most}}}"
+            );
+            drop(w.try_apply(&levels(NAMES[0], level, &rollout)).await);
+            format!("install {level} with {rollout}")
+        }
+        4 => {
+            // The rename of a tool that gives each content another name: first create, then delete.
+            let (old, new) = if rng.bool() { (NAMES[0], NAMES[1]) } else { (NAMES[1], NAMES[0]) };
+            let level = pick(rng, &["DEBUG", "WARNING"]);
+            drop(w.try_apply(&levels(new, level, STAGED)).await);
+            let between = rng.u64(..20_000);
+            w.pass_time(Duration::from_millis(between)).await;
+            w.delete(&format!("kaos-system:ConfigMap/{old}")).await;
+            format!("rename {old} to {new} with {level}")
+        }
+        5 => {
+            let at = format!("kaos-system:ConfigMap/{}", pick(rng, &NAMES));
+            w.delete(&at).await;
+            format!("delete {at}")
+        }
+        6..9 => {
+            let verb = pick(rng, &["pause", "resume", "promote", "return"]);
+            steer(w, verb).await;
+            format!("alice steers: {verb}")
+        }
+        9 => {
+            let fate = fate(rng);
+            w.pods(fate);
+            format!("all pods: {fate:?}")
+        }
+        _ => {
+            let (server, fate) = (pick(rng, &SERVERS), fate(rng));
+            w.pods_of(&format!("mcpserver-{server}"), fate);
+            format!("pods of {server}: {fate:?}")
+        }
+    }
+}
+
+/// Runs one seed. Returns the actions, the state at the end, and what is wrong.
+fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
+    let told = RefCell::new((Vec::new(), State::default(), Vec::new()));
+    play(scenario(), async |w| {
+        let mut rng = Rng::with_seed(seed.unwrap_or_default());
+        let replicas: Vec<String> =
+            if seed.is_some_and(|seed| seed % 4 == 1) { (0..2).map(user).collect() } else { vec![] };
+        if replicas.is_empty() {
+            w.spawn();
+        }
+        replicas.iter().for_each(|replica| w.spawn_replica(replica));
+        begin(w).await;
+        let mut trace = Vec::new();
+        let steps = if seed.is_some() { rng.usize(6..20) } else { 0 };
+        for _ in 0..steps {
+            if rng.u8(..3) == 0 {
+                let (writes, after) = (rng.u32(..10), rng.bool());
+                w.crash_point.plan(writes, after);
+                trace.push(format!("the operator is to end at its write {writes} from now, after its effect: {after}"));
+            }
+            trace.push(act(w, &mut rng).await);
+            let seconds = rng.u64(..60);
+            pass(w, Duration::from_secs(seconds), &replicas).await;
+        }
+        w.crash_point.clear();
+        w.pods(ready(1));
+        SERVERS.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), ready(1)));
+        w.delete(&format!("kaos-system:ConfigMap/{}", NAMES[1])).await;
+        // No seed installs this level, so it cannot be in quarantine.
+        w.apply(&levels(NAMES[0], "CRITICAL", "rollout: {mode: now}")).await;
+        let (state, mut wrong) = end(w, &replicas).await;
+        let served = with_level(w, "CRITICAL").await;
+        if served.len() != SERVERS.len() {
+            wrong.push(format!("only these servers have the last level: {served:?}"));
+        }
+        *told.borrow_mut() = (trace, state, wrong);
+    });
+    told.into_inner()
+}
+
+#[test]
+fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
+    let (_, wanted, wrong) = simulate(None);
+    assert!(wrong.is_empty(), "without faults: {wrong:#?}");
+    let only = number("KAOS_SEED");
+    let (first, seeds) = match only {
+        Some(seed) => (seed, 1),
+        None => (number("KAOS_FIRST_SEED").unwrap_or(0), number("KAOS_SEEDS").unwrap_or(SEEDS)),
+    };
+    let (next, failed) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    let worker = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + seeds {
+                return;
+            }
+            let (trace, state, mut wrong) = simulate(Some(seed));
+            wrong.extend(check::differences(&state, &wanted));
+            if !wrong.is_empty() {
+                failed.lock().unwrap().push(format!(
+                    "=== seed {seed}\n{}\n---\n{}",
+                    trace.join("\n"),
+                    wrong.join("\n")
+                ));
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(worker))));
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail", failed[..failed.len().min(3)].join("\n"), failed.len());
+}
+
+/// Plays a rollout. Ends the operator once, at this write, before or after its effect. Returns the state at the end, what
+/// is wrong, and whether the operator ended.
+fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
+    let told = RefCell::new((State::default(), Vec::new(), false));
+    play(scenario(), async |w| {
+        w.spawn();
+        begin(w).await;
+        if let Some((writes, after)) = at {
+            w.crash_point.plan(writes, after);
+        }
+        w.apply(&levels(NAMES[0], "DEBUG", STAGED)).await;
+        let mut moved = BTreeSet::new();
+        while returns && moved.is_empty() {
+            pass(w, Duration::from_secs(1), &[]).await;
+            moved = with_level(w, "DEBUG").await;
+        }
+        moved.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), PodFate::NotReady));
+        pass(w, Duration::from_mins(5), &[]).await;
+        moved.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), ready(1)));
+        let (state, mut wrong) = end(w, &[]).await;
+        let served = with_level(w, if returns { "ERROR" } else { "DEBUG" }).await;
+        if served.len() != SERVERS.len() {
+            wrong.push(format!("only these servers have the level that must serve: {served:?}"));
+        }
+        let ended = at.is_some() && !w.crash_point.is_planned();
+        *told.borrow_mut() = (state, wrong, ended);
+    });
+    told.into_inner()
+}
+
+/// Ends the operator at each write of a story.
+fn sweep(returns: bool) {
+    let (wanted, wrong, _) = story(returns, None);
+    assert!(wrong.is_empty(), "in the uninterrupted run: {wrong:#?}");
+    let (next, last, failed) = (AtomicU32::new(0), AtomicU32::new(u32::MAX), Mutex::new(Vec::new()));
+    let worker = || {
+        loop {
+            let writes = next.fetch_add(1, Ordering::Relaxed);
+            if writes >= last.load(Ordering::Relaxed) {
+                return;
+            }
+            for after in [false, true] {
+                let (state, mut wrong, ended) = story(returns, Some((writes, after)));
+                if !ended {
+                    last.fetch_min(writes, Ordering::Relaxed);
+                    return;
+                }
+                wrong.extend(check::differences(&state, &wanted));
+                if !wrong.is_empty() {
+                    let told = format!("--- write {writes}, after its effect: {after}\n{}", wrong.join("\n"));
+                    failed.lock().unwrap().push(told);
+                }
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(worker))));
+    let failed = failed.into_inner().unwrap();
+    println!("the operator ended at each of {} writes", last.load(Ordering::Relaxed));
+    assert!(last.into_inner() > 10, "the rollout has too few writes");
+    assert!(failed.is_empty(), "{}\n{} ends are wrong", failed[..failed.len().min(3)].join("\n"), failed.len());
+}
+
+#[test]
+fn an_operator_that_ends_at_any_write_of_a_rollout_arrives() {
+    sweep(false);
+}
+
+#[test]
+fn an_operator_that_ends_at_any_write_of_a_return_returns() {
+    sweep(true);
+}
