@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
+	"github.com/sigstore/sigstore-go/pkg/tlog"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
@@ -34,7 +36,13 @@ func signedRelease(t *testing.T) (string, string) {
 	written := must(entity.SignatureContent()).MessageSignatureContent()
 	var entries []*protorekor.TransparencyLogEntry
 	for _, entry := range must(entity.TlogEntries()) {
-		entries = append(entries, entry.TransparencyLogEntry())
+		logged := entry.TransparencyLogEntry()
+		logged.KindVersion = &protorekor.KindVersion{Kind: "hashedrekord", Version: "0.0.1"}
+		logged.InclusionPromise = &protorekor.InclusionPromise{SignedEntryTimestamp: must(sigstore.RekorSignPayload(tlog.RekorPayload{
+			Body: base64.StdEncoding.EncodeToString(logged.CanonicalizedBody), IntegratedTime: logged.IntegratedTime,
+			LogIndex: logged.LogIndex, LogID: hex.EncodeToString(logged.LogId.KeyId),
+		}))}
+		entries = append(entries, logged)
 	}
 	message := &protobundle.Bundle{
 		MediaType: "application/vnd.dev.sigstore.bundle+json;version=0.1",
@@ -49,8 +57,12 @@ func signedRelease(t *testing.T) (string, string) {
 			Signature:     written.Signature(),
 		}},
 	}
+	logs := sigstore.RekorLogs()
+	for id, log := range logs {
+		log.ID = must(hex.DecodeString(id))
+	}
 	trusted := must(root.NewTrustedRoot(root.TrustedRootMediaType01, sigstore.FulcioCertificateAuthorities(), nil,
-		sigstore.TimestampingAuthorities(), sigstore.RekorLogs()))
+		sigstore.TimestampingAuthorities(), logs))
 	roots := filepath.Join(t.TempDir(), "roots.json")
 	for file, text := range map[string][]byte{
 		filepath.Join(folder, sumsFile):   content,

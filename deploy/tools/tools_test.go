@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -55,7 +57,7 @@ func TestImagesOfTheSameProgramsHaveTheSameBytes(t *testing.T) {
 }
 
 func TestAPushedImageKeepsItsDigestAndItsArchitectures(t *testing.T) {
-	served := httptest.NewServer(registry.New())
+	served := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer served.Close()
 	archive := writeImage(t, "linux-amd64", "linux-arm64")
 	reference := strings.TrimPrefix(served.URL, "http://") + "/policy-operator:1.2.3"
