@@ -13,7 +13,7 @@ import (
 )
 
 // signCommand signs SHA256SUMS with a private key: a PEM file of openssl, or of `cosign generate-key-pair`, whose
-// password is in COSIGN_PASSWORD. The signature is what `cosign verify-blob` and openssl read.
+// password is in COSIGN_PASSWORD. The signature is the base64 of what openssl makes and reads.
 func signCommand(arguments []string) error {
 	if len(arguments) != 2 {
 		return fmt.Errorf("name the key and the folder of the release")
