@@ -1,11 +1,10 @@
-//! Runs the program as kubectl's plugin `kubectl kaos`, tests the completion in shells, and packs the plugin for krew.
+//! Runs the program as kubectl's plugin `kubectl kaos`, and tests the completion in shells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
     fs,
     io::Write as _,
     os::unix::fs::symlink,
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -13,9 +12,7 @@ use crate::{
     stage::{Stage, package, team},
     support::{Folder, PROGRAM, Ran, finish, isolated},
 };
-use serde_json::{Value, json};
-
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+use serde_json::json;
 
 /// Creates links to the program in the stage's folder, one for each name of the program. Returns the folder of the
 /// links.
@@ -150,57 +147,5 @@ async fn shells_complete_what_a_user_types() {
         }
         let shown = typed(shell, arguments, setup, keys, &bin, &stage).await;
         assert!(shown.contains("No policies from namespace team are installed"), "{shell}: {shown}");
-    }
-}
-
-#[test]
-fn the_release_command_packs_the_plugin_and_writes_the_manifest_for_krew() {
-    let folder = Folder::new("krew");
-    let root = folder.path();
-    for file in [
-        "deploy/publish",
-        "Cargo.toml",
-        "LICENSE",
-        "deploy/helm/kaos-operator/Chart.yaml",
-        "deploy/helm/kaos-operator/values.yaml",
-    ] {
-        let to = Path::new(&root).join(file);
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(Path::new(ROOT).join(file), to).unwrap();
-    }
-    let publish = |arguments: &[&str]| {
-        let mut command = isolated(&format!("{root}/deploy/publish"));
-        finish(command.arg("plugin").args(arguments), "")
-    };
-    let version = concat!("v", env!("CARGO_PKG_VERSION"));
-    let program = format!("amd64={PROGRAM}");
-    let told = publish(&[version, &program]);
-    assert!(told.code == 1 && told.stderr.contains("run tests/run man"), "{}", told.stderr);
-    folder.write("target/man/kubectl-kaos.1", "a page");
-    assert_eq!(publish(&["v9.9.9", &program]).code, 2);
-    assert_eq!(publish(&[version, "mips=/bin/sh"]).code, 2);
-    let told = publish(&[version, &program, "arm64=/bin/sh"]);
-    assert_eq!(told.code, 0, "{}{}", told.stdout, told.stderr);
-    let manifest = fs::read_to_string(format!("{root}/deploy/krew/kaos.yaml")).unwrap();
-    let manifest: Value = serde_saphyr::from_str(&manifest).unwrap();
-    // The rules of krew-index: the name, at most 50 characters, and an https address for each platform.
-    assert_eq!(manifest["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
-    assert_eq!((&manifest["kind"], &manifest["metadata"]["name"]), (&json!("Plugin"), &json!("kaos")));
-    let spec = &manifest["spec"];
-    assert_eq!(spec["version"], version);
-    assert!(spec["shortDescription"].as_str().unwrap().len() <= 50);
-    let platforms = spec["platforms"].as_array().unwrap();
-    assert_eq!(platforms.len(), 2, "{manifest:#}");
-    for platform in platforms {
-        let (architecture, uri) = (&platform["selector"]["matchLabels"]["arch"], platform["uri"].as_str().unwrap());
-        let file = format!("kubectl-kaos-linux-{}.tar.gz", architecture.as_str().unwrap());
-        assert!(uri.starts_with("https://") && uri.ends_with(&format!("/{version}/{file}")), "{uri}");
-        let path = format!("{root}/target/plugin/{file}");
-        let sum = finish(isolated("sha256sum").arg(&path), "").stdout;
-        assert_eq!(sum.split(' ').next(), platform["sha256"].as_str(), "{file}");
-        let listed = finish(isolated("tar").args(["-tzf", &path]), "").stdout;
-        for part in [platform["bin"].as_str().unwrap(), "LICENSE", "man/kubectl-kaos.1"] {
-            assert!(listed.lines().any(|line| line.trim_start_matches("./") == part), "{part}: {listed}");
-        }
     }
 }

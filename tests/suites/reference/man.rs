@@ -1,5 +1,5 @@
 //! Generates the man pages of kubectl's plugin from the definition of the command line. `tests/run man` writes the
-//! pages into `target/man`, and `deploy/publish plugin` packs the pages.
+//! pages into `target/man`, and `deploy/release` packs the pages.
 
 use std::{env, fs, path::Path};
 

@@ -46,13 +46,18 @@ control-plane: controller-manager
 {{- end }}
 {{- end }}
 
+{{- /* The chart of a release names its image with the digest in an annotation. The chart uses this image unless the values
+name another image or a tag. */ -}}
 {{- define "kaos-operator.image" -}}
+{{- $released := index ($.Chart.Annotations | default dict) "kaos.tools/image" | default "" -}}
 {{- with .Values.controllerManager.manager.image -}}
 {{- if include "kaos-operator.of-go" . -}}
 {{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, which comes from the values of the Go operator's chart: remove controllerManager.manager.image, with its tag, from the values" .repository) }}
 {{- end -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest }}
+{{- else if and (not .tag) (hasPrefix (printf "%s@" .repository) $released) -}}
+{{- $released }}
 {{- else -}}
 {{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) }}
 {{- end }}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/signature"
+)
+
+const (
+	projectIssuer   = "https://token.actions.githubusercontent.com"
+	projectIdentity = project + "/.github/workflows/release.yaml@refs/tags/v"
+)
+
+// fitsKey checks the signature of SHA256SUMS by the owner of a public key.
+func fitsKey(folder, key string) error {
+	text, err := os.ReadFile(key)
+	if err != nil {
+		return err
+	}
+	public, err := cryptoutils.UnmarshalPEMToPublicKey(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	verifier, err := signature.LoadVerifier(public, crypto.SHA256)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	encoded, err := os.ReadFile(filepath.Join(folder, keySignature))
+	if err != nil {
+		return fmt.Errorf("%s: the release has no signature by a key: %w", keySignature, err)
+	}
+	signed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(encoded)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", keySignature, err)
+	}
+	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
+	if err != nil {
+		return err
+	}
+	if err := verifier.VerifySignature(bytes.NewReader(signed), bytes.NewReader(sums)); err != nil {
+		return fmt.Errorf("%s: the signature does not fit %s and the key %s: %w", keySignature, sumsFile, key, err)
+	}
+	return nil
+}
+
+// fitsIdentity checks the signature of SHA256SUMS by an identity that Sigstore certified. It needs the network, unless
+// a file has Sigstore's roots of trust.
+func fitsIdentity(folder, identity, issuer, trusted string) error {
+	read, err := bundle.LoadJSONFromPath(filepath.Join(folder, bundleFile))
+	if err != nil {
+		return fmt.Errorf("%s: the release has no signature by an identity: %w", bundleFile, err)
+	}
+	var material *root.TrustedRoot
+	if trusted != "" {
+		material, err = root.NewTrustedRootFromPath(trusted)
+	} else {
+		material, err = root.FetchTrustedRoot()
+	}
+	if err != nil {
+		return fmt.Errorf("the roots of trust of Sigstore: %w", err)
+	}
+	sums, err := os.ReadFile(filepath.Join(folder, sumsFile))
+	if err != nil {
+		return err
+	}
+	if err := signedBy(read, material, identity, issuer, sums); err != nil {
+		return fmt.Errorf("%s: %w", bundleFile, err)
+	}
+	return nil
+}
+
+func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identity, issuer string, content []byte) error {
+	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
+	// Only an instance of Sigstore without a log of certificates issues certificates without a proof of that log.
+	if len(material.CTLogs()) > 0 {
+		options = append(options, verify.WithSignedCertificateTimestamps(1))
+	}
+	verifier, err := verify.NewVerifier(material, options...)
+	if err != nil {
+		return err
+	}
+	wanted, err := verify.NewShortCertificateIdentity(issuer, "", identity, "")
+	if err != nil {
+		return err
+	}
+	_, err = verifier.Verify(entity, verify.NewPolicy(
+		verify.WithArtifact(bytes.NewReader(content)), verify.WithCertificateIdentity(wanted)))
+	return err
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"slices"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// checkBills compares the bill of each program with the list in the program, and each crate with its lock file.
+func (r *released) checkBills() {
+	if !r.has(sourceFile(r.version)) {
+		return
+	}
+	files, _, err := filesOf(r.path(sourceFile(r.version)))
+	if err != nil {
+		r.problem(sourceFile(r.version), "%v", err)
+		return
+	}
+	locks := map[string]lockFile{}
+	for _, part := range parts {
+		lock, err := readLock(files[path.Join("kaos-operator-"+r.version, part.lock)])
+		if err != nil || len(lock) == 0 {
+			r.problem(sourceFile(r.version), "cannot read %s: %v", part.lock, err)
+			return
+		}
+		locks[part.name] = lock
+	}
+	found := 0
+	for _, platform := range platforms {
+		if r.sums[programFile(platform)] == "" {
+			continue
+		}
+		found++
+		if r.has(sbomFile(platform)) {
+			r.checkBill(platform, locks)
+		}
+	}
+	if found == 0 {
+		r.problem(r.folder, "the release has no program")
+	}
+}
+
+func (r *released) checkBill(platform string, locks map[string]lockFile) {
+	file := sbomFile(platform)
+	program, err := os.ReadFile(r.path(programFile(platform)))
+	if err != nil {
+		r.problem(programFile(platform), "%v", err)
+		return
+	}
+	listed, err := cratesIn(program)
+	if err != nil {
+		r.problem(programFile(platform), "%v", err)
+		return
+	}
+	text, err := os.ReadFile(r.path(file))
+	if err != nil {
+		r.problem(file, "%v", err)
+		return
+	}
+	bill := cyclonedx.NewBOM()
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(bill); err != nil {
+		r.problem(file, "%v", err)
+		return
+	}
+	if bill.Metadata == nil || bill.Metadata.Component == nil || bill.Components == nil {
+		r.problem(file, "the bill names neither its program nor its components")
+		return
+	}
+	about := bill.Metadata.Component
+	r.expect(file, "the version", about.Version, r.version)
+	r.expect(file, "the digest of the program", sha256In(about.Hashes), r.sums[programFile(platform)])
+	inPart := map[string][]crate{}
+	for _, one := range *bill.Components {
+		part := property(one, partProperty)
+		named := crate{one.Name, one.Version}
+		inPart[part] = append(inPart[part], named)
+		checksum, found := locks[part][named]
+		if !found {
+			r.problem(file, "the crate %s is not in the lock file of %s", named, part)
+		} else if sha256In(one.Hashes) != checksum {
+			r.problem(file, "the crate %s has another checksum than in the lock file", named)
+		}
+	}
+	if wanted := ordered(listed.all()); !slices.Equal(inPart[programPart], wanted) {
+		r.problem(file, "the bill lists %d crates of the program, and the program lists %d: they differ", len(inPart[programPart]), len(wanted))
+	}
+	for _, part := range parts {
+		if len(inPart[part.name]) == 0 {
+			r.problem(file, "the bill lists no crates of %s", part.name)
+		}
+	}
+}
+
+func sha256In(hashes *[]cyclonedx.Hash) string {
+	if hashes != nil {
+		for _, hash := range *hashes {
+			if hash.Algorithm == cyclonedx.HashAlgoSHA256 {
+				return hash.Value
+			}
+		}
+	}
+	return ""
+}
+
+func property(of cyclonedx.Component, name string) string {
+	if of.Properties != nil {
+		for _, one := range *of.Properties {
+			if one.Name == name {
+				return one.Value
+			}
+		}
+	}
+	return ""
+}
