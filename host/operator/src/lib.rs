@@ -29,6 +29,7 @@ mod processors;
 pub mod rbac;
 pub mod reading;
 mod reconcile;
+pub mod record;
 pub mod release;
 pub mod schema;
 #[cfg(feature = "authoring")]
