@@ -31,6 +31,7 @@ pub mod reading;
 mod reconcile;
 pub mod record;
 pub mod release;
+pub mod replay;
 pub mod schema;
 #[cfg(feature = "authoring")]
 mod sections;

@@ -139,7 +139,11 @@ fn script() -> String {
     let text = fs::read_to_string(path).unwrap();
     let place = "  const labels = { app: 'website', 'website': name };\n";
     assert!(text.contains(place));
+    let assess = "  const { tag } = seen.outcome;\n";
+    assert!(text.contains(assess));
+    let sad = "  if (subject.object.spec.title === 'Sad') throw new Error('cannot look at this site');\n";
     text.replace(place, &format!("  if (spec.title === 'Crash') throw new Error('crashed on purpose');\n{place}"))
+        .replace(assess, &format!("{sad}{assess}"))
 }
 
 fn site(stage: &Stage, name: &str, title: &str) {
@@ -160,10 +164,11 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     stage.cluster.settled().await;
     let (_operator, address, log) = Process::with_debug_pages(&stage).await;
     let script = stage.folder.write("policy.js", script());
-    let ran = stage.policy(&["push", &script]).await;
+    let ran = stage.policy(&["push", &script, "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     site(&stage, "good", "Hello");
     site(&stage, "bad", "Crash");
+    site(&stage, "sad", "Sad");
     let door = format!("--from-operator={address}");
     let file = format!("{}/bad.kaos", stage.folder.path());
     for attempt in 0.. {
@@ -185,6 +190,21 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let answer = &ran.json()[0];
     assert_eq!((&answer["result"], &answer["recorded"]), (&json!("same"), &answer["replayed"]));
+
+    // A failure to assess the live children is a decision of its own.
+    let file = format!("{}/sad.kaos", stage.folder.path());
+    for attempt in 0.. {
+        let ran = stage.policy(&["record", "website/sad", "-n", "team", &door, "--with-policy", "-o", &file]).await;
+        if ran.code == 0 && Case::parse(&fs::read_to_string(&file).unwrap()).unwrap().assessed.is_some() {
+            break;
+        }
+        assert!(attempt < 300, "{}{}", ran.stdout, ran.stderr);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("cannot look at this site") && !text.contains(CANARY), "{text}");
+    let ran = replay(&[&file]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 
     // The id ties the log, the Event and the record together.
     let id = case.decision.to_string();

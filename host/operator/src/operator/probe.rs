@@ -12,6 +12,7 @@ use crate::{
     kinds,
     queue::Queue,
     reconcile::{Context, PolicyRunner, explain},
+    replay::masked,
     watch::ObjectKey,
 };
 
@@ -92,7 +93,7 @@ impl Probe {
         let case = runner.recorder.case(id).ok_or_else(unknown)?;
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
-        let masked = move || {
+        let mask = move || {
             // The grants and limits belong to the policy, too.
             let find = |layer: &LayerInputs| {
                 let is_it = |policy: &&Arc<Policy>| {
@@ -100,9 +101,9 @@ impl Probe {
                 };
                 known.iter().find(is_it).cloned()
             };
-            json!(case.masked(&find))
+            json!(masked(case, &find))
         };
-        Ok(runner.compute(false, masked).await)
+        Ok(runner.compute(false, mask).await)
     }
 
     /// Returns the number of objects that wait for a pass, and how long the first of these objects has waited.

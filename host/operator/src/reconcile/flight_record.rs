@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kaos_policy::{
     contract::ResourceType,
     lookup::Lookup as _,
-    render::{Rendered, Renderer, Verdict},
+    render::{DecisionId, Rendered, Renderer, Verdict},
 };
 
 use super::{
@@ -15,8 +16,10 @@ use super::{
     selected::Selected,
 };
 use crate::{
+    catalogue::{Kind, Without},
     hashing::hash,
-    record::{RecordedPass, Why},
+    record::{Case, FailedAssessment, RecordedPass, Recorder, Why},
+    watch::Watch,
 };
 
 /// Keeps the decision of the policies that were asked last, if the recorder wants it.
@@ -33,7 +36,7 @@ pub(crate) async fn keep_decision(
     let before = memory.plan.decided.iter().find(|decided| decided.depth == depth).copied();
     let is_same = before.is_some_and(|before| before.decision == decision);
     let is_served = rendered.planned().is_some() && !selected.stands_in();
-    if is_same && is_served {
+    if is_same && (is_served || !runner.recorder.wants(decision, Why::Failure)) {
         return;
     }
     let plan = rendered.planned().map(|planned| hash(&planned.manifests));
@@ -43,19 +46,58 @@ pub(crate) async fn keep_decision(
     if !runner.recorder.wants(decision, why) {
         return;
     }
-    let (recorder, at, watch) = (Arc::clone(&runner.recorder), runner.clock.now(), runner.watch.clone());
-    let (renderer, rendered, kind) = (Arc::clone(renderer), Arc::clone(rendered), Arc::clone(&selected.descent.kind));
-    let (is_local, without) = (kind.is_local(), selected.descent.without.clone());
-    let keep = move || {
+    let recording = Recording::of(runner, selected);
+    let (renderer, rendered) = (Arc::clone(renderer), Arc::clone(rendered));
+    let keep = move || recording.keep(&renderer, &rendered, why, |pass| pass.case());
+    runner.compute(selected.descent.kind.is_local(), keep).await;
+}
+
+/// Everything that a case needs in addition to the pass.
+pub(crate) struct Recording {
+    recorder: Arc<Recorder>,
+    at: Timestamp,
+    watch: Watch,
+    kind: Arc<Kind>,
+    without: Vec<Without>,
+}
+
+impl Recording {
+    /// Prepares to record decisions of the selected policies.
+    pub(crate) fn of(runner: &PolicyRunner, selected: &Selected) -> Self {
+        Self {
+            recorder: Arc::clone(&runner.recorder),
+            at: runner.clock.now(),
+            watch: runner.watch.clone(),
+            kind: Arc::clone(&selected.descent.kind),
+            without: selected.descent.without.clone(),
+        }
+    }
+
+    /// Keeps an assessment that failed. Returns its id. Returns `None` for a failure that says nothing about the object.
+    pub(crate) fn keep_assessment(
+        &self,
+        renderer: &Renderer,
+        rendered: &Rendered,
+        failed: FailedAssessment<'_>,
+    ) -> Option<DecisionId> {
+        if failed.failure.failure.says_nothing_of_the_object() {
+            return None;
+        }
+        let decision = rendered.assessment(&failed.outcome, failed.children);
+        if self.recorder.wants(decision, Why::Failure) {
+            self.keep(renderer, rendered, Why::Failure, |pass| pass.assessment(failed));
+        }
+        Some(decision)
+    }
+
+    fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, case: impl FnOnce(&RecordedPass<'_>) -> Case) {
+        let Self { recorder, at, watch, kind, without } = self;
         let lookup = watch.lookup();
-        let is_cluster_scoped = |of: &ResourceType| lookup.is_cluster_scoped(of);
-        let (renderer, rendered, kind) = (&*renderer, &*rendered, &*kind);
-        let without = without.as_slice();
-        let is_cluster_scoped = &is_cluster_scoped;
+        let is_cluster_scoped = &|of: &ResourceType| lookup.is_cluster_scoped(of);
+        let (at, kind, without) = (*at, &**kind, without.as_slice());
         let pass = RecordedPass { at, why, renderer, rendered, kind, without, is_cluster_scoped };
-        recorder.keep(&pass.case(), at);
-    };
-    runner.compute(is_local, keep).await;
+        recorder.keep(&case(&pass), at);
+    }
 }
 
 /// Returns why the recorder can keep a decision. Returns `None` for a failure that says nothing about the object.

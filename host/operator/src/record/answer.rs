@@ -4,11 +4,9 @@ use kaos_policy::{
     contract::Refusal,
     digest::Digest,
     policy::PolicyId,
-    render::{Planned, Refused, Rendered, Verdict},
+    render::{Planned, PolicyFailure, Rendered, Verdict},
 };
 use serde::{Deserialize, Serialize};
-
-use crate::plan::{AnsweredSide, Said, Side};
 
 /// The answer of a pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,12 +50,14 @@ impl CaseVerdict {
         match &rendered.verdict {
             Verdict::Planned(planned) => Self::Planned(Box::new((**planned).clone())),
             Verdict::Refused(refusal) => Self::Refused(refusal.clone()),
-            Verdict::Failed(failure) => Self::Failed(CaseFailure {
-                policy: failure.policy.clone(),
-                category: failure.failure.category().to_owned(),
-                message: failure.to_string(),
-            }),
+            Verdict::Failed(failure) => Self::failed(failure),
         }
+    }
+
+    /// Returns the verdict of a policy that failed.
+    pub fn failed(failure: &PolicyFailure) -> Self {
+        let (policy, category) = (failure.policy.clone(), failure.failure.category().to_owned());
+        Self::Failed(CaseFailure { policy, category, message: failure.to_string() })
     }
 
     /// Returns the verdict in one or two words.
@@ -66,18 +66,6 @@ impl CaseVerdict {
             Self::Planned(planned) => format!("plan of {}", children(planned.manifests.len())),
             Self::Refused(refusal) => format!("refused: {}", refusal.reason()),
             Self::Failed(failure) => format!("failed: {}", failure.category),
-        }
-    }
-
-    /// Returns the verdict in the form of `policy plan`.
-    pub fn said(&self) -> Said {
-        match self {
-            Self::Planned(_) => Said::Planned,
-            Self::Refused(refusal) => {
-                let Refused { reason, messages } = Refused::of(refusal);
-                Said::Refused(reason.to_owned(), messages.iter().map(ToString::to_string).collect())
-            }
-            Self::Failed(failure) => Said::Failed(failure.message.clone()),
         }
     }
 }
@@ -92,17 +80,5 @@ impl CaseAnswer {
         // The serialization never fails, because all keys are texts.
         let value = serde_json::to_value(&verdict).unwrap_or_default();
         Self { digest: Digest::of_json(&value), fuel, verdict }
-    }
-
-    /// Returns the answer as one side of a comparison. `policies` are the policy and its overlays.
-    pub(super) fn side<'a>(&'a self, policies: impl IntoIterator<Item = &'a PolicyId>) -> Option<AnsweredSide<'a>> {
-        let mut policies = policies.into_iter().cloned();
-        let side =
-            Side { policy: policies.next()?, overlays: policies.collect(), fuel: self.fuel, said: self.verdict.said() };
-        let manifests = match &self.verdict {
-            CaseVerdict::Planned(planned) => Some(planned.manifests.as_slice()),
-            CaseVerdict::Refused(_) | CaseVerdict::Failed(_) => None,
-        };
-        Some(AnsweredSide { side, manifests, needs: &[] })
     }
 }

@@ -2,13 +2,14 @@
 
 use k8s_openapi::ByteString;
 use kaos_policy::{
-    contract::Reference,
-    digest::Digest,
+    contract::{Child, Outcome, Reference},
+    digest::{Digest, canonical},
     gate::CodeForm,
     render::{DecisionId, PassInputs},
     settings::Origin,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::CaseAnswer;
 
@@ -37,6 +38,10 @@ pub struct Case {
     pub inputs: PassInputs,
     /// The answer of the pass.
     pub answer: CaseAnswer,
+    /// The outcome and the live children that a policy failed to assess; `None` if the case is about a pass. The answer
+    /// is then the failure of the assessment, with its fuel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessed: Option<ObservedChildren>,
     /// The revisions that did not answer, the newest first. If there is one, a fallback gave the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOver>,
@@ -99,6 +104,16 @@ pub struct PolicySource {
     pub code: Option<ByteString>,
 }
 
+/// The outcome of a pass and the live children, as a policy sees them to compute the status.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedChildren {
+    /// The outcome of the pass.
+    pub outcome: Outcome,
+    /// The children by their identity; null for a child that does not exist.
+    pub children: Vec<(Reference, Option<Value>)>,
+}
+
 /// A revision that did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,6 +168,24 @@ pub enum CaseError {
     /// The case has a format that this program does not know.
     #[error("has the format {0}, but this program reads {FORMAT}: use a newer kaos-operator")]
     OtherFormat(String),
+}
+
+impl ObservedChildren {
+    /// Records the outcome and the children.
+    pub fn new(outcome: Outcome, children: &[Child]) -> Self {
+        let parsed = |text: &String| serde_json::from_str(text).unwrap_or_default();
+        let child = |Child { identity, live }: &Child| (identity.clone(), live.as_ref().map(parsed));
+        Self { outcome, children: children.iter().map(child).collect() }
+    }
+
+    /// Returns the children in the form that policies receive.
+    pub fn children(&self) -> Vec<Child> {
+        let child = |(identity, live): &(Reference, Option<Value>)| Child {
+            identity: identity.clone(),
+            live: live.as_ref().map(canonical),
+        };
+        self.children.iter().map(child).collect()
+    }
 }
 
 impl Versions {

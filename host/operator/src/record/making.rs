@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::ResourceType,
+    contract::{Child, Outcome, ResourceType},
     gate::CodeForm,
     policy::Policy,
-    render::{Rendered, Renderer},
+    render::{PolicyFailure, Rendered, Renderer},
 };
 
-use super::{Case, CaseAnswer, CaseVerdict, FORMAT, PassedOver, PolicySource, Versions, Why};
+use super::{Case, CaseAnswer, CaseVerdict, FORMAT, ObservedChildren, PassedOver, PolicySource, Versions, Why};
 use crate::{
     catalogue::{Kind, Without},
     embedded,
@@ -26,6 +26,14 @@ pub(crate) struct RecordedPass<'a> {
     /// The revisions that did not answer.
     pub(crate) without: &'a [Without],
     pub(crate) is_cluster_scoped: &'a dyn Fn(&ResourceType) -> bool,
+}
+
+/// An assessment of live children that failed.
+pub(crate) struct FailedAssessment<'a> {
+    pub(crate) outcome: Outcome,
+    pub(crate) children: &'a [Child],
+    pub(crate) failure: &'a PolicyFailure,
+    pub(crate) fuel: u64,
 }
 
 impl RecordedPass<'_> {
@@ -48,9 +56,25 @@ impl RecordedPass<'_> {
             policies: renderer.layers().map(|(policy, _)| source(policy, kind)).collect(),
             inputs: renderer.inputs(rendered, is_cluster_scoped),
             answer: CaseAnswer::new(CaseVerdict::of(rendered), rendered.fuel),
+            assessed: None,
             passed_over: passed_over.collect(),
             masked: None,
             incomplete,
+        }
+    }
+}
+
+impl RecordedPass<'_> {
+    /// Returns the case of an assessment that failed after the pass.
+    pub(crate) fn assessment(
+        &self,
+        FailedAssessment { outcome, children, failure, fuel }: FailedAssessment<'_>,
+    ) -> Case {
+        Case {
+            decision: self.rendered.assessment(&outcome, children),
+            answer: CaseAnswer::new(CaseVerdict::failed(failure), fuel),
+            assessed: Some(ObservedChildren::new(outcome, children)),
+            ..self.case()
         }
     }
 }

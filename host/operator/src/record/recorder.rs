@@ -21,7 +21,7 @@ use crate::locking::lock;
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of cases of one object. An object that changes all the time does not evict the cases of others.
 const OF_ONE_OBJECT: usize = 32;
-/// The memory of an entry beside its text.
+/// The memory of an entry in addition to its text.
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;

@@ -24,8 +24,9 @@ struct RecordedLookup<'a> {
 }
 
 /// The result of a repeated pass.
-#[derive(Debug, Clone)]
 pub struct Repeated {
+    /// The renderer that made the pass.
+    pub renderer: Renderer,
     /// The result of the pass.
     pub rendered: Rendered,
     /// The targets that policies asked for, and that the record does not contain. With such targets, the result shows
@@ -49,7 +50,7 @@ impl PassInputs {
         });
         let lookup = RecordedLookup { inputs: self, unknown: RefCell::default() };
         let rendered = renderer.render(&self.whole_object(), &lookup);
-        Some(rendered.map(|rendered| Repeated { rendered, unknown: lookup.unknown.into_inner() }))
+        Some(rendered.map(|rendered| Repeated { renderer, rendered, unknown: lookup.unknown.into_inner() }))
     }
 
     /// Returns the object with the only part of its status that a pass reads.

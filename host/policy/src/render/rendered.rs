@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{DecisionId, ObjectRef, Planned, PolicyFailure, Verdict};
 use crate::{
-    contract::{Blocker, EnvVar, Found, Need, Note, Reference, Refusal, Subject},
+    contract::{Blocker, Child, EnvVar, Found, Need, Note, Outcome, Reference, Refusal, Subject},
+    digest::Digest,
     policy::PolicyId,
     settings::Effective,
 };
@@ -121,6 +122,12 @@ impl Rendered {
     /// Returns the id of the decision. Equal inputs have equal ids.
     pub fn decision(&self) -> DecisionId {
         self.decision
+    }
+
+    /// Returns the id of an assessment of these live children, which is a decision of its own.
+    pub fn assessment(&self, outcome: &Outcome, children: &[Child]) -> DecisionId {
+        let decision = Digest::of_written(&self.decision);
+        DecisionId::new(&decision, &Digest::of_written(&(outcome, children)))
     }
 
     /// Returns whether the policies saw the object and every needed object completely. False if a limit hid one.

@@ -30,6 +30,7 @@ use crate::{
     package::PolicyCode,
     policies::Loader,
     record::{Case, MaskEffect, Masked, RecordedPass, Why},
+    replay::masked,
 };
 
 /// The name that stands for standard output.
@@ -186,7 +187,7 @@ fn live_case(asked: &LiveAnswer) -> Case {
     let find = |layer: &LayerInputs| {
         renderer.layers().map(|(policy, _)| policy).find(|policy| *policy.id() == layer.policy).map(Arc::clone)
     };
-    pass.case().masked(&find)
+    masked(pass.case(), &find)
 }
 
 /// Puts the code of installed policies into a case.
@@ -229,10 +230,9 @@ fn tell(case: &Case) {
         }
         MaskEffect::Unknown => "a replay may give another answer, because the policies were not at hand".to_owned(),
     };
-    complain(
-        "masked",
-        format_args!("{values} secret values, such as {}: {effect}", paths.first().map_or("", String::as_str)),
-    );
+    let many = if *values == 1 { "1 value".to_owned() } else { format!("{values} values") };
+    let first = paths.first().map_or("", String::as_str);
+    complain("masked", format_args!("{many}, such as {first}: {effect}"));
 }
 
 /// The debug pages of a running operator.

@@ -16,14 +16,20 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::{CaseFile, HELD_BACK, complain, complain_of};
+use super::{
+    super::{HELD_BACK, output::complain},
+    files::CaseFile,
+    outcome::complain_of,
+};
 use crate::{
-    record::{Case, CaseVerdict, KnownCode, ReplayError},
+    record::{Case, CaseVerdict},
+    replay::{KnownCode, ReplayError},
     yaml,
 };
 
-/// The test that compares the cases of a project in Rust.
-const HARNESS: &str = include_str!("project/cases.rs");
+/// The test that compares the cases of a project in Rust, with the names of the template.
+const HARNESS: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/tests/cases.rs"));
 
 /// Writes each case as a test.
 pub(super) fn write(project: &Path, cases: &[CaseFile], code: &KnownCode<'_>) -> anyhow::Result<ExitCode> {
@@ -151,7 +157,7 @@ fn harness(project: &Path) -> anyhow::Result<()> {
     let (Some(package), Some(policy)) = (package, policy) else {
         bail!("{}: Cargo.toml has no name, or src/lib.rs does not export a policy", project.display());
     };
-    put(project, path, &HARNESS.replace("LIBRARY", &package.replace('-', "_")).replace("POLICY", policy.trim()))
+    put(project, path, &HARNESS.replace("website_policy", &package.replace('-', "_")).replace("Website", policy.trim()))
 }
 
 /// Writes the test for a project with a script. Returns the path of the input.

@@ -3,8 +3,13 @@
 use std::{collections::BTreeMap, process::ExitCode};
 
 use super::{
-    super::plan::{Planned, show as show_plan},
-    CaseFile, Form, HELD_BACK, Outcome, Output, complain_of, complain_of_unknown,
+    super::{
+        Form, HELD_BACK,
+        output::Output,
+        plan::{Planned, show as show_plan},
+    },
+    files::CaseFile,
+    outcome::{Outcome, complain_of, complain_of_unknown},
 };
 use crate::plan::Difference;
 

@@ -3,6 +3,7 @@
 mod as_test;
 mod candidate;
 mod files;
+mod outcome;
 mod told;
 
 use std::{path::PathBuf, process::ExitCode, thread};
@@ -10,20 +11,13 @@ use std::{path::PathBuf, process::ExitCode, thread};
 use anyhow::bail;
 use clap::Args;
 
-use super::{
-    Form, HELD_BACK, UNUSABLE, or_held_back,
-    output::{Output, complain},
-    plan,
-};
+use super::{Form, or_held_back, output::Output};
 use crate::{
-    error_text,
     policies::{Candidate, Loader, sample_cluster},
-    record::{Case, KnownCode, Proposed, ReplayError, Replayed, Replayer},
+    replay::{KnownCode, Proposed, Replayer},
 };
 use files::CaseFile;
-
-/// The exit code if an answer differs.
-const DIFFERS: u8 = UNUSABLE;
+use outcome::Outcome;
 
 /// Arguments of `policy replay`.
 #[derive(Debug, Args)]
@@ -47,9 +41,6 @@ pub(super) struct Replay {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
-
-/// The result for one case. `None` if the candidate does not concern the object.
-type Outcome = Result<Option<Replayed>, ReplayError>;
 
 impl Replay {
     /// Repeats the passes. Every error ends with exit code 1, because exit code 2 means that an answer differs.
@@ -95,19 +86,4 @@ fn all(replayer: &Replayer<'_>, cases: &[CaseFile]) -> Vec<Outcome> {
             running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect()
     })
-}
-
-/// Prints why a case cannot be replayed.
-fn complain_of(file: &CaseFile, error: &ReplayError) {
-    complain("error", format_args!("{}: {}", file.name, error_text::told(error)));
-}
-
-/// Prints the objects that the policies need now, and that a case does not contain. Returns whether there are some.
-fn complain_of_unknown(file: &CaseFile, Replayed { unknown, .. }: &Replayed) -> bool {
-    for target in unknown {
-        let target = super::explain::shown(target);
-        let Case { object, .. } = &file.case;
-        complain("unknown", format_args!("{}: {object}: the policies read {target}, which the case lacks", file.name));
-    }
-    !unknown.is_empty()
 }

@@ -6,12 +6,20 @@ use kaos_policy::units::count;
 use serde_json::{Value, json};
 
 use super::{
-    super::table::Table, CaseFile, DIFFERS, Form, HELD_BACK, Outcome, Output, complain, complain_of,
-    complain_of_unknown, plan,
+    super::{
+        Form, HELD_BACK,
+        output::{Output, complain},
+        plan::table,
+        table::Table,
+    },
+    files::CaseFile,
+    outcome::{DIFFERS, Outcome, complain_of, complain_of_unknown},
 };
 use crate::{
+    error_text,
     plan::{Field, fields},
-    record::{Case, CaseAnswer, MaskEffect, Masked, Replayed},
+    record::{Case, CaseAnswer, MaskEffect, Masked},
+    replay::Replayed,
 };
 
 /// Prints a line for each case, and what differs.
@@ -89,7 +97,7 @@ fn differences(case: &Case, replayed: &Replayed) -> anyhow::Result<String> {
     }
     if answer.digest != case.answer.digest {
         text += &format!("digest: {} -> {}\n", case.answer.digest.short(), answer.digest.short());
-        text += &plan::table(std::slice::from_ref(difference));
+        text += &table(std::slice::from_ref(difference));
         if !difference.is_change() {
             for Field { path, before, after } in of_verdicts(&case.answer, answer)? {
                 let shown = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
@@ -121,7 +129,7 @@ fn document(CaseFile { name, case }: &CaseFile, outcome: &Outcome) -> Value {
             }
         }
         Ok(None) => {}
-        Err(error) => document["error"] = json!(crate::error_text::told(error)),
+        Err(error) => document["error"] = json!(error_text::told(error)),
     }
     document
 }

@@ -10,10 +10,14 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked};
+use super::{
+    answered::answer_of,
+    sides::{said, side},
+};
 use crate::{
     masking::{self, MASK},
     plan::{Around, Change, SecretValues, difference_of, is_reference_key, is_secret_key},
+    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked},
 };
 
 /// The maximum number of paths of masked values in a case.
@@ -27,86 +31,87 @@ struct Masker {
     paths: BTreeSet<String>,
 }
 
-impl Case {
-    /// Masks the secret values: the values of fields and variables with secret names, and these values wherever they
-    /// appear. `find` returns a policy at hand. With all policies at hand, the answer becomes the answer for the masked
-    /// inputs.
-    #[must_use]
-    pub fn masked(mut self, find: &dyn Fn(&LayerInputs) -> Option<Arc<Policy>>) -> Self {
-        let mut masker = Masker::new(&self.inputs, &self.answer.verdict);
-        let mut inputs = self.inputs.clone();
-        masker.inputs(&mut inputs);
-        let is_input_masked = !masker.paths.is_empty();
-        let answer = CaseAnswer::new(masker.verdict(self.answer.verdict.clone()), self.answer.fuel);
-        for passed_over in &mut self.passed_over {
-            passed_over.how = masker.message(&passed_over.how);
-        }
-        if masker.paths.is_empty() {
-            return self;
-        }
-        self.inputs = inputs;
-        let again =
-            if is_input_masked && self.incomplete.is_none() { Some(self.again(find, &mut masker)) } else { None };
-        let effect;
-        (self.answer, effect) = match again {
-            None => (answer, MaskEffect::Nothing),
-            Some(None) => (answer, MaskEffect::Unknown),
-            Some(Some(now)) => {
-                let effect = self.effect(&answer, &now);
-                (now, effect)
-            }
-        };
-        let values = masker.paths.len();
-        self.masked = Some(Masked { values, paths: masker.paths.into_iter().take(NAMED).collect(), effect });
-        self
-    }
+/// Finds a policy that is at hand.
+type Find<'a> = &'a dyn Fn(&LayerInputs) -> Option<Arc<Policy>>;
 
-    /// Repeats the pass with the masked inputs.
-    fn again(&self, find: &dyn Fn(&LayerInputs) -> Option<Arc<Policy>>, masker: &mut Masker) -> Option<CaseAnswer> {
-        let layer = |layer: &LayerInputs| Some((find(layer)?, Arc::new(layer.settings.effective())));
-        let layers: Vec<(Arc<Policy>, Arc<Effective>)> =
-            self.inputs.layers.iter().map(layer).collect::<Option<Vec<_>>>()?;
-        let rendered = self.inputs.repeat(layers)?.ok()?.rendered;
-        // Mask the verdict as a replay does, and then also the values that only the original inputs contain.
-        let verdict = CaseVerdict::of(&rendered).masked_as(&self.inputs);
-        Some(CaseAnswer::new(masker.verdict(verdict), rendered.fuel))
+/// Masks the secret values of a case: the values of fields and variables with secret names, and these values wherever
+/// they appear. `find` returns a policy at hand. With all policies at hand, the answer becomes the answer for the masked
+/// inputs.
+#[must_use]
+pub fn masked(mut case: Case, find: Find<'_>) -> Case {
+    let mut masker = Masker::new(&case, &case.answer.verdict);
+    let (mut inputs, mut assessed) = (case.inputs.clone(), case.assessed.clone());
+    masker.inputs(&mut inputs);
+    for (_, live) in assessed.iter_mut().flat_map(|assessed| &mut assessed.children) {
+        live.iter_mut().for_each(|live| masker.value(live, "children", false));
     }
-
-    fn effect(&self, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
-        let policies = || self.inputs.layers.iter().map(|layer| &layer.policy);
-        let sides = [before.side(policies()), now.side(policies())];
-        let around = Around { live: &|_| None, settings: Vec::new() };
-        let difference = difference_of(&self.inputs.object, sides, [None, None], &around);
-        // Hashes of masked values always differ.
-        let differs = before.verdict.said() != now.verdict.said()
-            || difference.children.iter().any(|child| match &child.change {
-                Change::Changed(fields) => !fields.is_empty(),
-                Change::Added | Change::Removed => true,
-            });
-        match (differs, before.fuel == now.fuel) {
-            (true, _) => {
-                let what = match (before.verdict.word(), now.verdict.word()) {
-                    (before, now) if before == now => format!("another {now}"),
-                    (before, now) => format!("{before} became {now}"),
-                };
-                MaskEffect::Answer { before: before.fuel, what }
-            }
-            (false, false) => MaskEffect::Fuel { before: before.fuel },
-            (false, true) => MaskEffect::Nothing,
+    let is_input_masked = !masker.paths.is_empty();
+    let answer = CaseAnswer::new(masker.verdict(case.answer.verdict.clone()), case.answer.fuel);
+    for passed_over in &mut case.passed_over {
+        passed_over.how = masker.message(&passed_over.how);
+    }
+    if masker.paths.is_empty() {
+        return case;
+    }
+    (case.inputs, case.assessed) = (inputs, assessed);
+    let again = (is_input_masked && case.incomplete.is_none()).then(|| again(&case, find, &mut masker));
+    let effect;
+    (case.answer, effect) = match again {
+        None => (answer, MaskEffect::Nothing),
+        Some(None) => (answer, MaskEffect::Unknown),
+        Some(Some(now)) => {
+            let effect = effect_of(&case, &answer, &now);
+            (now, effect)
         }
-    }
+    };
+    let values = masker.paths.len();
+    case.masked = Some(Masked { values, paths: masker.paths.into_iter().take(NAMED).collect(), effect });
+    case
 }
 
-impl CaseVerdict {
-    /// Masks a verdict in the same way as the case that it belongs to.
-    pub(super) fn masked_as(self, inputs: &PassInputs) -> Self {
-        Masker::new(inputs, &self).verdict(self)
+/// Repeats the decision with the masked inputs.
+fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<CaseAnswer> {
+    let layer = |layer: &LayerInputs| Some((find(layer)?, Arc::new(layer.settings.effective())));
+    let layers: Vec<(Arc<Policy>, Arc<Effective>)> =
+        case.inputs.layers.iter().map(layer).collect::<Option<Vec<_>>>()?;
+    let repeated = case.inputs.repeat(layers)?.ok()?;
+    // Mask the verdict as a replay does, and then also the values that only the original inputs contain.
+    let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
+    Some(CaseAnswer::new(masker.verdict(masked_as(verdict, case)), fuel))
+}
+
+/// Masks a verdict in the same way as the case that it belongs to.
+pub(super) fn masked_as(verdict: CaseVerdict, case: &Case) -> CaseVerdict {
+    Masker::new(case, &verdict).verdict(verdict)
+}
+
+fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
+    let policies = || case.inputs.layers.iter().map(|layer| &layer.policy);
+    let sides = [side(before, policies()), side(now, policies())];
+    let around = Around { live: &|_| None, settings: Vec::new() };
+    let difference = difference_of(&case.inputs.object, sides, [None, None], &around);
+    // Hashes of masked values always differ.
+    let differs = said(&before.verdict) != said(&now.verdict)
+        || difference.children.iter().any(|child| match &child.change {
+            Change::Changed(fields) => !fields.is_empty(),
+            Change::Added | Change::Removed => true,
+        });
+    match (differs, before.fuel == now.fuel) {
+        (true, _) => {
+            let what = match (before.verdict.word(), now.verdict.word()) {
+                (before, now) if before == now => format!("another {now}"),
+                (before, now) => format!("{before} became {now}"),
+            };
+            MaskEffect::Answer { before: before.fuel, what }
+        }
+        (false, false) => MaskEffect::Fuel { before: before.fuel },
+        (false, true) => MaskEffect::Nothing,
     }
 }
 
 impl Masker {
     /// Collects the secret values of the inputs and of the answer.
-    fn new(inputs: &PassInputs, verdict: &CaseVerdict) -> Self {
+    fn new(Case { inputs, assessed, .. }: &Case, verdict: &CaseVerdict) -> Self {
         let manifests = match verdict {
             CaseVerdict::Planned(planned) => planned.manifests.as_slice(),
             CaseVerdict::Refused(_) | CaseVerdict::Failed(_) => &[],
@@ -116,7 +121,8 @@ impl Masker {
             RecordedAnswer::Objects(objects) => objects.as_slice(),
             RecordedAnswer::Secret(_) | RecordedAnswer::Unserved | RecordedAnswer::Forbidden(_) => &[],
         });
-        let all = std::iter::once(&inputs.object).chain(settings).chain(found).chain(manifests);
+        let children = assessed.iter().flat_map(|assessed| &assessed.children).filter_map(|(_, live)| live.as_ref());
+        let all = std::iter::once(&inputs.object).chain(settings).chain(found).chain(manifests).chain(children);
         Self { secrets: SecretValues::of(all), paths: BTreeSet::new() }
     }
 

@@ -17,10 +17,10 @@ use kaos_policy::{
 };
 use serde_json::json;
 
-use super::PolicySource;
 use crate::{
     locking::lock,
     policies::{Candidate, ComponentOrigin, Loader, PolicyError},
+    record::PolicySource,
 };
 
 /// A reason why a case cannot be replayed.

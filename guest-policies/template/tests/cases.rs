@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use kaos_policy_sdk::testing;
 use kaos_policy_sdk::types::{Answer, Plan, Refusal};
 use serde_json::{Value, json};
-use LIBRARY::POLICY;
+use website_policy::Website;
 
 #[test]
 fn recorded_cases_have_the_recorded_answers() {
@@ -49,15 +49,14 @@ fn answer(case: &Value) -> Result<Plan, Refusal> {
         };
     }
     let subject = if case["applied"] == true { subject.applied() } else { subject };
-    testing::plan::<POLICY>(&subject.build())
+    testing::plan::<Website>(&subject.build())
 }
 
 /// Returns the part of an answer that the case compares.
 fn document(answer: &Result<Plan, Refusal>) -> Value {
     match answer {
         Ok(plan) => {
-            let manifests: Vec<Value> =
-                plan.manifests.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+            let manifests: Vec<Value> = plan.manifests.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
             let gates: Vec<String> =
                 plan.gates.iter().map(|gate| format!("{}/{}: {}", gate.on.kind, gate.on.name, gate.reason)).collect();
             json!({"manifests": manifests, "gates": gates})

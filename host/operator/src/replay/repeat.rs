@@ -12,8 +12,17 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{Case, CaseAnswer, CaseVerdict, KnownCode, PolicySource, ReplayError};
-use crate::plan::{Around, Difference, Said, difference_of};
+use super::{
+    answered::answer_of,
+    known_code::{KnownCode, ReplayError},
+    mask::masked_as,
+    sides::{said, side},
+};
+use crate::{
+    catalogue::REFUSES,
+    plan::{Around, Difference, Said, difference_of},
+    record::{Case, CaseAnswer, CaseVerdict, PolicySource},
+};
 
 /// A candidate in the place of a recorded policy.
 pub struct Proposed {
@@ -68,15 +77,17 @@ impl<'a> Replayer<'a> {
         let Some(repeated) = case.inputs.repeat(layers) else {
             return Err(ReplayError::Incomplete("it has no policy".to_owned()));
         };
-        let Repeated { rendered, unknown } = repeated?;
-        let answer = CaseAnswer::new(CaseVerdict::of(&rendered).masked_as(&case.inputs), rendered.fuel);
+        let repeated = repeated?;
+        let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
+        let answer = CaseAnswer::new(masked_as(verdict, case), fuel);
+        let Repeated { rendered, unknown, .. } = repeated;
         let is_same = unknown.is_empty() && (answer.digest, answer.fuel) == (case.answer.digest, case.answer.fuel);
         let recorded: Vec<_> = case.inputs.layers.iter().map(|layer| layer.policy.clone()).collect();
         let policies: Vec<_> = std::iter::once(&rendered.policy).chain(&rendered.overlays).cloned().collect();
         let falls_back = self.falls_back(&answer.verdict) && matches!(case.answer.verdict, CaseVerdict::Planned(_));
-        let after = if falls_back { case.answer.side(&recorded) } else { answer.side(&policies) };
-        let newest = [newest_of(case), falls_back.then(|| answer.verdict.said())];
-        let sides = [case.answer.side(&recorded), after];
+        let after = if falls_back { side(&case.answer, &recorded) } else { side(&answer, &policies) };
+        let newest = [newest_of(case), falls_back.then(|| said(&answer.verdict))];
+        let sides = [side(&case.answer, &recorded), after];
         let settings = case.inputs.layers.iter().map(|layer| &layer.settings.values).collect();
         let around = Around { live: &|_| None, settings };
         let difference = difference_of(&case.inputs.object, sides, newest, &around);
@@ -151,7 +162,7 @@ fn bound(
 /// Returns the answer of the newest recorded policies, if a fallback answered.
 fn newest_of(case: &Case) -> Option<Said> {
     let newest = case.passed_over.first()?;
-    Some(match newest.how.strip_prefix(crate::catalogue::REFUSES) {
+    Some(match newest.how.strip_prefix(REFUSES) {
         Some(why) => Said::Refused("Invalid".to_owned(), vec![why.to_owned()]),
         None => Said::Failed(newest.how.clone()),
     })
