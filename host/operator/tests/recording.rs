@@ -209,7 +209,7 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     // The id ties the log, the Event and the record together.
     let id = case.decision.to_string();
     for attempt in 0.. {
-        let events = stage.cluster.objects("events.k8s.io", "events");
+        let events = stage.cluster.objects("", "events");
         let is_told = events.iter().any(|event| event["metadata"]["annotations"]["kaos.tools/decision"] == *id);
         if is_told && fs::read_to_string(&log).unwrap().contains(&id) {
             break;

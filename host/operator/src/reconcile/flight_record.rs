@@ -18,7 +18,7 @@ use super::{
 use crate::{
     catalogue::{Kind, Without},
     hashing::hash,
-    record::{Case, FailedAssessment, RecordedPass, Recorder, Why},
+    record::{FailedAssessment, RecordedPass, Recorder, Why},
     watch::Watch,
 };
 
@@ -48,7 +48,7 @@ pub(crate) async fn keep_decision(
     }
     let recording = Recording::of(runner, selected);
     let (renderer, rendered) = (Arc::clone(renderer), Arc::clone(rendered));
-    let keep = move || recording.keep(&renderer, &rendered, why, |pass| pass.case());
+    let keep = move || recording.keep(&renderer, &rendered, why, None);
     runner.compute(selected.descent.kind.is_local(), keep).await;
 }
 
@@ -85,18 +85,23 @@ impl Recording {
         }
         let decision = rendered.assessment(&failed.outcome, failed.children);
         if self.recorder.wants(decision, Why::Failure) {
-            self.keep(renderer, rendered, Why::Failure, |pass| pass.assessment(failed));
+            self.keep(renderer, rendered, Why::Failure, Some(failed));
         }
         Some(decision)
     }
 
-    fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, case: impl FnOnce(&RecordedPass<'_>) -> Case) {
+    /// Keeps a pass, or the assessment that failed after it.
+    fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, failed: Option<FailedAssessment<'_>>) {
         let Self { recorder, at, watch, kind, without } = self;
         let lookup = watch.lookup();
         let is_cluster_scoped = &|of: &ResourceType| lookup.is_cluster_scoped(of);
         let (at, kind, without) = (*at, &**kind, without.as_slice());
         let pass = RecordedPass { at, why, renderer, rendered, kind, without, is_cluster_scoped };
-        recorder.keep(&case(&pass), at);
+        let case = match failed {
+            None => pass.case(),
+            Some(failed) => pass.assessment(failed),
+        };
+        recorder.keep(&case, at);
     }
 }
 

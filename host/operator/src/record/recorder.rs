@@ -87,7 +87,7 @@ impl Recorder {
     /// Returns whether the recorder keeps this decision.
     pub(crate) fn wants(&self, decision: DecisionId, why: Why) -> bool {
         self.capacity > 0
-            && (why != Why::Routine || decision.number() % ONE_OF == 0)
+            && (why != Why::Routine || decision.number().is_multiple_of(ONE_OF))
             && !lock(&self.kept).ids.contains(&decision)
     }
 

@@ -43,7 +43,9 @@ pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     let (mut inputs, mut assessed) = (case.inputs.clone(), case.assessed.clone());
     masker.inputs(&mut inputs);
     for (_, live) in assessed.iter_mut().flat_map(|assessed| &mut assessed.children) {
-        live.iter_mut().for_each(|live| masker.value(live, "children", false));
+        if let Some(live) = live {
+            masker.value(live, "children", false);
+        }
     }
     let is_input_masked = !masker.paths.is_empty();
     let answer = CaseAnswer::new(masker.verdict(case.answer.verdict.clone()), case.answer.fuel);

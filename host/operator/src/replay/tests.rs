@@ -13,18 +13,20 @@ use kaos_policy::{
     digest::Digest,
     limits::Limits,
     lookup::Fixed,
-    manifest::PolicyFile,
+    manifest::{OnRefusal, PolicyFile},
     policy::{Policy, Stack},
     render::{LayerInputs, Renderer},
     settings::{Effective, Layer, Origin},
 };
 use serde_json::{Value, json};
 
-use super::{mask::masked_as, masked};
+use super::{KnownCode, Proposed, Replayed, Replayer, mask::masked_as, masked};
 use crate::{
     catalogue::{Catalogue, Kind},
     masking::MASK,
-    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked, RecordedPass, Recorder, Why},
+    plan::{Effect, Said},
+    policies::{Loader, sample_cluster},
+    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked, PassedOver, RecordedPass, Recorder, Why},
 };
 
 const CANARY: &str = "canary-4711";
@@ -231,6 +233,49 @@ fn an_object_that_the_case_lacks_makes_the_result_unknown() {
     let layers = vec![(policy(other_needs), Arc::new(case.inputs.layers[0].settings.effective()))];
     let repeated = case.inputs.repeat(layers).unwrap().unwrap();
     assert_eq!(repeated.unknown.len(), 1, "{:?}", repeated.unknown);
+}
+
+type Translate = fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>;
+
+fn refuse(_: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    Err(Refusal::Unsupported("no kites today".to_owned()))
+}
+
+fn fail(_: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    panic!("on purpose")
+}
+
+/// Replays a case with another version of the policy for Kites.
+fn with_candidate(case: &Case, translate: Translate, on_refusal: OnRefusal) -> Replayed {
+    let code = Native { describe, needs, map_env, translate, assess };
+    let file = PolicyFile { on_refusal, ..PolicyFile::default() };
+    let policy = Policy::admit(Arc::new(code), Digest::of(b"candidate"), &file, Limits::default()).unwrap();
+    let loader = Loader::new(sample_cluster()).unwrap();
+    let code = KnownCode::new(&loader, &[]).unwrap();
+    Replayer::new(code, Some(Proposed { policy: Arc::new(policy), file })).replay(case).unwrap().unwrap()
+}
+
+#[test]
+fn a_candidate_that_does_not_answer_counts_as_in_a_preview_and_the_recorded_answer_stays() {
+    let case = Bench::new().case("short");
+    for (translate, refused, failing) in [(refuse as Translate, 1, 0), (fail, 0, 1)] {
+        let Replayed { difference, answer, .. } = with_candidate(&case, translate, OnRefusal::Hold);
+        assert!(!difference.is_change() && difference.newest[1].is_some(), "{difference:?}");
+        assert!(!matches!(answer.verdict, CaseVerdict::Planned(_)), "{answer:?}");
+        let counts = Effect::of([&difference]).counts();
+        assert_eq!((counts.refused, counts.failing, counts.changed), (refused, failing, 0), "{difference:?}");
+    }
+    let Replayed { difference, .. } = with_candidate(&case, refuse, OnRefusal::Tell);
+    assert!(difference.is_change() && difference.newest == [None, None], "{difference:?}");
+}
+
+#[test]
+fn a_candidate_that_answers_where_a_fallback_answered_is_compared_with_the_failure() {
+    let passed_over = PassedOver { revision: "kite-2".to_owned(), how: "translate trapped".to_owned() };
+    let case = Case { passed_over: vec![passed_over], ..Bench::new().masked("short") };
+    let Replayed { difference, is_same, .. } = with_candidate(&case, translate, OnRefusal::Tell);
+    assert!(is_same && !difference.is_change());
+    assert_eq!(difference.newest, [Some(Said::Failed("translate trapped".to_owned())), None]);
 }
 
 #[test]
