@@ -42,6 +42,8 @@ pub struct NewEvent<'a> {
     pub action: &'a str,
     /// The message. The API server accepts at most 1024 bytes.
     pub note: &'a str,
+    /// An annotation of the Event: its name and its value. Two Events that differ only in the annotation are repetitions.
+    pub annotation: Option<(&'a str, &'a str)>,
 }
 
 /// How a writer handles an Event that repeats an earlier Event.
@@ -92,7 +94,7 @@ impl Repeat {
     }
 
     /// Returns a hash of an Event. Two Events that are repetitions have the same hash.
-    fn identity(self, NewEvent { regarding, warning, reason, action, note }: &NewEvent<'_>) -> u64 {
+    fn identity(self, NewEvent { regarding, warning, reason, action, note, annotation: _ }: &NewEvent<'_>) -> u64 {
         match self {
             Self::Skip => hash((&regarding.uid, reason, note)),
             Self::Count => hash((&regarding.uid, &regarding.resource_version, warning, reason, action)),
@@ -152,9 +154,11 @@ impl EventWriter {
     }
 
     fn event(&self, event: &NewEvent<'_>, namespace: &str, name: String, now: Timestamp) -> Event {
-        let NewEvent { regarding, warning, reason, action, note } = event;
+        let NewEvent { regarding, warning, reason, action, note, annotation } = event;
+        let annotations = annotation.map(|(name, value)| [(name.to_owned(), value.to_owned())].into());
+        let namespace = Some(namespace.to_owned());
         Event {
-            metadata: ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name), ..ObjectMeta::default() },
+            metadata: ObjectMeta { namespace, name: Some(name), annotations, ..ObjectMeta::default() },
             event_time: Some(MicroTime(now)),
             type_: Some(if *warning { "Warning" } else { "Normal" }.to_owned()),
             reason: Some((*reason).to_owned()),
@@ -210,7 +214,7 @@ mod tests {
             uid: Some(uid.to_owned()),
             ..ObjectReference::default()
         };
-        NewEvent { regarding, warning: true, reason: "Changed", action: "Reconcile", note }
+        NewEvent { regarding, warning: true, reason: "Changed", action: "Reconcile", note, annotation: None }
     }
 
     struct Bench {

@@ -30,7 +30,9 @@ mod processors;
 pub mod rbac;
 pub mod reading;
 mod reconcile;
+pub mod record;
 pub mod release;
+pub mod replay;
 pub mod schema;
 #[cfg(feature = "authoring")]
 mod sections;

@@ -16,6 +16,7 @@ mod plan;
 mod plugin;
 mod policies;
 mod previewing;
+mod recording;
 mod release;
 mod removing;
 mod render;

@@ -22,7 +22,7 @@ use self::{
 use crate::{adapter::DRAFTS, code::World, digest::Digest};
 
 /// The version of the contract that scripts use.
-const CONTRACT: &str = "0.1.0";
+const CONTRACT: &str = crate::contract::VERSION;
 /// The interface that every policy exports.
 const SHARED: &str = "meta";
 /// The interface that only policies export, but no overlays.

@@ -73,7 +73,7 @@ impl fmt::Display for Breach {
 }
 
 /// Whether the fields that a user writes in an object's spec can raise privileges.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum UserPrivileges {
     /// A privilege is allowed if the object's spec contains the same field and value.
     #[default]

@@ -3,9 +3,16 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use kaos_policy::contract::Cluster;
+use kaos_policy::gate::CodeForm;
+use kaos_policy::lookup::Fixed;
+use kaos_policy::policy::Stack;
+use kaos_policy::render::{PassInputs, Renderer};
 use kaos_tests::control_plane::programs::Programs;
-use kaos_tests::guests;
+use kaos_tests::{guests, websites};
+use serde_json::json;
 
 /// The guest's panics, and the reported error for each.
 const PANICS: [(&str, &str, &str); 3] = [
@@ -48,4 +55,23 @@ fn a_panic_is_reported_with_message_and_place_with_and_without_std() {
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_trap_is_repeated_from_its_recorded_inputs_to_the_unit_of_fuel() {
+    let policy = websites::load(CodeForm::Component, guests::example("panics").unwrap());
+    let renderer = Renderer::new(&Stack::single(Arc::clone(&policy)).unwrap(), &[], Cluster::default()).unwrap();
+    for (does, _, _) in PANICS {
+        let metadata = json!({"name": "f", "namespace": "n"});
+        let object =
+            json!({"apiVersion": "example.org/v1", "kind": "Fuse", "metadata": metadata, "spec": {"does": does}});
+        let rendered = renderer.render(&object, &Fixed::default()).unwrap();
+        let recorded = serde_json::to_string(&renderer.inputs(&rendered, |_| false)).unwrap();
+        let inputs: PassInputs = serde_json::from_str(&recorded).unwrap();
+        let layers = vec![(Arc::clone(&policy), Arc::new(inputs.layers[0].settings.effective()))];
+        let repeated = inputs.repeat(layers).unwrap().unwrap().rendered;
+        assert!(rendered.failed().is_some() && rendered.fuel > 0, "{does}: {rendered:?}");
+        assert_eq!((repeated.failed(), repeated.fuel), (rendered.failed(), rendered.fuel), "{does}");
+        assert_eq!(repeated.decision(), rendered.decision(), "{does}");
+    }
 }

@@ -12,7 +12,7 @@ use kaos_policy::{
     manifest::OnRefusal,
     policy::{Policy, PolicyId, Stack},
     render::{Renderer, TOO_LARGE},
-    settings::{Layer, SettingsErrors},
+    settings::{Layer, Origin, SettingsErrors},
 };
 
 use super::{Without, made::BuiltRenderer};
@@ -91,6 +91,9 @@ impl Member {
             && self.on_refusal == other.on_refusal
     }
 }
+
+/// The beginning of the reason why the operator leaves out a revision that refuses the object.
+pub(crate) const REFUSES: &str = "the policy refuses the object: ";
 
 /// The fallbacks that were computed so far. The key is the policy that fails, and the revisions that the search already
 /// left out.
@@ -237,6 +240,15 @@ impl Kind {
         self.members.iter().map(|member| &member.policy)
     }
 
+    /// Returns the revision of a policy, and the origin of the settings in its package. Both are `None` for a policy that
+    /// the process loaded at startup.
+    pub(crate) fn source_of(&self, policy: &PolicyId) -> (Option<Arc<str>>, Option<Origin>) {
+        let member = self.members.iter().find(|member| member.policy.id() == policy);
+        let Some(revision) = member.and_then(|member| member.revision.clone()) else { return (None, None) };
+        let settings = member.and_then(|member| member.settings.first());
+        (Some(revision), settings.map(|layer| layer.origin.clone()))
+    }
+
     /// Returns the policies with their revisions, the lowest first.
     pub(super) fn members(&self) -> &[Arc<Member>] {
         &self.members
@@ -248,7 +260,7 @@ impl Kind {
     }
 
     /// Returns the policies and their predecessors.
-    pub(super) fn policies_ever(&self) -> impl Iterator<Item = &Arc<Policy>> {
+    pub(crate) fn policies_ever(&self) -> impl Iterator<Item = &Arc<Policy>> {
         self.members.iter().flat_map(Member::line).map(|member| &member.policy)
     }
 
@@ -300,7 +312,7 @@ impl Kind {
             }
         };
         let fallback = self.without(refusing, &[]).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
-        Some((fallback, format!("the policy refuses the object: {why}")))
+        Some((fallback, format!("{REFUSES}{why}")))
     }
 
     /// Returns the newest possible cause of the failure: the name of the revision, its behaviour for refused objects,

@@ -59,6 +59,7 @@ pub(crate) use answers::Replaced;
 pub use descent::Descent;
 pub use grantable::Grantable;
 pub use installed::{CodeShare, Gatekeeper, Installing};
+pub(crate) use kind::REFUSES;
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
 pub(crate) use precedence::PLACE_TAKEN;

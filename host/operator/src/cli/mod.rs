@@ -112,7 +112,9 @@ impl Cli {
         // Ignores an error, because there is no other channel on which to report it.
         let _told = error.print();
         // For these verbs, exit code 2 means that there are changes or findings.
-        let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"])
+        let of_policy = |verb| std::env::args_os().skip(1).take(2).eq(["policy", verb]);
+        let plans = of_policy("plan")
+            || of_policy("replay")
             || std::env::args_os().nth(1).is_some_and(|verb| verb == "upgrade-check");
         match u8::try_from(error.exit_code()) {
             Ok(0) => ExitCode::SUCCESS,

@@ -74,6 +74,9 @@ pub struct Metrics {
     barred: Gauge,
     stored: Family<labels::TypeLabels, Gauge>,
     stored_size: Family<labels::TypeLabels, Gauge>,
+    recorded: Gauge,
+    recorded_size: Gauge,
+    recorded_dropped: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -117,6 +120,9 @@ impl Metrics {
             barred: table::BARRED.register(r, Gauge::default()),
             stored: table::STORED.register(r, Family::default()),
             stored_size: table::STORED_SIZE.register(r, Family::default()),
+            recorded: table::RECORDED.register(r, Gauge::default()),
+            recorded_size: table::RECORDED_SIZE.register(r, Gauge::default()),
+            recorded_dropped: table::RECORDED_DROPPED.register(r, Counter::default()),
             refreshers: Mutex::default(),
             registry,
         }
@@ -229,6 +235,14 @@ impl Metrics {
     /// Counts a rollout that returned all objects to the revision that served before.
     pub fn rollout_returned(&self, package: &str) {
         self.rollouts.returned(package);
+    }
+
+    /// Sets the number and the size of the decisions in the flight recorder, and the number of decisions that the
+    /// recorder dropped so far.
+    pub fn recorded(&self, cases: usize, bytes: usize, dropped: u64) {
+        self.recorded.set(count(cases));
+        self.recorded_size.set(count(bytes));
+        self.recorded_dropped.inc_by(dropped.saturating_sub(self.recorded_dropped.get()));
     }
 
     /// Sets whether this process holds the Lease.

@@ -15,7 +15,7 @@ use kube::Client;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use options::Options;
+pub use options::{Options, RECORD};
 pub use probe::Probe;
 
 use crate::{
@@ -31,6 +31,7 @@ use crate::{
     queue::Queue,
     rbac::Duties,
     reconcile::{Access, Context, DeclaredFields, Memories, PolicyRunner, Rules, SyncGate},
+    record::{Recorder, RecorderSize},
     watch::{ObjectKey, Scope, Watch},
 };
 pub use crate::{clock::Clock, processors::Compute};
@@ -105,6 +106,8 @@ impl Operator {
             metrics,
             hashes_references: options.secrets,
             processors: Processors::of_this_machine(options.compute),
+            recorder: Arc::new(Recorder::new(options.record)),
+            clock: options.clock,
             stopping: CancellationToken::new(),
         };
         let context = Arc::new(Context {
@@ -120,6 +123,8 @@ impl Operator {
             let Some(context) = weak.upgrade() else { return };
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
+            let RecorderSize { cases, bytes, dropped } = context.runner.recorder.size();
+            metrics.recorded(cases, bytes, dropped);
         });
         Self { context, queue, options, installing: None, news, changes }
     }

@@ -19,6 +19,9 @@ use crate::{
     watch::{Scope, WatchOptions},
 };
 
+/// The default size limit of the flight recorder, in bytes.
+pub const RECORD: usize = 16 << 20;
+
 /// The options of the operator. The defaults are suitable for a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -72,6 +75,8 @@ pub struct Options {
     pub seed: u64,
     /// The size limit of the cache for answers, in bytes.
     pub memo: usize,
+    /// The size limit of the flight recorder, in bytes; 0 switches it off.
+    pub record: usize,
 }
 
 impl Default for Options {
@@ -102,6 +107,7 @@ impl Default for Options {
             clock: Clock::default(),
             seed: 0,
             memo: 6 << 20,
+            record: RECORD,
         }
     }
 }

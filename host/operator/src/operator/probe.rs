@@ -2,12 +2,17 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use kaos_policy::{
+    policy::Policy,
+    render::{DecisionId, DecisionIdError, LayerInputs},
+};
 use serde_json::{Value, json};
 
 use crate::{
     kinds,
     queue::Queue,
-    reconcile::{Context, explain},
+    reconcile::{Context, PolicyRunner, explain},
+    replay::masked,
     watch::ObjectKey,
 };
 
@@ -72,6 +77,33 @@ impl Probe {
         let mut answer = explain(&self.context.runner, &key).await.ok_or_else(unknown)?;
         answer["object"] = json!(key.reference());
         Ok(answer)
+    }
+
+    /// Returns the list of the decisions in the flight recorder, the oldest first.
+    pub fn decisions(&self) -> Value {
+        let PolicyRunner { recorder, clock, .. } = &self.context.runner;
+        json!(recorder.list(clock.now()))
+    }
+
+    /// Returns a decision in the flight recorder as a case, with masks instead of secret values.
+    pub async fn decision(&self, id: &str) -> Result<Value, String> {
+        let id: DecisionId = id.parse().map_err(|error: DecisionIdError| error.to_string())?;
+        let runner = &self.context.runner;
+        let unknown = || format!("the flight recorder has no decision {id}: it may be too old, or no longer fit");
+        let case = runner.recorder.case(id).ok_or_else(unknown)?;
+        let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
+        let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
+        let mask = move || {
+            // The grants and limits belong to the policy, too.
+            let find = |layer: &LayerInputs| {
+                let is_it = |policy: &&Arc<Policy>| {
+                    *policy.id() == layer.policy && *policy.grants() == layer.grants && *policy.limits() == layer.limits
+                };
+                known.iter().find(is_it).cloned()
+            };
+            json!(masked(case, &find))
+        };
+        Ok(runner.compute(false, mask).await)
     }
 
     /// Returns the number of objects that wait for a pass, and how long the first of these objects has waited.

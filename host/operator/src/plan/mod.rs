@@ -18,7 +18,7 @@ use std::{
 };
 
 use kaos_policy::{
-    contract::{Reference, ResourceType, Target},
+    contract::{Need, Reference, ResourceType, Target},
     lookup::Sighting,
     render::{RenderError, Rendered},
     stamp::carried_hash,
@@ -30,9 +30,9 @@ pub use changed_path::FrozenPath;
 pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
 pub use immutable::refused;
+pub(crate) use secret_values::{SecretValues, is_reference_key, is_secret_key};
 pub use side::{Said, Side};
 
-use self::secret_values::SecretValues;
 use crate::{
     offline::{Answering, StoredObjects, World},
     pods::pods,
@@ -221,17 +221,46 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// One answer for an object, from a pass or from a record.
+#[derive(Debug, Clone)]
+pub struct AnsweredSide<'a> {
+    /// The answer without its manifests.
+    pub side: Side,
+    /// The manifests; `None` without a plan.
+    pub manifests: Option<&'a [Value]>,
+    /// The needs of the policies.
+    pub needs: &'a [Need],
+}
+
+impl<'a> AnsweredSide<'a> {
+    /// Returns the answer of a pass.
+    pub fn of(rendered: &'a Rendered) -> Self {
+        let manifests = rendered.planned().map(|planned| planned.manifests.as_slice());
+        Self { side: Side::of(rendered), manifests, needs: &rendered.needs }
+    }
+}
+
 /// Compares the results for one object before and after a change. `None` means that no policy answers. Masks the secret
 /// values of the object, of the objects that the policies read, of the settings, and of both plans.
 pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Around<'_>) -> Difference {
-    let Around { live, settings } = around;
     let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
-    let [before, after] = answers.map(|answers| answers.map(|answers| answers.used));
-    let planned = |rendered: Option<&Rendered>| -> Option<BTreeMap<Reference, Value>> {
-        let manifests = &rendered?.planned()?.manifests;
+    difference_of(object, answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest, around)
+}
+
+/// Compares two answers, like [`difference`]. `newest` are the answers of the newest policies, if an earlier revision
+/// answers instead.
+pub fn difference_of(
+    object: &Value,
+    answers: [Option<AnsweredSide<'_>>; 2],
+    newest: [Option<Said>; 2],
+    around: &Around<'_>,
+) -> Difference {
+    let Around { live, settings } = around;
+    let planned = |answer: &Option<AnsweredSide<'_>>| -> Option<BTreeMap<Reference, Value>> {
+        let manifests = answer.as_ref()?.manifests?;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
     };
-    let (old, new) = (planned(before), planned(after));
+    let [old, new] = answers.each_ref().map(planned);
     let children = match (&old, &new) {
         (Some(old), Some(new)) => children(old, new, live),
         (None, Some(new)) => appearing(new, live),
@@ -244,11 +273,10 @@ pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Ar
         (None, Some(new)) => new.keys().filter_map(live).map(|child| pods(&child, || Some(child.clone()))).sum(),
         (None, None) => 0,
     };
-    let sides = [before, after].map(|rendered| rendered.map(Side::of));
-    let [before, after] = sides;
+    let [before, after] = answers.each_ref().map(|answer| answer.as_ref().map(|answer| answer.side.clone()));
     let mut difference = Difference { object: Reference::of_object(object), before, after, children, pods, newest };
     if difference.is_change() || difference.newest.iter().any(Option::is_some) {
-        let read: Vec<Value> = answers.iter().flatten().flat_map(|answers| read_by(answers.used, live)).collect();
+        let read: Vec<Value> = answers.iter().flatten().flat_map(|answer| read_by(answer.needs, live)).collect();
         let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
         let known = std::iter::once(object).chain(manifests).chain(&read).chain(settings.iter().copied());
         difference.mask(&SecretValues::of(known));
@@ -257,8 +285,8 @@ pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Ar
 }
 
 /// Returns the objects that a pass read by their names, as far as they are known.
-fn read_by(rendered: &Rendered, live: LiveObject<'_>) -> Vec<Value> {
-    let named = rendered.needs.iter().filter_map(|need| match &need.target {
+fn read_by(needs: &[Need], live: LiveObject<'_>) -> Vec<Value> {
+    let named = needs.iter().filter_map(|need| match &need.target {
         Target::Named(reference) => live(reference),
         Target::Labelled(_) => None,
     });

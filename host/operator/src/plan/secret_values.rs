@@ -13,11 +13,11 @@ const SHORTEST: usize = 5;
 
 /// The secret values of some objects.
 #[derive(Debug, Default)]
-pub(super) struct SecretValues(BTreeSet<String>);
+pub(crate) struct SecretValues(BTreeSet<String>);
 
 impl SecretValues {
     /// Collects the secret values of these objects.
-    pub(super) fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
+    pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut found = Self::default();
         for object in objects {
             if object["kind"] == "Secret" {
@@ -29,7 +29,7 @@ impl SecretValues {
     }
 
     /// Masks the secret values in a text.
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         // A value can contain another value, so mask the longest values first.
         let mut values: Vec<&String> = self.0.iter().filter(|value| text.contains(*value)).collect();
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
@@ -37,7 +37,7 @@ impl SecretValues {
     }
 
     /// Masks the secret values in the strings of a value.
-    pub(super) fn value(&self, value: &Value) -> Value {
+    pub(crate) fn value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.text(text).into(),
             Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
@@ -48,7 +48,7 @@ impl SecretValues {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -102,16 +102,20 @@ impl SecretValues {
         let value = value.trim();
         if value.len() >= SHORTEST && value != "false" && !value.contains(MASK) {
             self.0.insert(value.to_owned());
+            // A text that contains JSON contains the value in its escaped form.
+            let escaped = Value::from(value).to_string();
+            self.0.extend(escaped.get(1..escaped.len() - 1).filter(|inner| *inner != value).map(str::to_owned));
         }
     }
 }
 
 /// Returns whether the value of this key is secret. Keys of references only name a secret.
-fn is_secret_key(key: &str) -> bool {
+pub(crate) fn is_secret_key(key: &str) -> bool {
     !is_reference_key(key) && masking::is_secret(key)
 }
 
-fn is_reference_key(key: &str) -> bool {
+/// Returns whether a key belongs to a reference to a secret.
+pub(crate) fn is_reference_key(key: &str) -> bool {
     matches!(key, "key" | "name" | "valueFrom" | "from") || key.ends_with("Name") || key.ends_with("Ref")
 }
 

@@ -35,7 +35,8 @@ pub enum Said {
 }
 
 impl Side {
-    pub(super) fn of(rendered: &Rendered) -> Self {
+    /// Returns the result of a pass.
+    pub fn of(rendered: &Rendered) -> Self {
         let said = match &rendered.verdict {
             Verdict::Planned(_) => Said::Planned,
             Verdict::Refused(refusal) => {

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kaos_policy::{
     contract::{Reference, ResourceType},
     cut::{NOTE, cut},
+    render::DecisionId,
 };
 use kube::{Client, api::PropagationPolicy};
 use serde_json::Value;
@@ -21,6 +22,9 @@ use crate::{
     events::{EventWriter, NewEvent, Repeat},
     watch::{Served, Watch},
 };
+
+/// The annotation of an Event with the id of the decision that the Event is about.
+const DECISION: &str = "kaos.tools/decision";
 
 /// Access to the cluster.
 pub(crate) struct Access {
@@ -96,9 +100,16 @@ impl Access {
 
     /// Writes an Event about a change of an object.
     pub(crate) async fn tell(&self, object: &Value, transition: &EventText) {
+        self.tell_decision(object, transition, None).await;
+    }
+
+    /// Writes an Event about a change of an object. The Event names the decision of the policies in an annotation.
+    pub(crate) async fn tell_decision(&self, object: &Value, transition: &EventText, decision: Option<DecisionId>) {
         let EventText { reason, message, warning } = transition;
         let (regarding, note) = (reference(object), cut(message, NOTE));
-        let event = NewEvent { regarding, warning: *warning, reason, action: "Reconcile", note: &note };
+        let decision = decision.map(|decision| decision.to_string());
+        let annotation = decision.as_deref().map(|decision| (DECISION, decision));
+        let event = NewEvent { regarding, warning: *warning, reason, action: "Reconcile", note: &note, annotation };
         self.events.write(self.clock.now(), &event, Repeat::Skip).await;
     }
 }

@@ -40,13 +40,14 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
 }
 
 fn last(memory: &Memory) -> Value {
-    let Memory { last, failures, children, .. } = memory;
+    let Memory { last, failures, children, plan, .. } = memory;
     let rejected: Vec<String> =
         children.rejections().map(|rejected| format!("{}: {}", rejected.what, rejected.message)).collect();
     json!({
         "at": last.as_ref().map(|last| last.at.to_string()),
         "policy": last.as_ref().map(|last| &last.policy),
         "outcome": last.as_ref().map(|last| &last.outcome),
+        "decision": plan.decision,
         "decisions": last.as_ref().map(|last| &last.decisions),
         "failures": failures,
         "conflicts": children.conflicts,

@@ -8,6 +8,7 @@ use std::{
 use kaos_policy::{
     contract::{Need, Reference, ResourceType},
     policy::PolicyId,
+    render::DecisionId,
 };
 use tokio::time::Instant;
 
@@ -50,8 +51,22 @@ pub(crate) struct PlanMemory {
     pub(crate) read: Read,
     /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
+    /// The last decision of the policies.
+    pub(crate) decision: Option<DecisionId>,
+    /// The last decisions at each depth of fallbacks, for the flight recorder.
+    pub(crate) decided: Vec<Decided>,
     /// When the first plan began to wait for objects that the plan names.
     pub(crate) waits_since: Option<Instant>,
+}
+
+/// A decision of the policies, as far as the next pass needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decided {
+    /// The number of revisions that the operator left out before it asked these policies.
+    pub(crate) depth: usize,
+    pub(crate) decision: DecisionId,
+    /// A hash of the manifests; `None` without a plan.
+    pub(crate) plan: Option<Mark>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -11,6 +11,7 @@
 //! | handles finalizers, and objects that are being deleted | `deletion` |
 //! | computes and writes the status | `status` |
 //! | records which revisions serve the object, and which fail on it | `ledger` |
+//! | keeps decisions of the policies in the flight recorder | `flight_record` |
 //! | computes when the next pass must run; reports a pass that did not finish | `ended`, `pass_failed` |
 //!
 //! | service | module |
@@ -37,6 +38,7 @@ mod error;
 mod event_text;
 mod execute;
 mod explain;
+mod flight_record;
 mod ledger;
 mod mark;
 mod memory;

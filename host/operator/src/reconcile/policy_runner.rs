@@ -8,8 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::{memory::Memories, shutdown::computed};
 use crate::{
     catalogue::{Catalogue, Kind, Renderers},
+    clock::Clock,
     metrics::Metrics,
     processors::Processors,
+    record::Recorder,
     watch::Watch,
 };
 
@@ -23,6 +25,8 @@ pub(crate) struct PolicyRunner {
     /// Whether a change of a referenced ConfigMap or Secret restarts the pods.
     pub(crate) hashes_references: bool,
     pub(crate) processors: Processors,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) clock: Clock,
     /// Becomes cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,
 }

@@ -92,7 +92,8 @@ async fn find_plan(
             }
         };
         let policy = prepared.rendered.author(&child);
-        if !fall_back(&runner.metrics, subject.key, &mut subject.selected, policy, &why) {
+        let decision = prepared.rendered.decision();
+        if !fall_back(&runner.metrics, subject.key, &mut subject.selected, policy, (&why, decision)) {
             return Ok(refused.unwrap_or(prepared));
         }
         memory.plan.needed.extend(prepared.rendered.needs.iter().cloned());

@@ -11,4 +11,10 @@ pub trait Report: Send + Sync + 'static {
     /// Returns the last inputs, plan and decisions of an object, or the reason why the operator has no record of the
     /// object.
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>>;
+
+    /// Returns the list of the recorded decisions, or the reason why there is none.
+    fn decisions(&self) -> Result<Value, String>;
+
+    /// Returns a recorded decision, or the reason why the operator does not have it.
+    fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>>;
 }

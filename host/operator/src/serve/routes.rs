@@ -15,6 +15,7 @@ use axum::{
 };
 
 use kaos_policy::printable::{printable, printable_json};
+use serde_json::Value;
 
 use super::Report;
 use crate::metrics::{self, Metrics};
@@ -41,22 +42,30 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// Returns the route `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. The caller must serve
-/// this route only on loopback.
+/// Returns the routes `/debug/objects/<kind>/<namespace>/<name>` and `/debug/decisions[/<id>]`, for callers on this
+/// machine. The caller must serve these routes only on loopback.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
-    let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
-        .explain(kind, namespace, name)
-        .await
-    {
+    let (listing, recorded) = (Arc::clone(&report), Arc::clone(&report));
+    let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {
+        answered(report.explain(kind, namespace, name).await)
+    };
+    let decisions = async move || answered(listing.decisions());
+    let decision = async move |Path(id): Path<String>| answered(recorded.decision(id).await);
+    Router::new()
+        .route("/debug/objects/{kind}/{namespace}/{name}", get(object))
+        .route("/debug/decisions", get(decisions))
+        .route("/debug/decisions/{id}", get(decision))
+        .route_layer(middleware::from_fn(asked_by_local_name))
+}
+
+fn answered(known: Result<Value, String>) -> Response {
+    match known {
         Ok(known) => {
             let known = printable_json(&format!("{known:#}\n")).into_owned();
             ([(CONTENT_TYPE, "application/json")], known).into_response()
         }
         Err(why) => (StatusCode::NOT_FOUND, format!("{}\n", printable(&why))).into_response(),
-    };
-    Router::new()
-        .route("/debug/objects/{kind}/{namespace}/{name}", get(object))
-        .route_layer(middleware::from_fn(asked_by_local_name))
+    }
 }
 
 /// Blocks requests of web pages whose host name was changed to point to this machine (DNS rebinding).

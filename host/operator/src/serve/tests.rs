@@ -41,6 +41,15 @@ impl Report for Known {
         let known = (name == "w").then(|| json!({"of": format!("{kind} {namespace}/{name}")}));
         Box::pin(std::future::ready(known.ok_or_else(|| format!("{kind} is unknown"))))
     }
+
+    fn decisions(&self) -> Result<Value, String> {
+        Ok(json!([{"decision": "0123456789abcdef"}]))
+    }
+
+    fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>> {
+        let known = (id == "0123456789abcdef").then(|| json!({"decision": id}));
+        Box::pin(std::future::ready(known.ok_or_else(|| format!("{id} is unknown"))))
+    }
 }
 
 /// Returns the answer to a request for a page.

@@ -137,6 +137,27 @@ impl Process {
         Self::run(operator, stage, log.into())
     }
 
+    /// Starts an operator with debug pages, and waits for their address. Also returns the path of the log.
+    pub(crate) async fn with_debug_pages(stage: &Stage) -> (Self, String, String) {
+        let path = stage.folder.write("log", "");
+        let mut operator = binary();
+        operator
+            .args(["run", "--kubeconfig", &stage.kubeconfig, "--log-format=json"])
+            .args(["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=127.0.0.1:0"])
+            .stderr(std::fs::File::options().append(true).open(&path).unwrap());
+        let process = Self(operator.spawn().unwrap());
+        for attempt in 0.. {
+            let log = std::fs::read_to_string(&path).unwrap();
+            let address = log.split("\"debug\":\"").nth(1).and_then(|rest| rest.split_once('"'));
+            if let Some((address, _)) = address {
+                return (process, address.to_owned(), path);
+            }
+            assert!(attempt < 1200, "the operator does not start: {log}");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        unreachable!("the loop ends with an address or a panic")
+    }
+
     fn start(mut operator: std::process::Command, stage: &Stage) -> Self {
         operator.arg("run");
         Self::run(operator, stage, std::process::Stdio::null())

@@ -14,5 +14,8 @@ pub use answers::{
 pub use kaos_objects::{Fields, Followed, Reference, ResourceType, SecretFacts, Selector, Target};
 pub use questions::{Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Sample, Subject};
 
+/// The version of the contract that scripts use, and that this host serves.
+pub const VERSION: &str = "0.1.0";
+
 /// JSON text with sorted keys.
 pub type Json = String;

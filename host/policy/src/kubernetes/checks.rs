@@ -1,9 +1,9 @@
 //! How strictly the host checks a manifest for values that an API server would refuse.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How strictly the host checks a manifest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checks {
     /// Checks nothing.
     #[default]

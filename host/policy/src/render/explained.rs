@@ -57,7 +57,7 @@ impl Rendered {
     /// Returns the objects that the layers found, by the ids of their needs.
     fn found(&self) -> BTreeMap<String, Vec<Value>> {
         let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for Found { id, answer } in self.subject.found.iter().chain(&*self.overlay_found) {
+        for Found { id, answer } in self.subject.found.iter().chain(self.overlay_found.iter().flatten()) {
             if let Answer::Objects(objects) = answer {
                 let parsed = objects.iter().filter_map(|text| serde_json::from_str(text).ok());
                 all.entry(id.clone()).or_default().extend(parsed);

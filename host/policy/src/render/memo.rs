@@ -22,10 +22,12 @@ pub(crate) struct MemoAnswer {
     pub(crate) needs: Vec<Need>,
     pub(crate) subject: Arc<Subject>,
     /// The objects that the overlays found, the lowest overlay first.
-    pub(crate) overlay_found: Arc<[Found]>,
+    pub(crate) overlay_found: Arc<[Vec<Found>]>,
     pub(crate) verdict: Verdict,
     /// The number of the layer that answered last; 0 is the policy, and 1 is the lowest overlay.
     pub(crate) last_asked: usize,
+    /// Whether the object and every needed object were small enough for the layers to see them.
+    pub(crate) is_whole: bool,
 }
 
 /// A stored answer, with the needs and the digest of the found objects. The answer depends on its key and on the found
@@ -72,10 +74,10 @@ impl Memo {
         entries.touch(key)
     }
 
-    pub(crate) fn keep_pass(&self, key: Digest, answer: &MemoAnswer, asked: Vec<Asked>) {
-        let (needs, found): (Vec<_>, Vec<_>) = asked.into_iter().map(|asked| (asked.needs, asked.found)).unzip();
+    pub(crate) fn keep_pass(&self, key: Digest, answer: &MemoAnswer, asked: Vec<Asked>, found: Digest) {
+        let asked = asked.into_iter().map(|asked| asked.needs).collect();
         let bytes = weight(answer);
-        let remembered = Remembered { asked: needs, found: digest_found(&found), answer: answer.clone() };
+        let remembered = Remembered { asked, found, answer: answer.clone() };
         let mut entries = self.entries();
         entries.insert(key, bytes, remembered);
         while entries.bytes > self.capacity && entries.drop_oldest() {}
@@ -150,6 +152,6 @@ impl io::Write for Length {
 }
 
 /// Returns the digest of the objects that each layer found.
-pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
-    Digest::of_written(&found)
+pub(crate) fn digest_found<'a>(found: impl Iterator<Item = &'a Vec<Found>>) -> Digest {
+    Digest::of_written(&found.collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Verdict,
+    DecisionId, ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Verdict,
     amended::{self, Overlaid},
     annotations::annotate,
     binding::Binding,
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     code::Sandbox,
     contract::{Cluster, EnvVar, Found, Need, Plan, Refusal, Subject},
-    digest::canonical,
+    digest::{Digest, canonical},
     failure::Failure,
     guard::{self, Stop},
     kubernetes,
@@ -52,6 +52,21 @@ struct Ledger {
     is_cut: bool,
 }
 
+impl Ledger {
+    /// Returns the digest of the objects that the layers found.
+    fn found(&self) -> Digest {
+        memo::digest_found(self.asked.iter().map(|asked| &asked.found))
+    }
+}
+
+/// An answer, with the digest of the objects that it depends on.
+struct Decided {
+    answer: memo::MemoAnswer,
+    found: Digest,
+    /// Whether the answer comes from the memo.
+    recalled: bool,
+}
+
 /// A plan that the guard accepted, with its parsed manifests.
 struct CheckedPlan {
     plan: Plan,
@@ -73,9 +88,11 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
     let mut overlays = binding.overlays.iter().map(|bound| PassLayer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
     let mut visible = stripped(object, true);
     let mut steps = 0;
-    let refusal = match size::check(&visible) {
-        Ok(()) => annotate(&visible, &mut base, &mut overlays, &mut steps).err(),
-        Err(violation) => {
+    let too_large = size::check(&visible).err();
+    let is_too_large = too_large.is_some();
+    let refusal = match too_large {
+        None => annotate(&visible, &mut base, &mut overlays, &mut steps).err(),
+        Some(violation) => {
             visible = size::name_alone(&visible);
             Some(vec![violation])
         }
@@ -91,13 +108,18 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         overlays: &overlays,
         lookup,
     };
-    let (answer, recalled) = match (refusal, &binding.memo) {
+    let key = pass_key(binding, pass.layers().map(|layer| &*layer.settings), &text, pass.applied);
+    let Decided { answer, found, recalled } = match (refusal, &binding.memo) {
         (Some(violations), _) => {
             let verdict = Verdict::Refused(Refusal::Invalid(violations));
-            (pass.answer(verdict, &Ledger::default()), false)
+            let ledger = Ledger { is_cut: is_too_large, ..Ledger::default() };
+            Decided { answer: pass.answer(verdict, &ledger), found: ledger.found(), recalled: false }
         }
-        (None, Some(memo)) => pass.recall(memo),
-        (None, None) => (pass.execute().0, false),
+        (None, Some(memo)) => pass.recall(memo, key),
+        (None, None) => {
+            let (answer, ledger) = pass.execute();
+            Decided { answer, found: ledger.found(), recalled: false }
+        }
     };
     Ok(Rendered {
         policy: base.bound.policy.id().clone(),
@@ -109,6 +131,8 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         last_asked: answer.last_asked,
         subject: answer.subject,
         overlay_found: answer.overlay_found,
+        decision: DecisionId::new(&key, &found),
+        is_whole: answer.is_whole,
         recalled,
         steps,
         object: reference,
@@ -123,24 +147,25 @@ impl Pass<'_> {
     /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs only from
     /// the object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
     /// policy would give the same answer again.
-    fn recall(&self, memo: &Memo) -> (memo::MemoAnswer, bool) {
-        let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text, self.applied);
+    fn recall(&self, memo: &Memo, key: Digest) -> Decided {
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
             for (layer, needs) in self.layers().zip(&remembered.asked) {
                 let (view, mut load) = (self.view(layer), Load::default());
                 now.push(needs.iter().map(|need| view.found(need, &mut load)).collect::<Vec<_>>());
             }
-            if memo::digest_found(&now) == remembered.found {
-                return (remembered.answer.clone(), true);
+            let found = memo::digest_found(now.iter());
+            if found == remembered.found {
+                return Decided { answer: remembered.answer.clone(), found, recalled: true };
             }
         }
         let (answer, ledger) = self.execute();
+        let found = ledger.found();
         // Store an answer only if no layer failed and every layer saw all objects that it needs.
         if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
-            memo.keep_pass(key, &answer, ledger.asked);
+            memo.keep_pass(key, &answer, ledger.asked, found);
         }
-        (answer, false)
+        Decided { answer, found, recalled: false }
     }
 
     fn execute(&self) -> (memo::MemoAnswer, Ledger) {
@@ -334,7 +359,8 @@ impl Pass<'_> {
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
         let subject = Arc::new(self.subject(self.base, found));
-        let overlay_found = ledger.asked.iter().skip(1).flat_map(|asked| asked.found.iter().cloned()).collect();
-        memo::MemoAnswer { fuel: ledger.fuel, needs, subject, overlay_found, verdict, last_asked: ledger.asking }
+        let overlay_found = ledger.asked.iter().skip(1).map(|asked| asked.found.clone()).collect();
+        let (fuel, last_asked, is_whole) = (ledger.fuel, ledger.asking, !ledger.is_cut);
+        memo::MemoAnswer { fuel, needs, subject, overlay_found, verdict, last_asked, is_whole }
     }
 }

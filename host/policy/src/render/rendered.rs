@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ObjectRef, Planned, PolicyFailure, Verdict};
+use super::{DecisionId, ObjectRef, Planned, PolicyFailure, Verdict};
 use crate::{
-    contract::{Blocker, EnvVar, Found, Need, Note, Reference, Refusal, Subject},
+    contract::{Blocker, Child, EnvVar, Found, Need, Note, Outcome, Reference, Refusal, Subject},
+    digest::Digest,
     policy::PolicyId,
     settings::Effective,
 };
@@ -32,8 +33,10 @@ pub struct Rendered {
     /// The number of the layer that answered last.
     pub(super) last_asked: usize,
     pub(super) subject: Arc<Subject>,
-    /// The objects that the overlays found, the lowest overlay first.
-    pub(super) overlay_found: Arc<[Found]>,
+    /// The objects that each overlay found, the lowest overlay first.
+    pub(super) overlay_found: Arc<[Vec<Found>]>,
+    pub(super) decision: DecisionId,
+    pub(super) is_whole: bool,
     pub(super) recalled: bool,
     /// The number of steps for checking the settings in the object's annotations. A step takes about 0.2 µs.
     pub(crate) steps: usize,
@@ -114,6 +117,22 @@ impl Rendered {
     /// Returns the subject that the policy at the bottom of the stack received.
     pub fn subject(&self) -> &Subject {
         &self.subject
+    }
+
+    /// Returns the id of the decision. Equal inputs have equal ids.
+    pub fn decision(&self) -> DecisionId {
+        self.decision
+    }
+
+    /// Returns the id of an assessment of these live children, which is a decision of its own.
+    pub fn assessment(&self, outcome: &Outcome, children: &[Child]) -> DecisionId {
+        let decision = Digest::of_written(&self.decision);
+        DecisionId::new(&decision, &Digest::of_written(&(outcome, children)))
+    }
+
+    /// Returns whether the policies saw the object and every needed object completely. False if a limit hid one.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns whether the answer came from the memo.

@@ -52,6 +52,16 @@ impl Renderer {
         outcome: Outcome,
         children: Vec<Child>,
     ) -> Result<Assessed, PolicyFailure> {
+        self.assess_counted(rendered, outcome, children).0
+    }
+
+    /// Like [`assess`](Self::assess), but also returns the fuel of an assessment that failed, and the children.
+    pub fn assess_counted(
+        &self,
+        rendered: &Rendered,
+        outcome: Outcome,
+        children: Vec<Child>,
+    ) -> (Result<Assessed, PolicyFailure>, u64, Vec<Child>) {
         let seen = Observation {
             outcome,
             children,
@@ -61,16 +71,19 @@ impl Renderer {
             extra: "{}".to_owned(),
         };
         let policy = &self.0.base.policy;
-        let assess = || {
+        let mut fuel = 0;
+        let mut assess = || {
             let mut sandbox = policy.code().open(policy.limits())?;
-            sandbox.begin(&rendered.subject)?;
-            let report = sandbox.assess(&seen)?;
+            let report = sandbox.begin(&rendered.subject).and_then(|()| sandbox.assess(&seen));
+            fuel = sandbox.fuel_used();
+            let report = report?;
             let fields = parse_fields(&report.fields)?;
             guard::report(&report)?;
-            Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })
+            Ok(Assessed { report, fields, fuel })
         };
         let Subject { object, found, .. } = &*rendered.subject;
-        assess().map_err(|failure| PolicyFailure::new(policy.id(), failure, object, found))
+        let assessed = assess().map_err(|failure| PolicyFailure::new(policy.id(), failure, object, found));
+        (assessed, fuel, seen.children)
     }
 }
 

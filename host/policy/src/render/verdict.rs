@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{amended::SetBy, size};
@@ -24,7 +24,7 @@ pub enum Verdict {
 }
 
 /// A plan that the guard accepted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
@@ -49,10 +49,10 @@ pub struct Planned {
     /// Messages for the user.
     pub notes: Vec<Note>,
     /// The finalizer that the plan requests instead of the claim's finalizer. `None` keeps the claim's finalizer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
     /// Whether the plan gates also hold back later changes to workloads that already run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gates_hold: bool,
 }
 

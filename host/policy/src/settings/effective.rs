@@ -74,7 +74,7 @@ impl Effective {
 }
 
 /// Stores a value at the path `names`.
-fn put(at: &mut Value, names: &[String], value: Value) {
+pub(super) fn put(at: &mut Value, names: &[String], value: Value) {
     let Some((first, rest)) = names.split_first() else {
         *at = value;
         return;

@@ -50,6 +50,7 @@ impl Events {
             reason: status.reason.as_deref().unwrap_or(action),
             action,
             note: &cut(&note, NOTE),
+            annotation: None,
         })
         .await;
     }
@@ -62,7 +63,8 @@ impl Events {
         let resource_version = config_map.metadata.resource_version.clone();
         let regarding = ObjectReference { resource_version, ..config_map.object_ref(&()) };
         let note = cut(message, NOTE);
-        self.write(NewEvent { regarding, warning: true, reason, action: "Reconcile", note: &note }).await;
+        self.write(NewEvent { regarding, warning: true, reason, action: "Reconcile", note: &note, annotation: None })
+            .await;
     }
 
     async fn write(&self, event: NewEvent<'_>) {

@@ -3,10 +3,9 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use anyhow::{Context, bail};
 use clap::Args;
 use kaos_policy::{
-    contract::{Answer, Found, Need, ResourceType, Selector, Target},
+    contract::{Answer, Found, Need, Selector, Target},
     kubernetes::Checks,
     policy::PolicyId,
     render::Verdict,
@@ -16,24 +15,21 @@ use serde_json::{Value, json};
 
 use super::{
     ObjectWord, OutputFormat,
-    answering::{Installed, Instead, PolicySet, Shipped},
+    answering::{PolicySet, Shipped},
     connection::Connection,
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
-    in_force::standing,
+    live_answer::LiveAnswer,
     object_word, origins,
-    output::{Output, complain},
+    output::Output,
     table::Table,
     variables,
 };
 use crate::{
-    catalogue::{Answers, Catalogue, Descent, Kind, PIN, Snapshot, Without},
-    discovery,
-    live::Gathered,
+    catalogue::{Kind, PIN, Snapshot, Without},
     masking::{MASK, is_secret},
-    offline::{At, Bound, Entry, Started, StoredObjects, World, answer, named_in_vain, renderer},
+    offline::{Entry, Started, named_in_vain},
     policies::Loader,
-    reconcile::decide,
     status::conditions::conditions,
 };
 
@@ -62,56 +58,17 @@ impl Explain {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: ObjectWord { kind, name }, connection, namespace, output, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
-        let operator_namespace = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?.accepting_all();
         let told = super::on_cluster(connection, async |client| {
-            let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
-            let Installed { snapshot, conflicts } =
-                standing.install(&Catalogue::default()).context("cannot combine the active policies")?;
-            for (revision, why) in &conflicts {
-                complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
-            }
-            let kinds = snapshot.kinds().map(|(of, _)| of.clone()).collect();
-            let of = discovery::meant(&client, &kinds, &kind).await?;
-            let mut gathered = Gathered::new(client);
-            let position = gathered.object(&of, &namespace, &name).await?;
-            let Some(identity) = position else { bail!("{} {namespace}/{name} does not exist", of.kind) };
-            for claim in snapshot.of(&of).into_iter().flat_map(Answers::claims) {
-                for wish in &claim.wishes {
-                    gathered.serves(wish).await?;
-                }
-            }
-            loop {
-                let documents = gathered.documents();
-                let stored = StoredObjects::new(&documents);
-                let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
-                let object = &documents[at].object;
-                let answering =
-                    answer(&snapshot, object).with_context(|| format!("no policy answers for {identity}"))?;
-                let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
-                let mut bound = Bound::default();
-                bound.bind(&snapshot, documents.iter().map(|document| &document.object), &started, is_served)?;
-                let hidden = |of: &ResourceType| gathered.hidden(of);
-                let asking = |kind: &Kind| {
-                    let usual = At { snapshot: &snapshot, bound: &bound, before: None };
-                    let renderer = renderer(kind, &started, is_served)?;
-                    let instead = Instead { usual, object, renderer: &renderer };
-                    let entry = World::new(&stored, &instead, &hidden).entry(at);
-                    anyhow::Ok(entry.context("no policy answers for the object")??)
-                };
-                let (Descent { kind, without, .. }, entry) =
-                    decide(answering, |entry: &Arc<Entry>| &entry.rendered, asking)?;
-                let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
-                let gone = without.iter().map(|Without { revision, how, .. }| {
-                    format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
-                });
-                let because = gone.chain(because(&standing, &snapshot, &kind, object));
-                let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
-                let told = ExplainedObject { object: object.clone(), entry, because };
-                if !gathered.read(needs).await? {
-                    return Ok(told);
-                }
-            }
+            let word = (kind.as_str(), namespace.as_str(), name.as_str());
+            let asked = LiveAnswer::of(client, &loader, &started, word).await?;
+            let LiveAnswer { object, entry, kind, without, standing, snapshot, .. } = asked;
+            let gone = without.iter().map(|Without { revision, how, .. }| {
+                format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
+            });
+            let because = gone.chain(because(&standing, &snapshot, &kind, &object));
+            let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
+            Ok(ExplainedObject { object, entry, because })
         })?;
         match output {
             OutputFormat::Json => out.json(&told.document())?,
@@ -179,7 +136,7 @@ impl Shipped {
 }
 
 /// Formats a need for people.
-fn shown(target: &Target) -> String {
+pub(super) fn shown(target: &Target) -> String {
     match target {
         Target::Named(reference) => reference.to_string(),
         Target::Labelled(Selector { of, namespace, labels }) => {

@@ -19,6 +19,7 @@ mod in_force;
 mod inspect;
 mod install;
 mod list;
+mod live_answer;
 mod named;
 #[cfg(feature = "completion")]
 mod names;
@@ -30,7 +31,9 @@ mod pack;
 mod plan;
 mod preview;
 mod push;
+mod record;
 mod remove;
+mod replay;
 mod revisions;
 mod rollback;
 mod serving;
@@ -107,6 +110,10 @@ enum PolicyVerb {
     /// Explain one object: which policies answer for the object and why, which objects these policies read, and the
     /// origin of each variable and of each value in the children
     Explain(explain::Explain),
+    /// Write a decision of the policies about one object into a file, with all inputs and without secret values
+    Record(Box<record::Record>),
+    /// Repeat recorded decisions without a cluster, with the recorded policies or with a candidate
+    Replay(replay::Replay),
     /// Restore an earlier revision of a policy
     Rollback(rollback::Rollback),
     /// Remove a policy, or settings for a policy, from the cluster, and print which policies serve afterwards
@@ -161,6 +168,8 @@ impl Policy {
             PolicyVerb::Push(push) => push.run(out),
             PolicyVerb::List(list) => list.run(out),
             PolicyVerb::Explain(explain) => explain.run(out),
+            PolicyVerb::Record(record) => record.run(out),
+            PolicyVerb::Replay(replay) => Ok(replay.run(out)),
             PolicyVerb::Rollback(rollback) => rollback.run(out),
             PolicyVerb::Remove(remove) => remove.run(out),
             #[cfg(feature = "authoring")]

@@ -35,6 +35,14 @@ impl Board {
     pub(super) fn set(&self, stage: ProcessStage) {
         *lock(&self.0) = stage;
     }
+
+    /// Returns the probe of the working operator.
+    fn probe(&self) -> Result<Probe, String> {
+        match &*lock(&self.0) {
+            ProcessStage::Working(probe) => Ok(probe.clone()),
+            _ => Err("this process does not reconcile now".to_owned()),
+        }
+    }
 }
 
 impl Report for Board {
@@ -55,11 +63,17 @@ impl Report for Board {
     }
 
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>> {
-        let probe = match &*lock(&self.0) {
-            ProcessStage::Working(probe) => Ok(probe.clone()),
-            _ => Err("this process does not reconcile now".to_owned()),
-        };
+        let probe = self.probe();
         Box::pin(async move { probe?.explain(&kind, &namespace, &name).await })
+    }
+
+    fn decisions(&self) -> Result<Value, String> {
+        Ok(self.probe()?.decisions())
+    }
+
+    fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>> {
+        let probe = self.probe();
+        Box::pin(async move { probe?.decision(&id).await })
     }
 }
 

@@ -126,6 +126,10 @@ pub(in crate::cli) struct Run {
     /// steps: [1, 5%, 25%, 100%], pause: 5m, patience: 10m, maxUnavailable: 25%}. A package can set other values
     #[arg(long, env = "ROLLOUT", value_name = "DEFAULTS", default_value = "", hide_default_value = true, value_parser = Rollout::defaults)]
     rollout: Rollout,
+    /// Size limit of the flight recorder, which keeps decisions of the policies for a day: 512KiB, 16MiB, or 0 to switch
+    /// it off
+    #[arg(long, env = "RECORD_MEMORY", value_name = "SIZE", default_value = "16MiB", value_parser = size)]
+    record_memory: usize,
     #[command(flatten)]
     without: Without,
     /// Read lists as streams if the API server supports this; streams save memory on the API server
@@ -217,9 +221,20 @@ impl Run {
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),
+            record: self.record_memory,
             ..Options::default()
         })
     }
+}
+
+/// Parses a size: `0`, `512KiB` or `16MiB`.
+fn size(text: &str) -> Result<usize, String> {
+    let units = [("KiB", 10), ("MiB", 20)];
+    let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
+    let (number, power) = unit.unwrap_or((text, 0));
+    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(1 << power));
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    bytes.filter(|_| is_plain).ok_or_else(|| "is not a size: write 0, 512KiB or 16MiB".to_owned())
 }
 
 /// Parses a duration in Go's notation: `1m30s`.
@@ -267,6 +282,17 @@ mod tests {
         }
         assert_eq!(some_time("1m30.5s"), Ok(Duration::from_millis(90_500)));
         assert_eq!(some_time("999999999h"), Ok(Duration::from_hours(999_999_999)));
+    }
+
+    #[test]
+    fn a_size_has_a_number_and_a_unit() {
+        for (text, bytes) in [("0", 0), ("512KiB", 512 << 10), ("16MiB", 16 << 20), ("7", 7)] {
+            assert_eq!(size(text), Ok(bytes));
+        }
+        for text in ["", "MiB", "-1MiB", "+1", "16MB", "1.5MiB", "99999999999999999999MiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert_eq!(given(&[]).record_memory, crate::operator::RECORD);
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn used() -> Metrics {
     metrics.watch_error(&of, "Expired");
     metrics.barred(1);
     metrics.stored(&of, 7, 7000);
+    metrics.recorded(1, 2000, 3);
     metrics
 }
 

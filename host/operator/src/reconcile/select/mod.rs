@@ -8,11 +8,12 @@ use std::sync::Arc;
 use kaos_policy::{
     contract::Need,
     policy::PolicyId,
-    render::{Rendered, Renderer, Verdict},
+    render::{DecisionId, Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
 use crate::reconcile::{
+    flight_record::keep_decision,
     memory::Memory,
     policy_runner::PolicyRunner,
     resolve::{self, Resolved},
@@ -74,7 +75,7 @@ pub(crate) async fn ask(
             break (counts, last);
         }
         match &last.verdict {
-            Verdict::Failed(failure) => fell_back(&runner.metrics, key, selected, &failure.policy),
+            Verdict::Failed(failure) => fell_back(&runner.metrics, key, selected, &failure.policy, last.decision()),
             Verdict::Refused(_) | Verdict::Planned(_) => left.push(last.policy.clone()),
         }
         needed.extend(last.needs.iter().cloned());
@@ -126,6 +127,7 @@ async fn ask_once(
     if let Verdict::Failed(failure) = &rendered.verdict {
         runner.metrics.policy_failure(&failure.policy, failure.failure.category());
     }
+    keep_decision(runner, &renderer, &rendered, selected, memory).await;
     Asked::Answered(renderer, rendered)
 }
 
@@ -135,18 +137,19 @@ pub(crate) fn fall_back(
     key: &ObjectKey,
     selected: &mut Selected,
     failed: &PolicyId,
-    how: &str,
+    (how, decision): (&str, DecisionId),
 ) -> bool {
     let falls_back = selected.descent.failed(failed, how);
     if falls_back {
-        fell_back(metrics, key, selected, failed);
+        fell_back(metrics, key, selected, failed, decision);
     }
     falls_back
 }
 
-fn fell_back(metrics: &Metrics, key: &ObjectKey, selected: &Selected, failed: &PolicyId) {
+fn fell_back(metrics: &Metrics, key: &ObjectKey, selected: &Selected, failed: &PolicyId, decision: DecisionId) {
     if let Some(Without { revision, how, .. }) = selected.descent.without.last() {
-        tracing::warn!(object = %key, revision = &**revision, how, "falling back to the previous revision");
+        let revision = &**revision;
+        tracing::warn!(object = %key, revision, how, %decision, "falling back to the previous revision");
     }
     metrics.fallback(failed);
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use kaos_policy::{
     contract::{Child, Outcome},
-    render::{Assessed, PolicyFailure, Verdict},
+    render::{Assessed, DecisionId, PolicyFailure, Verdict},
 };
 use serde_json::Value;
 
 use crate::{
-    reconcile::{applied::Applied, policy_runner::PolicyRunner, prepare::Prepared, subject::Subject},
+    reconcile::{
+        applied::Applied, flight_record::Recording, policy_runner::PolicyRunner, prepare::Prepared, subject::Subject,
+    },
+    record::FailedAssessment,
     status::{self, Standing},
 };
 
@@ -41,6 +44,8 @@ pub(crate) struct Assessment {
     /// Whether the policy got no sandbox or no processor. A missing sandbox or processor is not a failure of the
     /// policy, so the operator retries the pass.
     pub(crate) is_unasked: bool,
+    /// The id of the assessment, if the policy failed now.
+    pub(crate) decision: Option<DecisionId>,
 }
 
 /// Asks the policy to assess the children, and composes the status.
@@ -56,13 +61,21 @@ pub(crate) async fn assess(
     let (object, generation) = (Arc::clone(&subject.object), subject.generation);
     let (outcome, hindrance) = (applied.outcome.clone(), applied.hindrance);
     let fallback = subject.selected.fallback();
+    let recording = Recording::of(runner, &subject.selected);
     let compose = move || {
+        let mut decision = None;
         let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
             // Do not ask a policy that just failed.
             Verdict::Failed(failure) => Err(failure.clone()),
-            Verdict::Planned(_) | Verdict::Refused(_) => renderer
-                .assess(&rendered, outcome.clone(), children)
-                .inspect_err(|failed| metrics.policy_failure(&failed.policy, failed.failure.category())),
+            Verdict::Planned(_) | Verdict::Refused(_) => {
+                let (assessed, fuel, children) = renderer.assess_counted(&rendered, outcome.clone(), children);
+                assessed.inspect_err(|failed| {
+                    metrics.policy_failure(&failed.policy, failed.failure.category());
+                    let failed =
+                        FailedAssessment { outcome: outcome.clone(), children: &children, failure: failed, fuel };
+                    decision = recording.keep_assessment(&renderer, &rendered, failed);
+                })
+            }
         };
         let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
         let (is_failed, is_unasked) = match &assessed {
@@ -82,7 +95,8 @@ pub(crate) async fn assess(
             before: object.get("status"),
             fallback: fallback.as_deref(),
         };
-        Assessment { status: Composed(status::compose(&rendered, assessed, standing)), fuel, is_failed, is_unasked }
+        let status = Composed(status::compose(&rendered, assessed, standing));
+        Assessment { status, fuel, is_failed, is_unasked, decision }
     };
     runner.compute(subject.selected.descent.kind.is_local(), compose).await
 }

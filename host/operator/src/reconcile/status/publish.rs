@@ -42,8 +42,11 @@ pub(super) async fn publish(
     memory.status.ready = Some(readiness(&status));
     if wrote {
         for transition in &news {
-            tracing::info!(object = %key, reason = transition.reason, message = transition.message, "changed");
-            access.tell(object, transition).await;
+            let decision = memory.plan.decision;
+            let shown = decision.map(tracing::field::display);
+            let (reason, message) = (&transition.reason, &transition.message);
+            tracing::info!(object = %key, reason, message, decision = shown, "changed");
+            access.tell_decision(object, transition, decision).await;
         }
     }
     Ok(wrote)
@@ -61,6 +64,8 @@ pub(crate) async fn publish_failure(
     let Some(object) = access.watch.object(key).filter(|object| !is_going(object)) else { return Ok(()) };
     let served = access.served(&key.of)?;
     let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
+    // The reason is not the last decision of the policies.
+    memory.plan.decision = None;
     let Some(status) = Composed::unfinished(&Applied::unfinished(why), &object) else { return Ok(()) };
     let published = publish(access, declared_fields, (key, &served), &object, status, &mut memory);
     let published = tokio::time::timeout(LAST_WRITE, published).await.unwrap_or_else(|_| {

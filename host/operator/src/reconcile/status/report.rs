@@ -72,11 +72,13 @@ pub(crate) async fn report(
         return Ok(Err(Ended { result, next: Next::After(wait) }));
     }
     // This step has no client.
-    let Assessment { status, fuel, is_failed, is_unasked } = assess(runner, subject, prepared, applied, children).await;
+    let Assessment { status, fuel, is_failed, is_unasked, decision } =
+        assess(runner, subject, prepared, applied, children).await;
     runner.metrics.fuel(&prepared.rendered.policy, fuel);
     if is_unasked {
         return Ok(Err(Ended { result: PassResult::Retried, next: Next::Retry(None) }));
     }
+    memory.plan.decision = decision.or(memory.plan.decision);
     memory.unserved = if is_failed {
         Some(Unserved::PolicyFailed)
     } else {

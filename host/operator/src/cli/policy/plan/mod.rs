@@ -153,7 +153,8 @@ impl Plan {
     }
 }
 
-fn show(planned: &Planned, form: OutputFormat, out: &mut Output) -> anyhow::Result<ExitCode> {
+/// Prints the changes. Returns the exit code.
+pub(super) fn show(planned: &Planned, form: OutputFormat, out: &mut Output) -> anyhow::Result<ExitCode> {
     tell(planned, form, out)?;
     let differences = &planned.differences;
     Ok(if differences.iter().any(Difference::is_failure) {
@@ -163,6 +164,11 @@ fn show(planned: &Planned, form: OutputFormat, out: &mut Output) -> anyhow::Resu
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Returns the changes with a line for each field.
+pub(super) fn table(differences: &[Difference]) -> String {
+    table::of(differences)
 }
 
 /// Prints the changes, including failures and refusals.

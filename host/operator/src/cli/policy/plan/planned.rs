@@ -15,6 +15,11 @@ pub(in crate::cli::policy) struct Planned {
 }
 
 impl Planned {
+    /// Creates the result of another comparison.
+    pub(in crate::cli::policy) fn new(objects: usize, differences: Vec<Difference>) -> Self {
+        Self { objects, differences }
+    }
+
     pub(super) fn of(sides: &Sides, documents: &[Document], differences: Vec<Difference>) -> Self {
         let answered = sides.answered(documents).map(|document| Reference::of_object(&document.object));
         let differing = differences.iter().map(|difference| difference.object.clone());

@@ -1,0 +1,123 @@
+//! Keeps decisions of the policies in the flight recorder: every failure, refusal, fallback and change of a plan, and some
+//! of the routine decisions. A pass with the same inputs as the pass before keeps nothing.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kaos_policy::{
+    contract::ResourceType,
+    lookup::Lookup as _,
+    render::{DecisionId, Rendered, Renderer, Verdict},
+};
+
+use super::{
+    memory::{Decided, Memory},
+    policy_runner::PolicyRunner,
+    selected::Selected,
+};
+use crate::{
+    catalogue::{Kind, Without},
+    hashing::hash,
+    record::{FailedAssessment, RecordedPass, Recorder, Why},
+    watch::Watch,
+};
+
+/// Keeps the decision of the policies that were asked last, if the recorder wants it.
+pub(crate) async fn keep_decision(
+    runner: &PolicyRunner,
+    renderer: &Arc<Renderer>,
+    rendered: &Arc<Rendered>,
+    selected: &Selected,
+    memory: &mut Memory,
+) {
+    let decision = rendered.decision();
+    memory.plan.decision = Some(decision);
+    let depth = selected.descent.without.len();
+    let before = memory.plan.decided.iter().find(|decided| decided.depth == depth).copied();
+    let is_same = before.is_some_and(|before| before.decision == decision);
+    let is_served = rendered.planned().is_some() && !selected.stands_in();
+    if is_same && (is_served || !runner.recorder.wants(decision, Why::Failure)) {
+        return;
+    }
+    let plan = rendered.planned().map(|planned| hash(&planned.manifests));
+    let Some(why) = why(rendered, selected, before, plan) else { return };
+    memory.plan.decided.retain(|decided| decided.depth < depth);
+    memory.plan.decided.push(Decided { depth, decision, plan });
+    if !runner.recorder.wants(decision, why) {
+        return;
+    }
+    let recording = Recording::of(runner, selected);
+    let (renderer, rendered) = (Arc::clone(renderer), Arc::clone(rendered));
+    let keep = move || recording.keep(&renderer, &rendered, why, None);
+    runner.compute(selected.descent.kind.is_local(), keep).await;
+}
+
+/// Everything that a case needs in addition to the pass.
+pub(crate) struct Recording {
+    recorder: Arc<Recorder>,
+    at: Timestamp,
+    watch: Watch,
+    kind: Arc<Kind>,
+    without: Vec<Without>,
+}
+
+impl Recording {
+    /// Prepares to record decisions of the selected policies.
+    pub(crate) fn of(runner: &PolicyRunner, selected: &Selected) -> Self {
+        Self {
+            recorder: Arc::clone(&runner.recorder),
+            at: runner.clock.now(),
+            watch: runner.watch.clone(),
+            kind: Arc::clone(&selected.descent.kind),
+            without: selected.descent.without.clone(),
+        }
+    }
+
+    /// Keeps an assessment that failed. Returns its id. Returns `None` for a failure that says nothing about the object.
+    pub(crate) fn keep_assessment(
+        &self,
+        renderer: &Renderer,
+        rendered: &Rendered,
+        failed: FailedAssessment<'_>,
+    ) -> Option<DecisionId> {
+        if failed.failure.failure.says_nothing_of_the_object() {
+            return None;
+        }
+        let decision = rendered.assessment(&failed.outcome, failed.children);
+        if self.recorder.wants(decision, Why::Failure) {
+            self.keep(renderer, rendered, Why::Failure, Some(failed));
+        }
+        Some(decision)
+    }
+
+    /// Keeps a pass, or the assessment that failed after it.
+    fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, failed: Option<FailedAssessment<'_>>) {
+        let Self { recorder, at, watch, kind, without } = self;
+        let lookup = watch.lookup();
+        let is_cluster_scoped = &|of: &ResourceType| lookup.is_cluster_scoped(of);
+        let (at, kind, without) = (*at, &**kind, without.as_slice());
+        let pass = RecordedPass { at, why, renderer, rendered, kind, without, is_cluster_scoped };
+        let case = match failed {
+            None => pass.case(),
+            Some(failed) => pass.assessment(failed),
+        };
+        recorder.keep(&case, at);
+    }
+}
+
+/// Returns why the recorder can keep a decision. Returns `None` for a failure that says nothing about the object.
+fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: Option<u64>) -> Option<Why> {
+    Some(match &rendered.verdict {
+        Verdict::Failed(failure) if failure.failure.says_nothing_of_the_object() => return None,
+        Verdict::Failed(_) => Why::Failure,
+        Verdict::Refused(_) => Why::Refusal,
+        Verdict::Planned(_) if selected.stands_in() => Why::Fallback,
+        Verdict::Planned(_) => match before {
+            Some(before) if before.plan == plan => Why::Routine,
+            Some(_) => Why::Change,
+            // After a start of the operator, every object has a first decision.
+            None if rendered.subject().applied => Why::Routine,
+            None => Why::Change,
+        },
+    })
+}
