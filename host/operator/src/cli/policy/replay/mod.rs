@@ -4,7 +4,7 @@ mod as_test;
 mod candidate;
 mod files;
 mod outcome;
-mod told;
+mod show;
 
 use std::{path::PathBuf, process::ExitCode, thread};
 
@@ -63,7 +63,7 @@ impl Replay {
         if is_plan {
             return candidate::show(cases, outcomes, output, out);
         }
-        told::show(&cases, &outcomes, output, out)
+        show::show(&cases, &outcomes, output, out)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     files::CaseFile,
 };
 use crate::{
-    error_text::told,
+    error_text::with_causes,
     record::Case,
     replay::{ReplayError, Replayed},
 };
@@ -18,7 +18,7 @@ pub(super) type Outcome = Result<Option<Replayed>, ReplayError>;
 
 /// Prints why a case cannot be replayed.
 pub(super) fn complain_of(file: &CaseFile, error: &ReplayError) {
-    complain("error", format_args!("{}: {}", file.name, told(error)));
+    complain("error", format_args!("{}: {}", file.name, with_causes(error)));
 }
 
 /// Prints the objects that the policies need now, and that a case does not contain. Returns whether there are some.

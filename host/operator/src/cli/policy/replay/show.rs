@@ -134,7 +134,7 @@ fn document(CaseFile { name, case }: &CaseFile, outcome: &Outcome) -> Value {
             }
         }
         Ok(None) => {}
-        Err(error) => document["error"] = json!(error_text::told(error)),
+        Err(error) => document["error"] = json!(error_text::with_causes(error)),
     }
     document
 }
