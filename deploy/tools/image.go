@@ -94,7 +94,7 @@ func indexOf(programs []string, facts imageFacts) (v1.ImageIndex, error) {
 			},
 		})
 	}
-	return index, nil
+	return plain(index)
 }
 
 // settings returns how a container engine starts the program. A test compares this with deploy/Dockerfile.

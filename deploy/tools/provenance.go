@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 )
 
@@ -105,6 +106,7 @@ func provenanceCommand(arguments []string) error {
 	build.BuildType = buildType
 	build.ExternalParameters = externalParameters{*version, project}
 	build.InternalParameters.Given = append([]string{}, strings.Fields(*given)...)
+	sort.Strings(build.InternalParameters.Given)
 	build.ResolvedDependencies = []resource{{URI: "git+" + project, Digest: &digests{GitCommit: *commit}}}
 	for _, tool := range strings.Split(*tools, ",") {
 		if tool != "" {
