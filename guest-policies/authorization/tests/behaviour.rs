@@ -102,8 +102,7 @@ fn agents_may_call_what_they_refer_to_and_what_is_granted_to_them() {
     let wanted = json!({"kaos://agent/team/plain": plain, "kaos://agent/team/watcher": ["kaos://modelapi/team/llm"]});
     assert_eq!(data["grants"], wanted);
     // As in KAOS, an Agent needs an AccessGrant for its own store.
-    let ungranted: Vec<Value> =
-        team().into_iter().filter(|it| it.str_at(&["metadata", "name"]) != Some("notes")).collect();
+    let ungranted: Vec<Value> = team().into_iter().filter(|it| it["metadata"]["name"] != "notes").collect();
     let own = self::data(&ungranted, &set(&[]))["grants"]["kaos://agent/team/plain"].clone();
     assert_eq!(own, json!([plain[0], plain[1], plain[3]]));
     assert_eq!(data["agents"]["kaos://agent/team/watcher"]["autonomous"], true);

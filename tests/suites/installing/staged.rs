@@ -1,4 +1,5 @@
 //! A package serves in steps. The rollout arrives, pauses, or returns all objects by the evidence of their pods.
+#![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

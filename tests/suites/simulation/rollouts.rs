@@ -181,7 +181,9 @@ fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
         if replicas.is_empty() {
             w.spawn();
         }
-        replicas.iter().for_each(|replica| w.spawn_replica(replica));
+        for replica in &replicas {
+            w.spawn_replica(replica);
+        }
         begin(w).await;
         let mut trace = Vec::new();
         let steps = if seed.is_some() { rng.usize(6..20) } else { 0 };
@@ -197,7 +199,9 @@ fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
         }
         w.crash_point.clear();
         w.pods(ready(1));
-        SERVERS.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), ready(1)));
+        for server in SERVERS {
+            w.pods_of(&format!("mcpserver-{server}"), ready(1));
+        }
         w.delete(&format!("kaos-system:ConfigMap/{}", NAMES[1])).await;
         // No seed installs this level, so it cannot be in quarantine.
         w.apply(&levels(NAMES[0], "CRITICAL", "rollout: {mode: now}")).await;
@@ -260,9 +264,13 @@ fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
             pass(w, Duration::from_secs(1), &[]).await;
             moved = with_level(w, "DEBUG").await;
         }
-        moved.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), PodFate::NotReady));
+        for server in &moved {
+            w.pods_of(&format!("mcpserver-{server}"), PodFate::NotReady);
+        }
         pass(w, Duration::from_mins(5), &[]).await;
-        moved.iter().for_each(|server| w.pods_of(&format!("mcpserver-{server}"), ready(1)));
+        for server in &moved {
+            w.pods_of(&format!("mcpserver-{server}"), ready(1));
+        }
         let (state, mut wrong) = end(w, &[]).await;
         let served = with_level(w, if returns { "ERROR" } else { "DEBUG" }).await;
         if served.len() != SERVERS.len() {

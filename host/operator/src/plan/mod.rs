@@ -244,14 +244,14 @@ impl<'a> AnsweredSide<'a> {
 /// values of the object, of the objects that the policies read, of the settings, and of both plans.
 pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Around<'_>) -> Difference {
     let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
-    difference_of(object, answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest, around)
+    difference_of(object, &answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest, around)
 }
 
 /// Compares two answers, like [`difference`]. `newest` are the answers of the newest policies, if an earlier revision
 /// answers instead.
 pub fn difference_of(
     object: &Value,
-    answers: [Option<AnsweredSide<'_>>; 2],
+    answers: &[Option<AnsweredSide<'_>>; 2],
     newest: [Option<Said>; 2],
     around: &Around<'_>,
 ) -> Difference {

@@ -114,10 +114,9 @@ fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: 
         Verdict::Planned(_) if selected.stands_in() => Why::Fallback,
         Verdict::Planned(_) => match before {
             Some(before) if before.plan == plan => Why::Routine,
-            Some(_) => Why::Change,
             // After a start of the operator, every object has a first decision.
             None if rendered.subject().applied => Why::Routine,
-            None => Why::Change,
+            Some(_) | None => Why::Change,
         },
     })
 }

@@ -151,9 +151,9 @@ impl Kept {
         let is_too_many = *of_object > OF_ONE_OBJECT;
         let object = entry.listed.object.clone();
         if entry.listed.why == Why::Routine {
-            self.routine.push_back(entry)
+            self.routine.push_back(entry);
         } else {
-            self.entries.push_back(entry)
+            self.entries.push_back(entry);
         }
         if is_too_many {
             let of_it = |entry: &Entry| entry.listed.object == object;

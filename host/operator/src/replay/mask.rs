@@ -91,7 +91,7 @@ fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     let policies = || case.inputs.layers.iter().map(|layer| &layer.policy);
     let sides = [side(before, policies()), side(now, policies())];
     let around = Around { live: &|_| None, settings: Vec::new() };
-    let difference = difference_of(&case.inputs.object, sides, [None, None], &around);
+    let difference = difference_of(&case.inputs.object, &sides, [None, None], &around);
     // Hashes of masked values always differ.
     let differs = said(&before.verdict) != said(&now.verdict)
         || difference.children.iter().any(|child| match &child.change {
@@ -190,13 +190,11 @@ impl Masker {
                     let is_content = is_secret && matches!(key.as_str(), "data" | "stringData");
                     let is_value = named && matches!(key.as_str(), "value" | "literal");
                     let path = format!("{path}.{key}");
-                    match value.get_mut("literal").filter(|_| named && key == "source") {
-                        Some(literal) => self.value(literal, &path, true),
-                        None => {
-                            let hidden =
-                                (hidden && !is_reference_key(key)) || is_content || is_value || is_secret_key(key);
-                            self.value(value, &path, hidden);
-                        }
+                    if let Some(literal) = value.get_mut("literal").filter(|_| named && key == "source") {
+                        self.value(literal, &path, true);
+                    } else {
+                        let hidden = (hidden && !is_reference_key(key)) || is_content || is_value || is_secret_key(key);
+                        self.value(value, &path, hidden);
                     }
                 }
             }

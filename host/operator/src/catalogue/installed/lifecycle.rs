@@ -236,7 +236,7 @@ impl Lifecycle {
         let begins = !self.restored;
         if begins {
             self.tools.catalogue.remember(self.records.answered());
-            self.restore(&found).await?;
+            Box::pin(self.restore(&found)).await?;
             self.restored = true;
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
@@ -246,7 +246,7 @@ impl Lifecycle {
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
-        let (due, advanced) = self.advance_all(&found, is_fresh).await;
+        let (due, advanced) = Box::pin(self.advance_all(&found, is_fresh)).await;
         // Judge failures only after the round has admitted new packages: a new package can replace the revision that
         // failed.
         let rolled = self.roll_out(&found).await;
@@ -254,7 +254,7 @@ impl Lifecycle {
         failed.extend(rolled.returned);
         let judged = self.execute_all(&found, &failed).await;
         // Load revisions after all other steps, because a load takes time.
-        let late = self.load_late(&found).await;
+        let late = Box::pin(self.load_late(&found)).await;
         // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let tidied = self.tidy(&found).await;

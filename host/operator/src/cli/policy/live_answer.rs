@@ -62,7 +62,9 @@ impl LiveAnswer {
         }
         loop {
             let mut documents = gathered.documents();
-            documents.iter_mut().for_each(|document| keep(&mut document.object));
+            for document in &mut documents {
+                keep(&mut document.object);
+            }
             let stored = StoredObjects::new(&documents);
             let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
             let object = &documents[at].object;

@@ -107,44 +107,41 @@ impl Record {
         } = self;
         let cluster = facts.cluster();
         let home = cluster.operator_namespace.clone();
-        let mut case = match from_operator {
-            Some(address) => {
-                let door = Door::new(&address)?;
-                let listed = if decision.is_none() { door.list()? } else { Vec::new() };
-                if list {
-                    let mut table = Table::new(&["DECISION", "TIME", "WHY", "OBJECT", "ANSWER"]);
-                    for Listed { decision, object, at, why, answer } in
-                        listed.iter().filter(|it| of(it, object.as_ref(), &namespace))
-                    {
-                        table.row([
-                            decision.to_string(),
-                            at.clone(),
-                            format!("{why:?}"),
-                            object.to_string(),
-                            answer.clone(),
-                        ]);
-                    }
-                    out.text(&table.to_string())?;
-                    return Ok(ExitCode::SUCCESS);
+        let mut case = if let Some(address) = from_operator {
+            let door = Door::new(&address)?;
+            let listed = if decision.is_none() { door.list()? } else { Vec::new() };
+            if list {
+                let mut table = Table::new(&["DECISION", "TIME", "WHY", "OBJECT", "ANSWER"]);
+                for Listed { decision, object, at, why, answer } in
+                    listed.iter().filter(|it| of(it, object.as_ref(), &namespace))
+                {
+                    table.row([
+                        decision.to_string(),
+                        at.clone(),
+                        format!("{why:?}"),
+                        object.to_string(),
+                        answer.clone(),
+                    ]);
                 }
-                let newest = || listed.iter().rfind(|it| of(it, object.as_ref(), &namespace)).map(|it| it.decision);
-                let Some(decision) = decision.or_else(newest) else {
-                    bail!(
-                        "the flight recorder has no decision about this object: leave out --from-operator to record \
+                out.text(&table.to_string())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            let newest = || listed.iter().rfind(|it| of(it, object.as_ref(), &namespace)).map(|it| it.decision);
+            let Some(decision) = decision.or_else(newest) else {
+                bail!(
+                    "the flight recorder has no decision about this object: leave out --from-operator to record \
                          the live object"
-                    );
-                };
-                door.case(decision)?
-            }
-            None => {
-                let Some(ObjectWord { kind, name }) = object else { bail!("name an object as KIND/NAME") };
-                let started = Started { cluster, grantable: grantable.listed(), checks: Checks::Values };
-                let loader = Loader::cached(started.cluster.clone())?.accepting_all();
-                let asked = super::on_cluster(connection.clone(), async |client| {
-                    LiveAnswer::of(client, &loader, &started, (kind.as_str(), namespace.as_str(), name.as_str())).await
-                })?;
-                live_case(&asked)
-            }
+                );
+            };
+            door.case(decision)?
+        } else {
+            let Some(ObjectWord { kind, name }) = object else { bail!("name an object as KIND/NAME") };
+            let started = Started { cluster, grantable: grantable.listed(), checks: Checks::Values };
+            let loader = Loader::cached(started.cluster.clone())?.accepting_all();
+            let asked = super::on_cluster(connection.clone(), async |client| {
+                LiveAnswer::of(client, &loader, &started, (kind.as_str(), namespace.as_str(), name.as_str())).await
+            })?;
+            live_case(&asked)
         };
         if with_policy {
             super::on_cluster(connection, async |client| pack(&mut case, client, &home).await)?;

@@ -178,13 +178,12 @@ impl Values {
             let given = self.text(&row.value);
             let given = match row.variable.as_str() {
                 "DEFAULT_LOG_LEVEL" => given.to_uppercase(),
-                "GATEWAY_NAMESPACE" if given.is_empty() => home.to_owned(),
+                "GATEWAY_NAMESPACE" | "AUTHZ_POLICY_CONFIGMAP_NAMESPACE" if given.is_empty() => home.to_owned(),
                 "AUTHZ_POLICY_CONFIGMAP_NAME" => self.projection(),
                 "AUTHZ_PROJECTION_NAMESPACES" => match given.split_whitespace().collect::<String>() {
                     listed if listed.is_empty() => self.text("watchNamespaces"),
                     listed => listed,
                 },
-                "AUTHZ_POLICY_CONFIGMAP_NAMESPACE" if given.is_empty() => home.to_owned(),
                 _ if row.negated && given == "false" => "true".to_owned(),
                 _ if row.negated => String::new(),
                 _ => given,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_crds::{PolicyRevisionStatus, PolicyRollout, RevisionState};
 use tokio::time::Instant;
 
 use super::{
@@ -105,7 +105,7 @@ impl Lifecycle {
                 let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
                 let now = self.tools.clock.now();
                 let keep_rollout = |status: &mut PolicyRevisionStatus| {
-                    let rollout = status.rollout.take().filter(|rollout| rollout.is_open());
+                    let rollout = status.rollout.take().filter(PolicyRollout::is_open);
                     end(status);
                     // A package with a new name must not take this revision as its predecessor.
                     status.rollout = rollout;

@@ -171,7 +171,7 @@ impl Lifecycle {
                 if is_retried {
                     self.due.remove(&name);
                 }
-                self.admit(&name, found, held, asked, all).await
+                Box::pin(self.admit(&name, found, held, asked, all)).await
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicyRollout, RevisionState};
 use kaos_policy::settings::Layer;
 
 use super::{BACKOFF, Lifecycle, StepError, Transition, rollout::ROLLING_OUT, trying::ConfigTrial};
@@ -58,7 +58,7 @@ impl Lifecycle {
                 }
                 (None, RevisionState::Conflict) => {
                     let before = self.revisions.entries.get(name).and_then(|entry| entry.predecessor.clone());
-                    let serves = match status.rollout.filter(|rollout| rollout.is_open()) {
+                    let serves = match status.rollout.filter(PolicyRollout::is_open) {
                         Some(rollout) => Transition::new(RevisionState::Active, ROLLING_OUT, rollout.summary),
                         None => Transition::new(RevisionState::Active, "Active", ""),
                     };

@@ -39,12 +39,12 @@ fn contract(component: &[u8]) -> anyhow::Result<String> {
     let DecodedWasm::Component(mut resolve, _) = decode(component)? else {
         bail!("is a WIT package, and not a component");
     };
-    for (_, interface) in resolve.interfaces.iter_mut() {
+    for (_, interface) in &mut resolve.interfaces {
         interface.types.sort_keys();
         interface.functions.sort_keys();
     }
     let mut ids: Vec<PackageId> = Vec::new();
-    for (id, package) in resolve.packages.iter_mut() {
+    for (id, package) in &mut resolve.packages {
         if (package.name.namespace.as_str(), package.name.name.as_str()) == ("kaos", "policy") {
             package.interfaces.sort_keys();
             ids.push(id);
@@ -64,7 +64,7 @@ mod tests {
 
     /// Returns a component that imports the interface `types` with these types.
     fn with(types: &[&str]) -> Vec<u8> {
-        let types: String = types
+        let types: Vec<String> = types
             .iter()
             .enumerate()
             .map(|(number, text)| {
@@ -72,6 +72,7 @@ mod tests {
                 format!("(type (record {text})) (export \"{name}\" (type (eq {})))", number * 2)
             })
             .collect();
+        let types = types.concat();
         wat::parse_str(format!("(component (import \"kaos:policy/types@0.1.0\" (instance {types})))")).unwrap()
     }
 

@@ -172,7 +172,7 @@ fn script(project: &Path, name: &str, case: &Case) -> anyhow::Result<String> {
     put(project, &path, &objects.join("---\n"))?;
     if let CaseVerdict::Planned(planned) = &case.answer.verdict {
         let manifests: Vec<String> = planned.manifests.iter().map(yaml::text).collect::<Result<_, _>>()?;
-        let expected: String = manifests.iter().map(|manifest| format!("---\n{manifest}")).collect();
+        let expected = format!("---\n{}", manifests.join("---\n"));
         put(project, &format!("tests/{name}.expected.yaml"), &expected)?;
     }
     Ok(path)

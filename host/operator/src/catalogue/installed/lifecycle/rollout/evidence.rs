@@ -58,22 +58,19 @@ impl Evidence {
                 let is_new = object.created.is_some_and(|created| created >= begin);
                 object.ready_since.filter(|since| !object.is_ready && !is_new && *since >= begin)
             };
-            match moved_at {
-                Some(moved_at) => {
-                    evidence.moved += 1;
-                    evidence.waiting += usize::from(!object.had_pass);
-                    evidence.ready += usize::from(object.is_ready);
-                    let harmed = harmed_since(moved_at);
-                    if !object.had_pass || harmed.is_some() {
-                        evidence.unavailable = evidence.unavailable.saturating_add(object.pods);
-                    }
-                    evidence.harmed.extend(harmed.map(|since| (object.key.clone(), since)));
+            if let Some(moved_at) = moved_at {
+                evidence.moved += 1;
+                evidence.waiting += usize::from(!object.had_pass);
+                evidence.ready += usize::from(object.is_ready);
+                let harmed = harmed_since(moved_at);
+                if !object.had_pass || harmed.is_some() {
+                    evidence.unavailable = evidence.unavailable.saturating_add(object.pods);
                 }
-                None => {
-                    let is_harmed = started.and_then(harmed_since).is_some();
-                    evidence.others += usize::from(object.is_ready || is_harmed);
-                    evidence.others_harmed += usize::from(is_harmed);
-                }
+                evidence.harmed.extend(harmed.map(|since| (object.key.clone(), since)));
+            } else {
+                let is_harmed = started.and_then(harmed_since).is_some();
+                evidence.others += usize::from(object.is_ready || is_harmed);
+                evidence.others_harmed += usize::from(is_harmed);
             }
         }
         evidence.harmed.sort_by(|(one, since), (other, later)| (since, one).cmp(&(later, other)));

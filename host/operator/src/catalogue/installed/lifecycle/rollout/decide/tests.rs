@@ -144,9 +144,13 @@ fn a_moved_object_that_stays_not_ready_pauses_first_and_returns_after_the_patien
 fn the_trouble_of_all_objects_pauses_and_does_not_return() {
     let mut all = objects(40);
     let rollout = begun(&all, &["1", "100%"]);
-    all.iter_mut().for_each(|object| not_ready(object, 101));
+    for object in &mut all {
+        not_ready(object, 101);
+    }
     assert_eq!(reason(&decide(&rollout, &all, at(111))), "ClusterTrouble");
-    all[1..30].iter_mut().for_each(|object| not_ready(object, 50));
+    for object in &mut all[1..30] {
+        not_ready(object, 50);
+    }
     assert_eq!(
         reason(&decide(&rollout, &all, at(111))),
         "ClusterTrouble",
@@ -224,7 +228,9 @@ fn a_step_moves_further_objects_only_while_the_allowed_pods_are_not_ready() {
     not_ready(&mut all[3], 106);
     assert_eq!(decide(&rollout, &all, at(107)), Decision::Wait(Some(at(111))), "the pause begins with the last move");
     assert_eq!(reason(&decide(&rollout, &all, at(111))), "SlowToStart");
-    all.iter_mut().for_each(|object| object.is_ready = true);
+    for object in &mut all {
+        object.is_ready = true;
+    }
     all[4].pods = 50;
     let large = decide(&rollout, &all, at(111));
     assert_eq!(large, Decision::Move { up_to: 500 }, "an object with more pods than allowed moves alone");
@@ -247,7 +253,9 @@ fn the_share_of_unavailable_pods_counts_all_pods_and_objects_that_move_together_
     assert_eq!(second, Decision::Begin { step: 1, up_to: 300, goal: u64::MAX }, "two of eight pods");
     rollout.max_unavailable = "12%".to_owned();
     assert_eq!(decide(&rollout, &all, at(105)), second, "both objects have the same hash");
-    all.iter_mut().for_each(|object| object.pods = 0);
+    for object in &mut all {
+        object.pods = 0;
+    }
     assert_eq!(decide(&rollout, &all, at(105)), begin(1, u64::MAX), "objects without pods move at once");
 }
 
@@ -269,7 +277,9 @@ impl Model {
             _ => None,
         };
         let mut objects: Vec<_> = (0..many).map(|number| object(number, random.below(u64::MAX - 1))).collect();
-        objects.iter_mut().for_each(|object| object.pods = random.below(5));
+        for object in &mut objects {
+            object.pods = random.below(5);
+        }
         let fates = objects.iter().map(|_| fate(random)).collect();
         Self { moved_at: vec![None; objects.len()], objects, fates }
     }
