@@ -46,9 +46,9 @@ fn notes(title: &str) -> Vec<Note> {
     match title {
         "clock" => {
             let (begin, now) = (Instant::now(), SystemTime::now());
-            std::thread::sleep(Duration::from_secs(3600));
+            std::thread::sleep(Duration::from_hours(1));
             let since = now.duration_since(SystemTime::UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs());
-            vec![note::debug("now", since), note::debug("slept", begin.elapsed() >= Duration::from_secs(3600))]
+            vec![note::debug("now", since), note::debug("slept", begin.elapsed() >= Duration::from_hours(1))]
         }
         "hash" => vec![note::debug("hash", RandomState::new().hash_one("kite"))],
         "random once" => vec![note::debug("random", raw::random())],
