@@ -3,10 +3,10 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use clap::Args;
 use kaos_policy::{
-    contract::{Answer, Found, Need, ResourceType, Selector, Target},
+    contract::{Answer, Found, Need, Selector, Target},
     kubernetes::Checks,
     policy::PolicyId,
     render::Verdict,
@@ -16,24 +16,25 @@ use serde_json::{Value, json};
 
 use super::{
     Form, ObjectWord,
-    answering::{Installed, Instead, PolicySet, Shipped},
+    answering::{Installed, PolicySet, Shipped},
     connection::Connection,
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
     in_force::standing,
     object_word, origins,
     output::{Output, complain},
+    rendered::{RenderedObject, rendered},
     table::Table,
     variables,
 };
 use crate::{
-    catalogue::{Answers, Catalogue, Descent, Kind, PIN, Snapshot, Without},
+    catalogue::{Catalogue, Kind, PIN, Snapshot, Without},
     discovery,
+    input::Identity,
     live::Gathered,
     masking::{MASK, is_secret},
-    offline::{At, Bound, Entry, Started, StoredObjects, World, answer, named_in_vain, renderer},
+    offline::{Entry, Started, named_in_vain},
     policies::Loader,
-    reconcile::decide,
     status::conditions::conditions,
 };
 
@@ -76,42 +77,7 @@ impl Explain {
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;
             let Some(identity) = position else { bail!("{} {namespace}/{name} does not exist", of.kind) };
-            for claim in snapshot.of(&of).into_iter().flat_map(Answers::claims) {
-                for wish in &claim.wishes {
-                    gathered.serves(wish).await?;
-                }
-            }
-            loop {
-                let documents = gathered.documents();
-                let stored = StoredObjects::new(&documents);
-                let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
-                let object = &documents[at].object;
-                let answering =
-                    answer(&snapshot, object).with_context(|| format!("no policy answers for {identity}"))?;
-                let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
-                let mut bound = Bound::default();
-                bound.bind(&snapshot, documents.iter().map(|document| &document.object), &started, is_served)?;
-                let hidden = |of: &ResourceType| gathered.hidden(of);
-                let asking = |kind: &Kind| {
-                    let usual = At { snapshot: &snapshot, bound: &bound, before: None };
-                    let renderer = renderer(kind, &started, is_served)?;
-                    let instead = Instead { usual, object, renderer: &renderer };
-                    let entry = World::new(&stored, &instead, &hidden).entry(at);
-                    anyhow::Ok(entry.context("no policy answers for the object")??)
-                };
-                let (Descent { kind, without, .. }, entry) =
-                    decide(answering, |entry: &Arc<Entry>| &entry.rendered, asking)?;
-                let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
-                let gone = without.iter().map(|Without { revision, how, .. }| {
-                    format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
-                });
-                let because = gone.chain(because(&standing, &snapshot, &kind, object));
-                let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
-                let told = Told { object: object.clone(), entry, because };
-                if !gathered.read(needs).await? {
-                    return Ok(told);
-                }
-            }
+            explained(&mut gathered, &standing, &snapshot, &started, &identity).await
         })?;
         match output {
             Form::Json => out.json(&told.document())?,
@@ -119,6 +85,23 @@ impl Explain {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Renders the object `identity`, which `gathered` already has, and explains the result.
+pub(super) async fn explained(
+    gathered: &mut Gathered,
+    standing: &PolicySet,
+    snapshot: &Snapshot,
+    started: &Started,
+    identity: &Identity,
+) -> anyhow::Result<Told> {
+    let RenderedObject { object, kind, without, entry } = rendered(gathered, snapshot, started, identity, None).await?;
+    let gone = without.iter().map(|Without { revision, how, .. }| {
+        format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
+    });
+    let because = gone.chain(because(standing, snapshot, &kind, &object));
+    let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
+    Ok(Told { object, entry, because })
 }
 
 /// Returns one sentence for each policy and each settings package that determines the answer.
@@ -179,7 +162,7 @@ impl Shipped {
 }
 
 /// Formats a need for people.
-fn shown(target: &Target) -> String {
+pub(super) fn shown(target: &Target) -> String {
     match target {
         Target::Named(reference) => reference.to_string(),
         Target::Labelled(Selector { of, namespace, labels }) => {
@@ -190,14 +173,14 @@ fn shown(target: &Target) -> String {
 }
 
 /// All facts about one object that the verb prints.
-struct Told {
-    object: Value,
-    entry: Arc<Entry>,
-    because: Vec<String>,
+pub(super) struct Told {
+    pub(super) object: Value,
+    pub(super) entry: Arc<Entry>,
+    pub(super) because: Vec<String>,
 }
 
 impl Told {
-    fn needs(&self) -> Vec<(&Need, &'static str)> {
+    pub(super) fn needs(&self) -> Vec<(&Need, &'static str)> {
         let rendered = &self.entry.rendered;
         let own = |need: &Need| need.id.strip_prefix(&rendered.policy.name)?.strip_prefix('/').map(str::to_owned);
         let found = |need: &Need| {
@@ -217,7 +200,7 @@ impl Told {
     }
 
     /// Returns the settings that do not come from the schema's defaults: policy, path, value and settings layer.
-    fn settings(&self) -> Vec<[String; 4]> {
+    pub(super) fn settings(&self) -> Vec<[String; 4]> {
         let rendered = &self.entry.rendered;
         let given = |(path, source): (&Path, &Source)| {
             (source.origin != Origin::SchemaDefault).then(|| (path.clone(), source.to_string()))

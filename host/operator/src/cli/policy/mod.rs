@@ -11,7 +11,11 @@ mod concerned;
 mod conform;
 #[cfg(feature = "authoring")]
 mod diff;
+#[cfg(feature = "console")]
+mod edit;
 mod explain;
+#[cfg(feature = "console")]
+mod explanation;
 mod follow;
 mod gone;
 mod held;
@@ -31,6 +35,7 @@ mod plan;
 mod preview;
 mod push;
 mod remove;
+mod rendered;
 mod revisions;
 mod rollback;
 mod serving;
@@ -41,6 +46,10 @@ mod test_runner;
 mod wasm;
 
 pub(super) use answering::Installed;
+#[cfg(feature = "console")]
+pub(super) use edit::{EditEffect, Edited, edit_effect, edited, shown_for_edit};
+#[cfg(feature = "console")]
+pub(super) use explanation::{Explanation, explanation};
 pub(super) use gone::forget_gone;
 pub(super) use held::Beside;
 pub(super) use in_force::claimed;
@@ -51,6 +60,8 @@ pub(super) use names::installed;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
 pub(super) use serving::serving;
+#[cfg(feature = "console")]
+pub(super) use serving::{ServingPolicies, serving_policies};
 
 use std::process::ExitCode;
 

@@ -37,6 +37,8 @@ pub(super) use live::compared;
 pub(super) use planned::{Place, Planned};
 pub(super) use sides::Sides;
 use summary::Summary;
+#[cfg(feature = "console")]
+pub(super) use table::lines;
 
 /// The exit code if the plan of at least one object changes.
 const CHANGES: u8 = UNUSABLE;

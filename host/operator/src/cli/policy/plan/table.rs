@@ -13,7 +13,7 @@ use crate::plan::{Change, Child, Difference, Field, Side};
 const MANY: usize = 4;
 
 /// The cells of a line, without the object.
-type TableLine = [String; 4];
+pub(in crate::cli::policy) type TableLine = [String; 4];
 
 pub(super) fn of(differences: &[Difference]) -> String {
     let changed: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
@@ -60,7 +60,8 @@ fn folded(line: &TableLine) -> TableLine {
     [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]
 }
 
-fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
+/// Returns a line for each change of an object: the child, the field, and the values before and after.
+pub(in crate::cli::policy) fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
     let Difference { object, before, after, children, .. } = difference;
     let said = |side: &Option<Side>| side.as_ref().map_or_else(|| "no policy".to_owned(), |side| side.said.to_string());
     let mut lines = Vec::new();
