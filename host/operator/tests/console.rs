@@ -20,7 +20,7 @@ const PROTECTION: [&str; 5] = [
      'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "x-content-type-options: nosniff",
     "x-frame-options: deny",
-    "referrer-policy: no-referrer",
+    "referrer-policy: same-origin",
     "cache-control: no-store",
 ];
 
@@ -70,7 +70,8 @@ impl Console {
         let mut stream = self.connect();
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
-        let head = format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
+        let head =
+            format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
         let mut text = String::new();
@@ -127,7 +128,14 @@ impl World {
     async fn start(name: &str) -> Self {
         let stage = Stage::start(name).await;
         let operator = Process::operator(&stage);
-        add(&stage, "modelapis", "ModelAPI", "team", "llm", &json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}}));
+        add(
+            &stage,
+            "modelapis",
+            "ModelAPI",
+            "team",
+            "llm",
+            &json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}}),
+        );
         add(&stage, "agents", "Agent", "team", "writer", &writer());
         let console = Console::start(&stage.kubeconfig, &[]);
         Self { stage, _operator: operator, console }
@@ -135,7 +143,8 @@ impl World {
 }
 
 fn writer() -> Value {
-    json!({"modelAPI": "llm", "model": "gpt", "container": {"env": [
+    // The API server sets the default of `replicas`, but `plant` does not.
+    json!({"modelAPI": "llm", "model": "gpt", "replicas": 1, "container": {"env": [
         {"name": "PLAIN", "value": "visible"}, {"name": "API_KEY", "value": "s3cret-value"}]}})
 }
 
@@ -288,7 +297,7 @@ async fn a_user_sees_nothing_of_namespaces_without_rights_and_the_page_says_so_o
         assert_eq!((answer.status, answer.body.contains("of-closed")), (200, false), "{path}");
     }
     let hidden = console.get("/object/kaos.tools/Agent/closed/of-closed");
-    assert_eq!((hidden.status, hidden.body.contains("the object")), (404, false), "{hidden:?}");
+    assert_eq!((hidden.status, hidden.body.contains("you have no right to see it")), (404, true), "{hidden:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -309,7 +318,11 @@ async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written()
     }
     assert!(!changed.body.contains("s3cret"), "{}", changed.body);
     let refused = console.post(&path, &yaml.replace("model: gpt", "model: [1]"));
-    assert!(refused.body.contains("The edit cannot be used") && refused.body.contains("spec.model"), "{}", refused.body);
+    assert!(
+        refused.body.contains("The edit cannot be used") && refused.body.contains("spec.model"),
+        "{}",
+        refused.body
+    );
     let waits = console.post(&path, &yaml.replace("modelAPI: llm", "modelAPI: other"));
     assert!(waits.body.contains("ModelAPI other"), "{}", waits.body);
     let writes = stage.cluster.revision() - before;

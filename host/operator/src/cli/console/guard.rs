@@ -146,7 +146,8 @@ fn enter(guard: &Guard) -> Response {
 fn protect(headers: &mut HeaderMap) {
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "no-referrer"),
+        // With `no-referrer`, a browser sends a form with the origin `null`.
+        (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (CACHE_CONTROL, "no-store"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     answer::{CauseAnswer, EventAnswer, TreeAnswer},
     events,
-    graph::{Graph, Use, UseSight},
+    graph::{Graph, UseSight},
     object_health::{Health, HealthState},
     read::{FollowedObjects, StateReader},
     rights::MissingRight,
@@ -114,13 +114,6 @@ pub(in crate::cli) struct SurveyAnswer {
     pub(in crate::cli) missing: Vec<MissingRight>,
 }
 
-/// An object that another object uses, and whether it exists.
-pub(in crate::cli) struct UsedObject {
-    pub(in crate::cli) object: Identity,
-    pub(in crate::cli) state: HealthState,
-    pub(in crate::cli) line: String,
-}
-
 impl SurveyAnswer {
     /// Returns the root causes for which an object is not ready. For a ready object, returns the causes in the objects
     /// that it uses.
@@ -143,20 +136,9 @@ impl SurveyAnswer {
         events::found(&self.graph, top)
     }
 
-    /// Returns the objects that an object uses.
-    pub(in crate::cli) fn uses(&self, top: &Identity) -> Vec<UsedObject> {
-        let used = |Use { reference, optional, sight }: &Use| {
-            let (object, Health { state, line }) = match sight {
-                UseSight::There(other) => (other.clone(), self.graph.health(other)),
-                UseSight::Absent if *optional => {
-                    (reference.into(), Health::new(HealthState::Exists, "does not exist, and is optional"))
-                }
-                UseSight::Absent => (reference.into(), Health::new(HealthState::Missing, "does not exist")),
-                UseSight::NotRead => (reference.into(), Health::new(HealthState::Unknown, "was not read")),
-            };
-            UsedObject { object, state, line }
-        };
-        self.graph.uses(top).iter().map(used).collect()
+    /// Returns the objects that an object uses, also those that do not exist.
+    pub(in crate::cli) fn uses(&self, top: &Identity) -> Vec<Identity> {
+        self.graph.uses(top).iter().map(|used| Identity::from(&used.reference)).collect()
     }
 }
 

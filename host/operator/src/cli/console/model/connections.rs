@@ -65,8 +65,8 @@ async fn uses(model: &Arc<Model>, objects: &[Arc<Value>]) -> anyhow::Result<Vec<
     let answer = survey.answer();
     let of = |object: &Arc<Value>| {
         let identity = super::objects::identity_of(object);
-        let used = answer.uses(&identity).into_iter().map(|used| used.object);
-        let used = used.filter(|used| model.is_kind_claimed(&used.group, &used.kind)).collect();
+        let used =
+            answer.uses(&identity).into_iter().filter(|used| model.is_kind_claimed(&used.group, &used.kind)).collect();
         (identity, used)
     };
     Ok(objects.iter().map(of).collect())

@@ -108,7 +108,11 @@ fn below(model: &Model, top: &TreeAnswer) -> Markup {
 
 fn branch(model: &Model, entry: &TreeAnswer, above: &TreeAnswer) -> Markup {
     let is_same = entry.object.namespace == above.object.namespace;
-    let name = if is_same { format!("{} {}", entry.object.kind, entry.object.name) } else { cells::identity(&entry.object).to_string() };
+    let name = if is_same {
+        format!("{} {}", entry.object.kind, entry.object.name)
+    } else {
+        cells::identity(&entry.object).to_string()
+    };
     html! {
         li {
             (plain(&name)) " " (cells::state(entry.state))
