@@ -1,6 +1,6 @@
 // Tests the console in a headless browser, on the demo's cluster: real clicks, the keyboard alone, changes while a page is
 // open, a policy that tries to inject markup, and accessibility. With KAOS_SCREENSHOTS=1, also writes the screenshots of
-// the documentation.
+// the documentation. With KAOS_CONSOLE_AGENTS=1000, also prints how soon the pages appear with 1,000 more Agents.
 //
 // |  node tests/console/run.mjs PROGRAM
 
@@ -149,6 +149,19 @@ try {
     await picture('effect');
   });
 
+  await test('the keyboard alone leads to the effect of settings on all objects', async () => {
+    await browser.open(`${origin}/policies`);
+    await browser.has('policy-agent-settings');
+    await browser.tabTo('See the effect of settings');
+    await browser.press(KEYS.enter);
+    await browser.has('The settings, as in policy.yaml');
+    await browser.tabTo('Show the effect');
+    await browser.press(KEYS.enter);
+    await browser.has('Effect of the settings', 'h2');
+    await browser.has('registry.example.org/agent:2', '.result');
+    await accessible('the effect of settings');
+  });
+
   await test('a policy that tries to inject markup shows text', async () => {
     const pushed = spawnSync(program, ['policy', 'push', join(folder, 'trickster/policy.js'), '--kubeconfig', kubeconfig]);
     assert.equal(pushed.status, 0, `${pushed.stdout}${pushed.stderr}`);
@@ -182,6 +195,25 @@ try {
     await kube('DELETE', `/apis/${KAOS}/namespaces/team/agents/reader`);
     await browser.has('does not exist any more', '#live');
   });
+
+  const crowd = Number(process.env.KAOS_CONSOLE_AGENTS ?? 0);
+  if (crowd > 0) {
+    await test(`pages with ${crowd} more Agents`, async () => {
+      await kube('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'crowd' } });
+      for (let at = 0; at < crowd; at += 1) {
+        const metadata = { name: `agent-${at}`, namespace: 'crowd' };
+        const spec = { modelAPI: 'models', model: 'gpt' };
+        await kube('POST', `/apis/${KAOS}/namespaces/crowd/agents`, { apiVersion: KAOS, kind: 'Agent', metadata, spec });
+      }
+      for (const path of ['/', '/objects', `/objects?name=agent-1`, '/object/kaos.tools/Agent/crowd/agent-1']) {
+        await browser.open(origin + path);
+        const paint = await browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime");
+        const size = await browser.value('document.documentElement.outerHTML.length');
+        console.log(`${path}: first paint after ${Math.round(paint)} ms, ${Math.round(size / 1024)} KiB`);
+      }
+      await harmless();
+    });
+  }
 
   await test('no page asks another server', async () => {
     const beyond = (await browser.requests()).filter((url) => !url.startsWith(`${origin}/`) && !/^(data|about|chrome):/.test(url));

@@ -4,6 +4,8 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf';
+// How long a page may take to show a text, in milliseconds.
+const PATIENCE = 60_000;
 const STARTED = /started successfully on port (\d+)/;
 export const KEYS = { tab: '\uE004', enter: '\uE007', control: '\uE009', end: '\uE010' };
 
@@ -81,20 +83,18 @@ export class Browser {
     return this.script(`arguments[0](${expression})`);
   }
 
-  // Waits until the page has a text. The browser tells each change, so nothing here sleeps.
+  // Waits until the page has a text. Asks again and again, because a script that waits does not survive a navigation.
   async has(text, selector = 'main') {
-    const found = this.script(
-      `const [text, selector, done] = arguments;
-       const look = () => [...document.querySelectorAll(selector)].some((one) => one.innerText.includes(text));
-       if (look()) return done(true);
-       const watch = new MutationObserver(() => { if (look()) { watch.disconnect(); done(true); } });
-       watch.observe(document.body, { childList: true, subtree: true, characterData: true });`,
-      text, selector,
-    );
-    await found.catch(async (error) => {
-      const shown = await this.value('document.body.innerText');
-      throw new Error(`no ${selector} has ${JSON.stringify(text)}: ${error.message}\n${await this.url()}\n${shown}`);
-    });
+    const script = `const [text, selector] = arguments;
+      return [...document.querySelectorAll(selector)].some((one) => one.innerText.includes(text));`;
+    const deadline = Date.now() + PATIENCE;
+    while (!(await this.send('POST', '/execute/sync', { script, args: [text, selector] }))) {
+      if (Date.now() > deadline) {
+        const shown = await this.value('document.body.innerText');
+        throw new Error(`no ${selector} has ${JSON.stringify(text)}:\n${await this.url()}\n${shown}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
   }
 
   // Clicks a link or a button as a user does.

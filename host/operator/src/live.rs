@@ -43,12 +43,22 @@ pub trait KnownObjects: Send + Sync {
     /// Returns the objects of a target. Returns `None` if the caller does not have all of them.
     fn find(&self, target: &Target) -> Option<Vec<Arc<Value>>>;
 
-    /// Returns how the cluster serves a type, if the caller asked the cluster before: `Some(None)` for a type that the
-    /// cluster does not serve.
-    fn served(&self, of: &ResourceType) -> Option<Option<Served>>;
+    /// Returns how the cluster serves a type, if the caller asked the cluster before.
+    fn served(&self, of: &ResourceType) -> KnownType;
 
     /// Returns the known objects that the object with this UID owns.
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
+}
+
+/// How a cluster serves a type, as far as a caller knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownType {
+    /// The cluster serves the type.
+    Served(Served),
+    /// The cluster does not serve the type.
+    Unserved,
+    /// The caller did not ask.
+    Unasked,
 }
 
 /// The objects that were read so far.
@@ -215,9 +225,12 @@ impl Gathered {
         if let Some(known) = self.types.get(of) {
             return Ok(known.clone());
         }
-        let served = match self.known.as_ref().and_then(|known| known.served(of)) {
-            Some(served) => served,
-            None => discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?,
+        let served = match self.known.as_ref().map_or(KnownType::Unasked, |known| known.served(of)) {
+            KnownType::Served(served) => Some(served),
+            KnownType::Unserved => None,
+            KnownType::Unasked => {
+                discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?
+            }
         };
         self.types.insert(of.clone(), served.clone());
         Ok(served)

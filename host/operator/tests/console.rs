@@ -68,7 +68,8 @@ impl Console {
     /// Sends a request with exactly these headers.
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = self.connect();
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers = headers.concat();
         let length = body.len();
         let head =
             format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
@@ -95,8 +96,8 @@ impl Console {
             ("Origin", &*origin),
             ("Content-Type", "application/x-www-form-urlencoded"),
         ];
-        let body: String = yaml.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        self.send("POST", path, &headers, &format!("yaml={body}"))
+        let body: Vec<String> = yaml.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        self.send("POST", path, &headers, &format!("yaml={}", body.concat()))
     }
 
     /// Reads the changes of a page until a changed part contains a text.
@@ -170,6 +171,7 @@ async fn every_page_answers_and_changes_while_it_is_open() {
             &["ModelAPI team/llm", "Deployment agent-writer", "PLAIN", "visible", "spec.container.env[0]", "<svg"],
         ),
         (&format!("/effect/{WRITER}"), &["name: writer", "********", "Show the effect"]),
+        ("/candidate", &["name: agent", "Show the effect"]),
         ("/policies", &["Which policy answers", "agent ", "The default policies answer."]),
     ] {
         let Answer { status, head, body } = console.get(path);
@@ -325,6 +327,12 @@ async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written()
     );
     let waits = console.post(&path, &yaml.replace("modelAPI: llm", "modelAPI: other"));
     assert!(waits.body.contains("ModelAPI other"), "{}", waits.body);
+    let settings = console.post("/candidate", "name: agent\nsettings: {image: example.org/agent:2}\n");
+    for text in ["Effect of the settings", "Objects that change: 1 of 1.", "example.org/agent:2"] {
+        assert!(settings.body.contains(text), "{text}: {}", settings.body);
+    }
+    let wrong = console.post("/candidate", "name: agent\nsettings: {image: 1}\n");
+    assert!(wrong.body.contains("The settings cannot be used"), "{}", wrong.body);
     let writes = stage.cluster.revision() - before;
     assert_eq!(writes, 0, "the console and a quiet operator write nothing");
 }

@@ -112,7 +112,7 @@ impl Guard {
 fn secret() -> anyhow::Result<String> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("this system has no random numbers: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes.map(|byte| format!("{byte:02x}")).concat())
 }
 
 /// Compares all bytes, so that the time does not show how many bytes are right.

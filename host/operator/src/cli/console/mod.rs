@@ -35,7 +35,6 @@ use super::{
     stop::asked_to_stop,
 };
 use guard::Guard;
-use model::Model;
 
 /// Arguments of `console`.
 #[derive(Debug, Args)]
@@ -65,7 +64,7 @@ impl Console {
         on_cluster_with_threads(connection, async |client| {
             let (listeners, port) = listen(port).await?;
             let guard = Guard::new(port)?;
-            let model = Model::start(client, cluster, namespaces).await?;
+            let model = model::start(client, cluster, namespaces).await?;
             out.text(&format!("{}\n", guard.address()))?;
             out.flush()?;
             if !no_browser && !open(&guard.opening()) {

@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::State,
-    http::{Method, StatusCode, Uri, header::CONTENT_TYPE},
+    http::{Method, StatusCode, Uri, header::CONTENT_TYPE, uri::PathAndQuery},
     middleware,
     response::{IntoResponse, Response},
     routing::get,
@@ -36,6 +36,7 @@ pub(super) async fn serve(listeners: Vec<TcpListener>, guard: Guard, model: Arc<
         .route("/static/icon.svg", asset("image/svg+xml", ICON))
         .route("/events", get(updates::events))
         .route("/effect/{group}/{kind}/{namespace}/{name}", get(show).post(effect))
+        .route("/candidate", get(show).post(effect))
         .fallback(show)
         .with_state(model)
         .layer(middleware::from_fn_with_state(guard, guarded));
@@ -56,7 +57,7 @@ async fn show(State(model): State<Arc<Model>>, method: Method, uri: Uri) -> Resp
     }
 }
 
-/// Shows the effect of the edit in a form.
+/// Shows the effect of the text in a form.
 async fn effect(State(model): State<Arc<Model>>, uri: Uri, body: Bytes) -> Response {
     let Some(address) = address(&uri) else { return html(&Page::not_found("There is no such page."), None) };
     let text = form_urlencoded::parse(&body).find(|(name, _)| name == "yaml").map(|(_, text)| text.into_owned());
@@ -69,7 +70,7 @@ async fn effect(State(model): State<Arc<Model>>, uri: Uri, body: Bytes) -> Respo
 }
 
 fn address(uri: &Uri) -> Option<Address> {
-    Address::parse(uri.path_and_query().map_or("/", |text| text.as_str()))
+    Address::parse(uri.path_and_query().map_or("/", PathAndQuery::as_str))
 }
 
 fn html(page: &Page, address: Option<&Address>) -> Response {

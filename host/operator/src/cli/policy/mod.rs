@@ -57,6 +57,8 @@ pub(super) use in_force::claimed;
 pub(super) use list::RevisionAnswer;
 #[cfg(feature = "completion")]
 pub(super) use names::installed;
+#[cfg(feature = "console")]
+pub(super) use plan::{CandidateEffect, candidate_effect};
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
 pub(super) use serving::serving;

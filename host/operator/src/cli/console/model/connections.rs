@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use kaos_policy::contract::{ResourceType, Target};
 use serde_json::Value;
 
-use super::Model;
+use super::{objects::identity_of, state::Model};
 use crate::{
     cli::{
         health::{Sources, Survey},
@@ -14,8 +14,7 @@ use crate::{
     },
     error_text::told,
     input::Identity,
-    live::KnownObjects,
-    watch::Served,
+    live::{KnownObjects, KnownType},
 };
 
 /// The number of objects for which the console asks at once.
@@ -64,7 +63,7 @@ async fn uses(model: &Arc<Model>, objects: &[Arc<Value>]) -> anyhow::Result<Vec<
     survey.uses(objects, 1).await?;
     let answer = survey.answer();
     let of = |object: &Arc<Value>| {
-        let identity = super::objects::identity_of(object);
+        let identity = identity_of(object);
         let used =
             answer.uses(&identity).into_iter().filter(|used| model.is_kind_claimed(&used.group, &used.kind)).collect();
         (identity, used)
@@ -80,8 +79,11 @@ impl KnownObjects for OnlyKnown {
         Some(self.0.find(target).unwrap_or_default())
     }
 
-    fn served(&self, of: &ResourceType) -> Option<Option<Served>> {
-        Some(self.0.served(of).unwrap_or_default())
+    fn served(&self, of: &ResourceType) -> KnownType {
+        match self.0.served(of) {
+            KnownType::Served(served) => KnownType::Served(served),
+            KnownType::Unserved | KnownType::Unasked => KnownType::Unserved,
+        }
     }
 
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {

@@ -15,6 +15,7 @@ use crate::{
     cli::health::{HealthState, state_of},
     hashing::hash,
     input::Identity,
+    live::KnownType,
     watch::{Served, is_guarded},
 };
 
@@ -102,12 +103,11 @@ impl Objects {
         is_whole: bool,
     ) {
         let (group, kind) = of.group_kind();
-        let is_meant = |identity: &&Identity| {
-            (identity.group.as_str(), identity.kind.as_str()) == (group, kind)
-                && place.is_none_or(|place| identity.namespace.as_deref() == Some(place))
-                && !listed.contains(*identity)
+        let is_gone = |identity: &&Identity| {
+            place.is_none_or(|place| identity.namespace.as_deref() == Some(place)) && !listed.contains(*identity)
         };
-        let gone: Vec<Identity> = self.all.keys().filter(is_meant).cloned().collect();
+        let gone: Vec<Identity> =
+            self.named(group, kind).map(|(identity, _)| identity).filter(is_gone).cloned().collect();
         gone.iter().for_each(|identity| self.remove(identity));
         if is_whole {
             self.complete.entry(of.clone()).or_default().insert(place.map(str::to_owned));
@@ -120,8 +120,12 @@ impl Objects {
     }
 
     /// Returns how the cluster serves a type, if the console asked.
-    pub(super) fn served(&self, of: &ResourceType) -> Option<Option<Served>> {
-        self.served.get(of).cloned()
+    pub(super) fn served(&self, of: &ResourceType) -> KnownType {
+        match self.served.get(of) {
+            Some(Some(served)) => KnownType::Served(served.clone()),
+            Some(None) => KnownType::Unserved,
+            None => KnownType::Unasked,
+        }
     }
 
     /// Returns every object for which a policy answers.
@@ -136,8 +140,12 @@ impl Objects {
 
     /// Returns the objects of a kind.
     pub(super) fn of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a KeptObject> {
-        let is_it = move |identity: &Identity| identity.group == group && identity.kind == kind;
-        self.all.iter().filter(move |(identity, _)| is_it(identity)).map(|(_, kept)| kept)
+        self.named(group, kind).map(|(_, kept)| kept)
+    }
+
+    fn named<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = (&'a Identity, &'a KeptObject)> {
+        let first = Identity { group: group.to_owned(), kind: kind.to_owned(), namespace: None, name: String::new() };
+        self.all.range(first..).take_while(move |(identity, _)| identity.group == group && identity.kind == kind)
     }
 
     /// Finds the objects of a target; `None` if the console does not have all of them.

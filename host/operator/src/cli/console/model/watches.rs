@@ -3,10 +3,7 @@
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
-use kaos_policy::{
-    contract::ResourceType,
-    stamp::{MANAGED_BY, MANAGER},
-};
+use kaos_policy::stamp::{MANAGED_BY, MANAGER};
 use kube::{
     Api,
     api::DynamicObject,
@@ -14,34 +11,16 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::Model;
-use crate::{error_text::told, watch::Served};
+use super::{
+    state::Model,
+    watched_type::{Role, WatchedType},
+};
+use crate::error_text::told;
 
 /// The delay after an error of a watch.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The delay after the API server refused a watch. An administrator may grant the right meanwhile.
 const REFUSED: Duration = Duration::from_secs(30);
-
-/// The part that a type plays on the pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Policies answer for the objects.
-    Claimed,
-    /// Policies emit the objects. The console watches only those that the operator made.
-    Child,
-    /// The records of policies.
-    Record,
-}
-
-/// One watch.
-#[derive(Debug, Clone)]
-pub(super) struct WatchedType {
-    pub(super) of: ResourceType,
-    pub(super) served: Served,
-    /// The namespace; `None` for the whole cluster.
-    pub(super) place: Option<String>,
-    pub(super) role: Role,
-}
 
 /// Follows a watch for as long as the process runs.
 pub(super) async fn follow(model: Arc<Model>, watched: WatchedType) {

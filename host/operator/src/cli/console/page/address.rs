@@ -20,6 +20,8 @@ pub(in crate::cli::console) enum Address {
     Effect(Identity),
     /// The policies and their revisions.
     Policies,
+    /// The effect of settings.
+    Candidate,
     /// One revision.
     Revision(String),
 }
@@ -48,6 +50,7 @@ impl Address {
             [""] => Some(Self::Overview),
             ["objects"] => Some(Self::Objects(Filter::parse(query))),
             ["policies"] => Some(Self::Policies),
+            ["candidate"] => Some(Self::Candidate),
             ["policies", name] if is_subdomain(name) => Some(Self::Revision((*name).to_owned())),
             ["object", rest @ ..] => Some(Self::Object(identity(rest)?)),
             ["effect", rest @ ..] => Some(Self::Effect(identity(rest)?)),
@@ -64,6 +67,7 @@ impl std::fmt::Display for Address {
             Self::Object(identity) => write!(f, "/object/{}", path(identity)),
             Self::Effect(identity) => write!(f, "/effect/{}", path(identity)),
             Self::Policies => f.write_str("/policies"),
+            Self::Candidate => f.write_str("/candidate"),
             Self::Revision(name) => write!(f, "/policies/{name}"),
         }
     }
@@ -149,6 +153,7 @@ mod tests {
             "/object/kaos.tools/Agent/team/writer",
             "/effect/kaos.tools/Agent/team/writer",
             "/policies",
+            "/candidate",
             "/policies/agent-1.2",
         ] {
             assert_eq!(Address::parse(text).expect("a page").to_string(), text);

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Address, plain};
+use super::{address::Address, document::plain};
 use crate::{
     cli::{
         console::model::Model,

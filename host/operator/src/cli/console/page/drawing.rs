@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::{Address, cells, plain};
+use super::{address::Address, cells, document::plain};
 use crate::{
     cli::{
         console::{

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::{Address, Page, cells, plain};
+use super::{
+    address::Address,
+    cells,
+    document::{Page, plain},
+};
 use crate::{
     cli::{
         console::model::Model,
@@ -14,6 +18,8 @@ use crate::{
     input::Identity,
     masking::MASK,
 };
+
+const WRONG: &str = "The edit cannot be used";
 
 /// Builds the page. `text` is the edit; without it, the page shows the object as it is.
 pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&str>) -> anyhow::Result<Page> {
@@ -27,7 +33,7 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
     };
     let result = match text.map(|_| edited(live, &shown)) {
         None => None,
-        Some(Err(problems)) => Some(unusable(&problems)),
+        Some(Err(problems)) => Some(unusable(WRONG, &problems)),
         Some(Ok(Edited { object, warnings })) => {
             let mut gathered = model.gathered();
             gathered.add(live);
@@ -36,7 +42,7 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
                 edit_effect(&mut gathered, &*known, &model.serving(), model.cluster(), identity, &object).await;
             Some(match effect {
                 Ok(effect) => shown_effect(&effect, &warnings),
-                Err(error) => unusable(&[told(error.as_ref()).to_string()]),
+                Err(error) => unusable(WRONG, &[told(error.as_ref()).to_string()]),
             })
         }
     };
@@ -57,14 +63,14 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
 }
 
 /// Shows the heading of a result. The browser puts the focus there, so that a screen reader reads the result first.
-fn heading(text: &str) -> Markup {
+pub(super) fn heading(text: &str) -> Markup {
     html! { h2 #result-heading tabindex="-1" autofocus { (text) } }
 }
 
-fn unusable(problems: &[String]) -> Markup {
+pub(super) fn unusable(title: &str, problems: &[String]) -> Markup {
     html! {
         section.result.bad aria-labelledby="result-heading" {
-            (heading("The edit cannot be used"))
+            (heading(title))
             ul { @for problem in problems { li { (plain(problem)) } } }
         }
     }

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::{Address, Page, Part, cells, drawing::Drawing, plain};
+use super::{
+    address::Address,
+    cells,
+    document::{Page, Part, plain},
+    drawing::Drawing,
+};
 use crate::{
     cli::{
         console::model::{KeptObject, Model},

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use maud::{Markup, html};
 
 use super::{
-    Address, Page, Part,
-    address::Filter,
+    address::{Address, Filter},
     cells,
+    document::{Page, Part, plain},
     drawing::{Drawing, MOST},
-    overview, plain,
+    overview,
 };
 use crate::{
     cli::console::model::{KeptObject, Model},

@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{Address, Page, Part, address::Filter, cells, plain};
+use super::{
+    address::{Address, Filter},
+    cells,
+    document::{Page, Part, plain},
+};
 use crate::{
     cli::{
         console::model::{KeptObject, Model},

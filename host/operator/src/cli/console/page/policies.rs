@@ -8,7 +8,11 @@ use kaos_policy::contract::ResourceType;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{Address, Page, Part, cells, plain};
+use super::{
+    address::Address,
+    cells,
+    document::{Page, Part, plain},
+};
 use crate::{catalogue::Answers, cli::console::model::Model};
 
 /// Builds the page with all policies.
@@ -38,7 +42,8 @@ pub(super) fn page(model: &Arc<Model>) -> Page {
         }
     };
     let parts = vec![Part::new("summary", summary), Part::new("kinds", kinds(model)), Part::new("revisions", list)];
-    Page::new("Policies", "/policies", html! {}, parts)
+    let fixed = html! { p { a href=(Address::Candidate) { "See the effect of settings" } } };
+    Page::new("Policies", "/policies", fixed, parts)
 }
 
 /// Builds the page of one revision.
