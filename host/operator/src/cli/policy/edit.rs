@@ -219,7 +219,8 @@ mod tests {
         json!({
             "apiVersion": "kaos.tools/v1alpha1", "kind": "Agent",
             "metadata": {"name": "writer", "namespace": "team", "uid": "1", "annotations": {LAST_APPLIED: "{}"}},
-            "spec": {"modelAPI": "llm", "model": "gpt", "container": {"env": [
+            // The defaults of the schema are there, as in a cluster.
+            "spec": {"modelAPI": "llm", "model": "gpt", "replicas": 1, "waitForDependencies": true, "container": {"env": [
                 {"name": "A", "value": "plain"}, {"name": "API_KEY", "value": "s3cret-value"}]}},
             "status": {"phase": "Ready"},
         })
