@@ -3,7 +3,10 @@
 //! This module lists the types that policies claim or read. The module reads ConfigMaps only if an object needs them,
 //! and never reads Secrets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kaos_policy::{
     contract::{Reference, ResourceType, Target},
@@ -35,9 +38,33 @@ pub struct LiveError {
     source: kube::Error,
 }
 
+/// Objects that the caller already has, for example from watches. A verb asks for them before it sends a request.
+pub trait KnownObjects: Send + Sync {
+    /// Returns the objects of a target. Returns `None` if the caller does not have all of them.
+    fn find(&self, target: &Target) -> Option<Vec<Arc<Value>>>;
+
+    /// Returns how the cluster serves a type, if the caller asked the cluster before.
+    fn served(&self, of: &ResourceType) -> KnownType;
+
+    /// Returns the known objects that the object with this UID owns.
+    fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
+}
+
+/// How a cluster serves a type, as far as a caller knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownType {
+    /// The cluster serves the type.
+    Served(Served),
+    /// The cluster does not serve the type.
+    Unserved,
+    /// The caller did not ask.
+    Unasked,
+}
+
 /// The objects that were read so far.
 pub struct Gathered {
     client: Client,
+    known: Option<Arc<dyn KnownObjects>>,
     types: BTreeMap<ResourceType, Option<Served>>,
     /// Types that were listed completely, in a namespace or in the whole cluster.
     listed: BTreeSet<(ResourceType, Option<String>)>,
@@ -60,7 +87,17 @@ impl Gathered {
     /// Starts without any objects.
     pub fn new(client: Client) -> Self {
         let (types, listed, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { client, types, listed, asked, documents: BTreeMap::new() }
+        Self { client, known: None, types, listed, asked, documents: BTreeMap::new() }
+    }
+
+    /// Starts without any objects. Asks `known` before the cluster.
+    pub fn knowing(client: Client, known: Arc<dyn KnownObjects>) -> Self {
+        Self { known: Some(known), ..Self::new(client) }
+    }
+
+    /// Adds an object that the caller has.
+    pub fn add(&mut self, object: &Value) {
+        self.keep_value(&ResourceType::of_object(object), object.clone());
     }
 
     /// Lists all objects of a type, or the objects in one namespace. Does nothing if the cluster does not serve the
@@ -89,6 +126,10 @@ impl Gathered {
                 continue;
             }
             any = true;
+            if let Some(found) = self.known.as_ref().and_then(|known| known.find(&target)) {
+                found.iter().for_each(|object| self.keep_value(&of, (**object).clone()));
+                continue;
+            }
             let Some(served) = self.served(&of).await? else { continue };
             let api = self.api(&served, target.namespace());
             match &target {
@@ -184,7 +225,13 @@ impl Gathered {
         if let Some(known) = self.types.get(of) {
             return Ok(known.clone());
         }
-        let served = discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?;
+        let served = match self.known.as_ref().map_or(KnownType::Unasked, |known| known.served(of)) {
+            KnownType::Served(served) => Some(served),
+            KnownType::Unserved => None,
+            KnownType::Unasked => {
+                discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?
+            }
+        };
         self.types.insert(of.clone(), served.clone());
         Ok(served)
     }
@@ -216,21 +263,26 @@ impl Gathered {
     fn keep(&mut self, of: &ResourceType, objects: impl IntoIterator<Item = DynamicObject>) {
         for mut object in objects {
             object.metadata.managed_fields = None;
-            let Ok(mut object) = serde_json::to_value(object) else { continue };
-            // Items of a list have neither `apiVersion` nor `kind`.
-            object["apiVersion"] = of.api_version.as_str().into();
-            object["kind"] = of.kind.as_str().into();
-            let origin = DocumentOrigin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
-            if let Ok(identity) = identity(&mut object) {
-                self.documents.insert(identity.clone(), Document { origin, identity, object });
+            if let Ok(object) = serde_json::to_value(object) {
+                self.keep_value(of, object);
             }
+        }
+    }
+
+    fn keep_value(&mut self, of: &ResourceType, mut object: Value) {
+        // Items of a list have neither `apiVersion` nor `kind`.
+        object["apiVersion"] = of.api_version.as_str().into();
+        object["kind"] = of.kind.as_str().into();
+        let origin = DocumentOrigin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
+        if let Ok(identity) = identity(&mut object) {
+            self.documents.insert(identity.clone(), Document { origin, identity, object });
         }
     }
 }
 
 /// Returns the identity of an object in a cluster. An object in a cluster that has no namespace is cluster-scoped. An
 /// object in a file is different: the file may just omit the namespace.
-fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
+pub(crate) fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default");
     }

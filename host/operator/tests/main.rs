@@ -4,6 +4,7 @@
 
 mod asking;
 mod conform;
+mod console;
 mod demo;
 mod health;
 mod names;

@@ -80,7 +80,23 @@ pub(super) fn on_cluster<T>(
     connection: Connection,
     work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    on_cluster_in(&tokio::runtime::Builder::new_current_thread().enable_all().build()?, connection, work)
+}
+
+/// Like [`on_cluster`], with a thread for each processor.
+#[cfg(feature = "console")]
+pub(super) fn on_cluster_with_threads<T>(
+    connection: Connection,
+    work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    on_cluster_in(&tokio::runtime::Builder::new_multi_thread().enable_all().build()?, connection, work)
+}
+
+fn on_cluster_in<T>(
+    runtime: &tokio::runtime::Runtime,
+    connection: Connection,
+    work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     runtime.block_on(async {
         let layer = CallLayer { deadline: DEADLINE, fence: Fence::open(), metrics: Arc::new(Metrics::new()) };
         let config = connection.place().config().await?;

@@ -6,6 +6,8 @@ mod compile_embedded;
 #[cfg(feature = "completion")]
 mod completion;
 mod connection;
+#[cfg(feature = "console")]
+mod console;
 mod crds;
 mod decision_point;
 #[cfg(feature = "demo")]
@@ -28,6 +30,8 @@ mod run;
 #[cfg(feature = "schema")]
 mod schemas;
 mod settings;
+#[cfg(any(feature = "console", feature = "demo"))]
+mod stop;
 mod table;
 mod upgrade_check;
 mod variables;
@@ -71,6 +75,9 @@ enum Verb {
     Events(health::Events),
     /// Print the logs of an object's pods
     Logs(health::Logs),
+    /// Show the objects of a cluster as a page in a browser on this machine
+    #[cfg(feature = "console")]
+    Console(console::Console),
     /// Print the manifests that the policies plan for objects in files, without a cluster
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
@@ -136,6 +143,8 @@ impl Cli {
             Verb::Why(why) => why.run(&mut out),
             Verb::Events(events) => events.run(&mut out),
             Verb::Logs(logs) => logs.run(&mut out),
+            #[cfg(feature = "console")]
+            Verb::Console(console) => console.run(&mut out),
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
             Verb::Rbac(rbac) => rbac.run(&mut out),

@@ -18,10 +18,18 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
 /// Returns a table with a row for each value.
 pub(in crate::cli) fn table(entry: &Entry) -> Table {
     let mut table = Table::new(&["CHILD", "FIELD", "FROM"]);
-    for Explained { child, path, from, layer, overlay } in entry.rendered.explained() {
-        let of_overlay = overlay.map(|overlay| format!("the overlay {overlay}")).filter(|overlay| *overlay != from);
-        let from = [Some(from), layer, of_overlay].into_iter().flatten().collect::<Vec<_>>();
-        table.row([child, path, from.join(", ")]);
+    for row in rows(entry) {
+        table.row(row);
     }
     table
+}
+
+/// Returns the child, the path and the origin of each value.
+pub(in crate::cli) fn rows(entry: &Entry) -> Vec<[String; 3]> {
+    let row = |Explained { child, path, from, layer, overlay }| {
+        let of_overlay = overlay.map(|overlay| format!("the overlay {overlay}")).filter(|overlay| *overlay != from);
+        let from = [Some(from), layer, of_overlay].into_iter().flatten().collect::<Vec<_>>();
+        [child, path, from.join(", ")]
+    };
+    entry.rendered.explained().into_iter().map(row).collect()
 }

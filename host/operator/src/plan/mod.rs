@@ -293,6 +293,11 @@ fn read_by(needs: &[Need], live: LiveObject<'_>) -> Vec<Value> {
     named.collect()
 }
 
+/// Returns an object with its secret values masked.
+pub fn masked(object: &Value) -> Value {
+    SecretValues::of([object]).value(object)
+}
+
 fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let gone = old.iter().filter(|(child, _)| !new.contains_key(child));
     let gone = gone.map(|(child, manifest)| Child {

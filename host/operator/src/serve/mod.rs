@@ -21,7 +21,7 @@ pub use address::{AddressError, BindAddress, LocalAddress, LocalAddressError};
 pub use report::Report;
 
 use crate::metrics::Metrics;
-use connections::{Bounds, answer};
+use connections::Bounds;
 
 /// The error for an address that the process cannot listen on.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,12 @@ impl Pages {
             Self::Debug => routes::debug(Arc::clone(report)),
         }
     }
+}
+
+/// Answers requests with `routes` until `stop` is cancelled, with the same limits for callers as the operator's pages.
+#[cfg(feature = "console")]
+pub(crate) async fn answer(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    connections::answer(listener, routes, Bounds::default(), stop).await;
 }
 
 /// Open listeners that do not answer yet, by the requested address.
@@ -119,7 +125,12 @@ impl Listeners {
         let mut servers = JoinSet::new();
         for Listening { listener, pages } in self.0.into_values() {
             let routes = pages.into_iter().map(|pages| pages.routes(&metrics, &report));
-            servers.spawn(answer(listener, routes.fold(Router::new(), Router::merge), bounds, stop.clone()));
+            servers.spawn(connections::answer(
+                listener,
+                routes.fold(Router::new(), Router::merge),
+                bounds,
+                stop.clone(),
+            ));
         }
         while servers.join_next().await.is_some() {}
     }

@@ -60,8 +60,12 @@ impl Stage {
 
     /// Runs a verb as another user.
     pub(crate) async fn ask_as(&self, user: &str, arguments: &[&str]) -> Ran {
-        let kubeconfig = self.folder.write(&format!("kubeconfig-{user}"), self.server.kubeconfig(user));
-        self.ask_with(&kubeconfig, arguments).await
+        self.ask_with(&self.kubeconfig_of(user), arguments).await
+    }
+
+    /// Writes a kubeconfig for another user, and returns its path.
+    pub(crate) fn kubeconfig_of(&self, user: &str) -> String {
+        self.folder.write(&format!("kubeconfig-{user}"), self.server.kubeconfig(user))
     }
 
     async fn ask_with(&self, kubeconfig: &str, arguments: &[&str]) -> Ran {

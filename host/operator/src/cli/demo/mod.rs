@@ -20,11 +20,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kaos_policy::{contract::HOME, settings};
 use serde_json::Value;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    task::JoinError,
-    time::Instant,
-};
+use tokio::{task::JoinError, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::{screen::Screen, stage::DemoCluster};
@@ -35,6 +31,7 @@ use super::{
     policy::ship,
     run::installing,
     settings::{layers, schemas},
+    stop::asked_to_stop,
 };
 use crate::{
     catalogue::{Catalogue, Installing},
@@ -304,35 +301,6 @@ fn usable(documents: Vec<Document>, errors: &[InputError]) -> anyhow::Result<Vec
     }
 }
 
-/// Waits for Ctrl-C, SIGTERM, or a hangup of the terminal.
-async fn asked_to_stop() -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupt = tokio::signal::ctrl_c() => interrupt,
-        _ = terminate.recv() => Ok(()),
-        hung_up = hung_up() => hung_up,
-    }
-}
-
-/// Waits for a hangup of the terminal. Never returns if the process ignores hangups.
-async fn hung_up() -> io::Result<()> {
-    if outlives_its_terminal() {
-        return std::future::pending().await;
-    }
-    let mut hangup = signal(SignalKind::hangup())?;
-    hangup.recv().await;
-    Ok(())
-}
-
-/// Returns whether the process was started to outlive its terminal, as with `nohup`. Returns false if `/proc` does not
-/// contain this information.
-fn outlives_its_terminal() -> bool {
-    const HANGUP: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
-}
-
 /// Returns the error for an operator that ended before the demo stopped it.
 fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Error {
     const WHAT: &str = "the operator ended while the demo ran";
@@ -348,6 +316,9 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
 async fn leave_open(stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
+    if cfg!(feature = "console") {
+        screen.say("  kaos-operator console   # a page with all of this")?;
+    }
     for namespace in stage.namespaces() {
         screen.say(&format!("  kubectl get kaos,deployments -n {namespace}"))?;
         screen.say(&format!("  kubectl delete deployments --all -n {namespace}   # they come back"))?;

@@ -16,14 +16,14 @@ use crate::input::Identity;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(in crate::cli) struct ObjectName {
     /// The API group; empty for the core group.
-    group: String,
+    pub(in crate::cli) group: String,
     /// The kind.
-    kind: String,
+    pub(in crate::cli) kind: String,
     /// The namespace; missing for cluster-scoped objects.
     #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<String>,
+    pub(in crate::cli) namespace: Option<String>,
     /// The name.
-    name: String,
+    pub(in crate::cli) name: String,
 }
 
 impl From<&Identity> for ObjectName {
@@ -44,13 +44,13 @@ pub(super) fn short(Identity { group, kind, name, .. }: &Identity) -> String {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct CauseAnswer {
     /// The objects from the object of the question to the object with the cause.
-    steps: Vec<StepAnswer>,
+    pub(in crate::cli) steps: Vec<StepAnswer>,
     /// The cause in one word. Scripts may rely on it.
-    reason: String,
+    pub(in crate::cli) reason: String,
     /// The cause for people.
-    message: String,
+    pub(in crate::cli) message: String,
     /// What a person can do.
-    remedy: String,
+    pub(in crate::cli) remedy: String,
 }
 
 /// An object on the way to a root cause.
@@ -58,13 +58,13 @@ pub(in crate::cli) struct CauseAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct StepAnswer {
-    object: ObjectName,
+    pub(in crate::cli) object: ObjectName,
     /// Whether the object before uses this object (`uses`) or owns it (`owns`); missing for the first object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    relation: Option<&'static str>,
-    state: HealthState,
+    pub(in crate::cli) relation: Option<&'static str>,
+    pub(in crate::cli) state: HealthState,
     /// The state for people.
-    message: String,
+    pub(in crate::cli) message: String,
 }
 
 impl From<&Chain> for CauseAnswer {
@@ -97,14 +97,14 @@ fn relation_word(relation: Relation) -> Option<&'static str> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct WhyAnswer {
-    pub(super) object: ObjectName,
-    pub(super) state: HealthState,
+    pub(in crate::cli) object: ObjectName,
+    pub(in crate::cli) state: HealthState,
     /// The state for people.
-    pub(super) message: String,
+    pub(in crate::cli) message: String,
     /// The root causes; for a ready object, the causes in the objects that it uses.
-    pub(super) causes: Vec<CauseAnswer>,
+    pub(in crate::cli) causes: Vec<CauseAnswer>,
     /// Rights that the user lacks. Without them, the answer may be incomplete.
-    pub(super) missing_rights: Vec<MissingRight>,
+    pub(in crate::cli) missing_rights: Vec<MissingRight>,
 }
 
 /// The answer of `status`.
@@ -113,13 +113,13 @@ pub(in crate::cli) struct WhyAnswer {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct StatusAnswer {
     /// The number of objects that are ready.
-    pub(super) ready: usize,
+    pub(in crate::cli) ready: usize,
     /// The number of all objects.
-    pub(super) total: usize,
+    pub(in crate::cli) total: usize,
     /// Every object, sorted by namespace, kind and name.
-    pub(super) items: Vec<StatusItem>,
+    pub(in crate::cli) items: Vec<StatusItem>,
     /// Rights that the user lacks. Without them, the answer may be incomplete.
-    pub(super) missing_rights: Vec<MissingRight>,
+    pub(in crate::cli) missing_rights: Vec<MissingRight>,
 }
 
 /// One object in the answer of `status`.
@@ -127,12 +127,12 @@ pub(in crate::cli) struct StatusAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct StatusItem {
-    pub(super) object: ObjectName,
-    pub(super) state: HealthState,
+    pub(in crate::cli) object: ObjectName,
+    pub(in crate::cli) state: HealthState,
     /// The state for people.
-    pub(super) message: String,
+    pub(in crate::cli) message: String,
     /// The root causes.
-    pub(super) causes: Vec<CauseAnswer>,
+    pub(in crate::cli) causes: Vec<CauseAnswer>,
 }
 
 /// An object in the answer of `tree`, with everything below it.
@@ -140,16 +140,16 @@ pub(in crate::cli) struct StatusItem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct TreeAnswer {
-    pub(super) object: ObjectName,
+    pub(in crate::cli) object: ObjectName,
     /// Whether the object above uses this object (`uses`) or owns it (`owns`); missing for the first object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    relation: Option<&'static str>,
-    pub(super) state: HealthState,
+    pub(in crate::cli) relation: Option<&'static str>,
+    pub(in crate::cli) state: HealthState,
     /// The state for people.
-    pub(super) message: String,
+    pub(in crate::cli) message: String,
     /// The used objects and the children.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) below: Vec<TreeAnswer>,
+    pub(in crate::cli) below: Vec<TreeAnswer>,
 }
 
 impl TreeAnswer {
@@ -176,20 +176,20 @@ impl TreeAnswer {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct EventAnswer {
     /// The time when the Event was last seen.
-    pub(super) last_seen: String,
+    pub(in crate::cli) last_seen: String,
     /// `Normal` or `Warning`.
     #[serde(rename = "type")]
-    pub(super) of: String,
-    pub(super) reason: String,
+    pub(in crate::cli) of: String,
+    pub(in crate::cli) reason: String,
     /// The object that the Event is about.
-    pub(super) object: ObjectName,
+    pub(in crate::cli) object: ObjectName,
     /// The number of times that the Event was seen.
-    pub(super) count: i64,
-    pub(super) message: String,
+    pub(in crate::cli) count: i64,
+    pub(in crate::cli) message: String,
     /// The program that wrote the Event.
-    pub(super) source: String,
+    pub(in crate::cli) source: String,
     /// The name of the Event itself.
-    pub(super) name: String,
+    pub(in crate::cli) name: String,
 }
 
 impl EventAnswer {

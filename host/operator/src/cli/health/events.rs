@@ -65,7 +65,7 @@ impl Events {
 }
 
 /// Returns the Events of an object and of everything below it, the oldest first.
-fn found(graph: &Graph, top: &Identity) -> Vec<EventAnswer> {
+pub(super) fn found(graph: &Graph, top: &Identity) -> Vec<EventAnswer> {
     let below = graph.below(top);
     let by_uid: HashMap<&str, &Identity> = below
         .iter()

@@ -25,7 +25,7 @@ pub(in crate::cli) enum HealthState {
 
 impl HealthState {
     /// Returns the word for people.
-    pub(super) fn word(self) -> &'static str {
+    pub(in crate::cli) fn word(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
             Self::Exists => "Exists",
@@ -37,7 +37,7 @@ impl HealthState {
     }
 
     /// Returns whether the object needs attention.
-    pub(super) fn is_open(self) -> bool {
+    pub(in crate::cli) fn is_open(self) -> bool {
         matches!(self, Self::NotReady | Self::Stalled | Self::Missing)
     }
 }

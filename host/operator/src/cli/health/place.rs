@@ -8,16 +8,16 @@ use super::super::{connection::Connection, facts::ClusterFacts};
 
 /// Flags that name a cluster and the operator in it.
 #[derive(Debug, Args)]
-pub(super) struct ClusterFlags {
+pub(in crate::cli) struct ClusterFlags {
     #[command(flatten)]
-    pub(super) connection: Connection,
+    pub(in crate::cli) connection: Connection,
     #[command(flatten)]
     facts: ClusterFacts,
 }
 
 impl ClusterFlags {
     /// Returns the connection, and the facts about the operator's cluster.
-    pub(super) fn split(self) -> (Connection, Cluster) {
+    pub(in crate::cli) fn split(self) -> (Connection, Cluster) {
         (self.connection, self.facts.cluster())
     }
 }

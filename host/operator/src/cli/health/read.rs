@@ -48,6 +48,8 @@ pub(super) struct StateReader {
     missing: BTreeSet<MissingRight>,
     denied: BTreeSet<Target>,
     needs: ObjectNeeds,
+    /// The only objects to follow; `None` for all objects.
+    only: Option<BTreeSet<Identity>>,
 }
 
 impl StateReader {
@@ -55,15 +57,33 @@ impl StateReader {
     /// which objects an object uses.
     pub(super) async fn start(client: Client, cluster: Cluster) -> anyhow::Result<Self> {
         let snapshot = serving(&client, &cluster).await?;
-        Ok(Self {
-            gathered: Gathered::new(client.clone()),
+        Ok(Self::with(Gathered::new(client.clone()), client, cluster, snapshot))
+    }
+
+    /// Creates a reader from the policies that serve.
+    pub(super) fn with(gathered: Gathered, client: Client, cluster: Cluster, snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            gathered,
             client,
             snapshot,
             started: Started { cluster, grantable: None, checks: Checks::Values },
             missing: BTreeSet::new(),
             denied: BTreeSet::new(),
             needs: ObjectNeeds::new(),
-        })
+            only: None,
+        }
+    }
+
+    /// Follows only these objects from now on.
+    #[cfg(feature = "console")]
+    pub(super) fn follow_only(&mut self, only: BTreeSet<Identity>) {
+        self.only = Some(only);
+    }
+
+    /// Adds an object that the caller has.
+    #[cfg(feature = "console")]
+    pub(super) fn add(&mut self, object: &Value) {
+        self.gathered.add(object);
     }
 
     /// Returns every kind that a policy answers for.
@@ -138,7 +158,7 @@ impl StateReader {
 
     /// Reads the children of the followed objects, the pods below them, and the volume claims of these pods.
     pub(super) async fn below(&mut self, followed: FollowedObjects) -> anyhow::Result<()> {
-        let owners = self.gathered.iter().filter(|document| self.is_followed(&document.object, followed));
+        let owners = self.gathered.iter().filter(|document| self.is_followed(document, followed));
         let mut places: BTreeMap<String, BTreeSet<ResourceType>> = BTreeMap::new();
         for owner in owners {
             let answers = self.snapshot.of(&ResourceType::of_object(&owner.object));
@@ -166,7 +186,7 @@ impl StateReader {
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
         self.uses(FollowedObjects::Open).await?;
         self.below(FollowedObjects::Open).await?;
-        let open = self.gathered.iter().filter(|document| self.is_followed(&document.object, FollowedObjects::Open));
+        let open = self.gathered.iter().filter(|document| self.is_followed(document, FollowedObjects::Open));
         let namespaces: BTreeSet<String> = open.filter_map(|document| document.identity.namespace.clone()).collect();
         for namespace in namespaces {
             self.events(&namespace).await?;
@@ -186,8 +206,10 @@ impl StateReader {
         self.snapshot.of(&ResourceType::of_object(object)).is_some()
     }
 
-    fn is_followed(&self, object: &Value, followed: FollowedObjects) -> bool {
-        self.is_claimed(object) && (followed == FollowedObjects::All || health_of_claimed(object).state.is_open())
+    fn is_followed(&self, Document { identity, object, .. }: &Document, followed: FollowedObjects) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(identity))
+            && self.is_claimed(object)
+            && (followed == FollowedObjects::All || health_of_claimed(object).state.is_open())
     }
 
     /// Returns the missing rights.
@@ -217,6 +239,10 @@ impl StateReader {
             self.list(&ResourceType::new("batch/v1", "Job"), namespace).await?;
         }
         self.list(&ResourceType::new("v1", "Pod"), namespace).await?;
+        self.claims_of_pods(namespace).await
+    }
+
+    async fn claims_of_pods(&mut self, namespace: &str) -> anyhow::Result<()> {
         let pods = self.in_namespace(namespace).filter(|document| document.identity.kind == "Pod");
         let claims: BTreeSet<Reference> =
             pods.flat_map(|document| pod::claims(&document.object, Some(namespace))).collect();
@@ -224,6 +250,25 @@ impl StateReader {
             self.target(Target::Named(claim)).await?;
         }
         Ok(())
+    }
+
+    /// Reads the pods of a workload, the `ReplicaSets` between both, and the volume claims of the pods.
+    #[cfg(feature = "console")]
+    pub(super) async fn pods_of(&mut self, workload: &Value) -> anyhow::Result<()> {
+        let selected = workload["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
+        let labels: Vec<(String, String)> =
+            selected.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
+        let Some(namespace) = workload["metadata"]["namespace"].as_str().filter(|_| !labels.is_empty()) else {
+            return Ok(());
+        };
+        let is_deployment = workload["kind"] == "Deployment";
+        let types = is_deployment.then_some(("apps/v1", "ReplicaSet")).into_iter().chain([("v1", "Pod")]);
+        for (api_version, kind) in types {
+            let of = ResourceType::new(api_version, kind);
+            let selector = Selector { of, namespace: Some(namespace.to_owned()), labels: labels.clone() };
+            self.target(Target::Labelled(selector)).await?;
+        }
+        self.claims_of_pods(namespace).await
     }
 
     fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Document> {
@@ -273,8 +318,7 @@ impl StateReader {
         }
         let at = At { snapshot: &self.snapshot, bound: &bound, before: None };
         let world = World::new(&stored, &at, &hidden);
-        let positions =
-            documents.iter().enumerate().filter(|(_, document)| self.is_followed(&document.object, followed));
+        let positions = documents.iter().enumerate().filter(|(_, document)| self.is_followed(document, followed));
         let needs = positions.filter_map(|(position, document)| {
             let entry = world.entry(position)?.ok()?;
             Some((document.identity.clone(), entry.rendered.needs.clone()))

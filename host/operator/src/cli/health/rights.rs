@@ -14,15 +14,15 @@ use serde::Serialize;
 )]
 pub(in crate::cli) struct MissingRight {
     /// The verb, as in a Role.
-    pub(super) verb: &'static str,
+    pub(in crate::cli) verb: &'static str,
     /// The plural and the group of the type, such as `deployments.apps`.
-    pub(super) resource: String,
+    pub(in crate::cli) resource: String,
     /// The namespace; `None` for all namespaces.
-    pub(super) namespace: Option<String>,
+    pub(in crate::cli) namespace: Option<String>,
 }
 
 /// Returns the name of a type in the form of kubectl, such as `deployments.apps`.
-pub(super) fn resource(plural: Option<&str>, of: &ResourceType) -> String {
+pub(in crate::cli) fn resource(plural: Option<&str>, of: &ResourceType) -> String {
     let plural = plural.map_or_else(|| of.kind.to_lowercase(), str::to_owned);
     match of.group() {
         "" => plural,

@@ -69,14 +69,14 @@ impl Tree {
 }
 
 /// Builds a tree from a graph.
-struct Drawing<'a> {
-    graph: &'a Graph,
+pub(super) struct Drawing<'a> {
+    pub(super) graph: &'a Graph,
     /// Whether to show also the parts of each used object that is ready, and `ReplicaSets` without pods.
-    is_whole: bool,
+    pub(super) is_whole: bool,
 }
 
 impl Drawing<'_> {
-    fn entry(&self, object: &Identity, relation: Relation, above: &mut Vec<Identity>) -> TreeAnswer {
+    pub(super) fn entry(&self, object: &Identity, relation: Relation, above: &mut Vec<Identity>) -> TreeAnswer {
         let mut entry = TreeAnswer::new(object, relation, self.graph.health(object));
         let is_quiet = relation == Relation::Used && !self.is_whole && !entry.state.is_open();
         // If the object is already in the tree above, add the object once more without its parts, so that a circle

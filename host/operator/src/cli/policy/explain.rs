@@ -19,14 +19,17 @@ use super::{
     connection::Connection,
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
-    live_answer::LiveAnswer,
+    live_object::LiveObject,
     object_word, origins,
     output::Output,
+    rendered::{RenderedObject, rendered},
     table::Table,
     variables,
 };
 use crate::{
     catalogue::{Kind, PIN, Snapshot, Without},
+    input::Identity,
+    live::Gathered,
     masking::{MASK, is_secret},
     offline::{Entry, Started, named_in_vain},
     policies::Loader,
@@ -61,14 +64,8 @@ impl Explain {
         let loader = Loader::cached(started.cluster.clone())?.accepting_all();
         let told = super::on_cluster(connection, async |client| {
             let word = (kind.as_str(), namespace.as_str(), name.as_str());
-            let asked = LiveAnswer::of(client, &loader, &started, word).await?;
-            let LiveAnswer { object, entry, kind, without, standing, snapshot, .. } = asked;
-            let gone = without.iter().map(|Without { revision, how, .. }| {
-                format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
-            });
-            let because = gone.chain(because(&standing, &snapshot, &kind, &object));
-            let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
-            Ok(ExplainedObject { object, entry, because })
+            let mut live = LiveObject::find(client, &loader, &started, word).await?;
+            explained(&mut live.gathered, &live.standing, &live.snapshot, &started, &live.identity).await
         })?;
         match output {
             OutputFormat::Json => out.json(&told.document())?,
@@ -76,6 +73,24 @@ impl Explain {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Renders the object `identity`, which `gathered` already has, and explains the result.
+pub(super) async fn explained(
+    gathered: &mut Gathered,
+    standing: &PolicySet,
+    snapshot: &Snapshot,
+    started: &Started,
+    identity: &Identity,
+) -> anyhow::Result<ExplainedObject> {
+    let rendered = rendered(gathered, snapshot, started, identity, None).await?;
+    let RenderedObject { object, kind, without, entry, .. } = rendered;
+    let gone = without.iter().map(|Without { revision, how, .. }| {
+        format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
+    });
+    let because = gone.chain(because(standing, snapshot, &kind, &object));
+    let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
+    Ok(ExplainedObject { object, entry, because })
 }
 
 /// Returns one sentence for each policy and each settings package that determines the answer.
@@ -147,14 +162,14 @@ pub(super) fn shown(target: &Target) -> String {
 }
 
 /// All facts about one object that the verb prints.
-struct ExplainedObject {
-    object: Value,
-    entry: Arc<Entry>,
-    because: Vec<String>,
+pub(super) struct ExplainedObject {
+    pub(super) object: Value,
+    pub(super) entry: Arc<Entry>,
+    pub(super) because: Vec<String>,
 }
 
 impl ExplainedObject {
-    fn needs(&self) -> Vec<(&Need, &'static str)> {
+    pub(super) fn needs(&self) -> Vec<(&Need, &'static str)> {
         let rendered = &self.entry.rendered;
         let own = |need: &Need| need.id.strip_prefix(&rendered.policy.name)?.strip_prefix('/').map(str::to_owned);
         let found = |need: &Need| {
@@ -174,7 +189,7 @@ impl ExplainedObject {
     }
 
     /// Returns the settings that do not come from the schema's defaults: policy, path, value and settings layer.
-    fn settings(&self) -> Vec<[String; 4]> {
+    pub(super) fn settings(&self) -> Vec<[String; 4]> {
         let rendered = &self.entry.rendered;
         let given = |(path, source): (&Path, &Source)| {
             (source.origin != Origin::SchemaDefault).then(|| (path.clone(), source.to_string()))

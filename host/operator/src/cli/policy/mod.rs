@@ -11,7 +11,11 @@ mod concerned;
 mod conform;
 #[cfg(feature = "authoring")]
 mod diff;
+#[cfg(feature = "console")]
+mod edit;
 mod explain;
+#[cfg(feature = "console")]
+mod explanation;
 mod follow;
 mod gone;
 mod held;
@@ -19,7 +23,7 @@ mod in_force;
 mod inspect;
 mod install;
 mod list;
-mod live_answer;
+mod live_object;
 mod named;
 #[cfg(feature = "completion")]
 mod names;
@@ -33,6 +37,7 @@ mod preview;
 mod push;
 mod record;
 mod remove;
+mod rendered;
 mod replay;
 mod revisions;
 mod rollback;
@@ -45,6 +50,10 @@ mod test_runner;
 mod wasm;
 
 pub(super) use answering::Installed;
+#[cfg(feature = "console")]
+pub(super) use edit::{EditEffect, Edited, edit_effect, edited, shown_for_edit};
+#[cfg(feature = "console")]
+pub(super) use explanation::{Explanation, explanation};
 pub(super) use gone::forget_gone;
 pub(super) use held::Beside;
 pub(super) use in_force::claimed;
@@ -52,9 +61,13 @@ pub(super) use in_force::claimed;
 pub(super) use list::RevisionAnswer;
 #[cfg(feature = "completion")]
 pub(super) use names::installed;
+#[cfg(feature = "console")]
+pub(super) use plan::{CandidateEffect, candidate_effect};
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
 pub(super) use serving::serving;
+#[cfg(feature = "console")]
+pub(super) use serving::{ServingPolicies, serving_policies};
 
 use std::process::ExitCode;
 

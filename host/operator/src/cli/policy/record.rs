@@ -18,9 +18,10 @@ use super::{
     connection::Connection,
     facts::ClusterFacts,
     grantable::GrantablePrivileges,
-    live_answer::LiveAnswer,
+    live_object::LiveObject,
     object_word,
     output::{Output, complain},
+    rendered::{RenderedObject, rendered},
     revisions::{Revisions, name},
     table::Table,
 };
@@ -139,7 +140,9 @@ impl Record {
             let started = Started { cluster, grantable: grantable.listed(), checks: Checks::Values };
             let loader = Loader::cached(started.cluster.clone())?.accepting_all();
             let asked = super::on_cluster(connection.clone(), async |client| {
-                LiveAnswer::of(client, &loader, &started, (kind.as_str(), namespace.as_str(), name.as_str())).await
+                let word = (kind.as_str(), namespace.as_str(), name.as_str());
+                let mut live = LiveObject::find(client, &loader, &started, word).await?;
+                rendered(&mut live.gathered, &live.snapshot, &started, &live.identity, None).await
             })?;
             live_case(&asked)
         };
@@ -169,8 +172,8 @@ fn of(listed: &Listed, object: Option<&ObjectWord>, namespace: &str) -> bool {
     })
 }
 
-fn live_case(asked: &LiveAnswer) -> Case {
-    let LiveAnswer { entry, kind, renderer, without, .. } = asked;
+fn live_case(asked: &RenderedObject) -> Case {
+    let RenderedObject { entry, kind, renderer, without, .. } = asked;
     let is_cluster_scoped = |of: &kaos_policy::contract::ResourceType| is_cluster_scoped(of.group(), &of.kind);
     let pass = RecordedPass {
         at: jiff::Timestamp::now(),

@@ -18,23 +18,46 @@ use crate::{
     policies::Loader,
 };
 
+/// The policies that serve in a cluster.
+pub(in crate::cli) struct ServingPolicies {
+    #[cfg(feature = "console")]
+    pub(in crate::cli) policies: PolicySet,
+    pub(in crate::cli) snapshot: Arc<Snapshot>,
+    /// Why only the default policies are known; `None` if all policies are known.
+    pub(in crate::cli) note: Option<String>,
+}
+
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, prints a note and
 /// returns the default policies.
 pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
+    let ServingPolicies { snapshot, note, .. } = serving_policies(client, cluster).await?;
+    if let Some(note) = note {
+        complain("note", note);
+    }
+    Ok(snapshot)
+}
+
+/// Returns the policies that serve. If the user lacks the right to read the installed policies, returns the default
+/// policies with a note.
+pub(in crate::cli) async fn serving_policies(client: &Client, cluster: &Cluster) -> anyhow::Result<ServingPolicies> {
     let loader = Loader::cached(cluster.clone())?.accepting_all();
     let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);
-    let policies = match standing(client, &loader, &own, home).await {
-        Ok(policies) => policies,
+    let (policies, note) = match standing(client, &loader, &own, home).await {
+        Ok(policies) => (policies, None),
         // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.
-        Err(error) if is_answered(&error, 404) => PolicySet::new(&own, Vec::new(), home)?,
+        Err(error) if is_answered(&error, 404) => (PolicySet::new(&own, Vec::new(), home)?, None),
         Err(error) if is_answered(&error, 403) => {
             let so = "only the default policies are known, so the output leaves out objects of other kinds, and the \
                       objects that they use";
-            complain("note", format_args!("{}: {so}", with_causes(error.as_ref())));
-            PolicySet::new(&own, Vec::new(), home)?
+            (PolicySet::new(&own, Vec::new(), home)?, Some(format!("{}: {so}", with_causes(error.as_ref()))))
         }
         Err(error) => return Err(error),
     };
     let Installed { snapshot, .. } = policies.install(&Catalogue::default())?;
-    Ok(snapshot)
+    Ok(ServingPolicies {
+        #[cfg(feature = "console")]
+        policies,
+        snapshot,
+        note,
+    })
 }

@@ -213,7 +213,7 @@ impl Shipment {
 
 /// Returns the default name of a ConfigMap for a requested scope. Different scopes get different names, because names
 /// of policies and of namespaces contain no dots.
-fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
+pub(super) fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
     let long: Vec<&str> = std::iter::once(usual).chain(scope.iter().map(String::as_str)).collect();
     let long = long.join(".");
     if long.len() <= LONGEST {

@@ -1,5 +1,7 @@
 //! `policy plan`: prints the changes that a policy, settings for a policy, or another preset would make.
 
+#[cfg(feature = "console")]
+mod candidate;
 mod change;
 mod json;
 mod live;
@@ -32,11 +34,15 @@ use crate::{
     plan::{Child, Difference, Said, Side},
     policies::Loader,
 };
+#[cfg(feature = "console")]
+pub(in crate::cli) use candidate::{CandidateEffect, candidate_effect};
 use change::ProposedChange;
 pub(super) use live::compared;
 pub(super) use planned::{PlanScope, Planned};
 pub(super) use sides::Sides;
 use summary::Summary;
+#[cfg(feature = "console")]
+pub(super) use table::lines;
 
 /// The exit code if the plan of at least one object changes.
 const CHANGES: u8 = UNUSABLE;

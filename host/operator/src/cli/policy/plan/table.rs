@@ -13,18 +13,28 @@ use crate::plan::{Change, Child, Difference, Field, Side};
 const MANY: usize = 4;
 
 /// The cells of a line, without the object.
-type TableLine = [String; 4];
+pub(in crate::cli::policy) type TableLine = [String; 4];
 
 pub(super) fn of(differences: &[Difference]) -> String {
-    let changed: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
-    if changed.is_empty() {
+    let rows = rows(differences);
+    if rows.is_empty() {
         return String::new();
     }
+    let mut table = Table::new(&["OBJECT", "CHILD", "FIELD", "BEFORE", "AFTER"]);
+    for row in rows {
+        table.row(row);
+    }
+    format!("{table}\n")
+}
+
+/// Returns the rows of the table: object, child, field, and the values before and after.
+pub(in crate::cli::policy) fn rows(differences: &[Difference]) -> Vec<[String; 5]> {
+    let changed: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
     let mut same: BTreeMap<(String, TableLine), usize> = BTreeMap::new();
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         *same.entry((object.kind.clone(), folded(&line))).or_default() += 1;
     }
-    let mut table = Table::new(&["OBJECT", "CHILD", "FIELD", "BEFORE", "AFTER"]);
+    let mut rows = Vec::new();
     for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
         let key = (object.kind.clone(), folded(&line));
         match same.get_mut(&key) {
@@ -32,7 +42,7 @@ pub(super) fn of(differences: &[Difference]) -> String {
             Some(0) => {}
             Some(count) if *count >= MANY => {
                 let [child, field, before, after] = key.1.clone();
-                table.row([
+                rows.push([
                     format!("{count} {}s, such as {}", object.kind, place(object)),
                     child,
                     field,
@@ -43,11 +53,11 @@ pub(super) fn of(differences: &[Difference]) -> String {
             }
             _ => {
                 let [child, field, before, after] = line;
-                table.row([object.to_string(), child, field, before, after]);
+                rows.push([object.to_string(), child, field, before, after]);
             }
         }
     }
-    format!("{table}\n")
+    rows
 }
 
 fn place(object: &Reference) -> String {
@@ -60,7 +70,8 @@ fn folded(line: &TableLine) -> TableLine {
     [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]
 }
 
-fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
+/// Returns a line for each change of an object: the child, the field, and the values before and after.
+pub(in crate::cli::policy) fn lines(difference: &Difference) -> Vec<(&Reference, TableLine)> {
     let Difference { object, before, after, children, .. } = difference;
     let said = |side: &Option<Side>| side.as_ref().map_or_else(|| "no policy".to_owned(), |side| side.said.to_string());
     let mut lines = Vec::new();

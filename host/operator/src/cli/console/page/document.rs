@@ -1,0 +1,117 @@
+//! A page as an HTML document with parts. The templates escape every text. Texts of users also pass through [`plain`],
+//! which shows control characters and characters that change the direction of text as escapes.
+
+use std::borrow::Cow;
+
+use axum::http::StatusCode;
+use kaos_policy::printable::printable_lines;
+use maud::{DOCTYPE, Markup, html};
+
+use super::address::Address;
+use crate::hashing::hash;
+
+/// The entries of the menu: the title, and the address.
+const MENU: [(&str, &str); 3] = [("Overview", "/"), ("Objects", "/objects"), ("Policies", "/policies")];
+
+/// A page.
+pub(in crate::cli::console) struct Page {
+    pub(in crate::cli::console) status: StatusCode,
+    title: String,
+    /// The address of the entry of the menu to which the page belongs.
+    entry: &'static str,
+    /// The part that does not change while the page is open, such as a form.
+    fixed: Markup,
+    pub(in crate::cli::console) parts: Vec<Part>,
+}
+
+/// A part of a page.
+pub(in crate::cli::console) struct Part {
+    pub(in crate::cli::console) id: &'static str,
+    pub(in crate::cli::console) body: Markup,
+}
+
+impl Part {
+    pub(super) fn new(id: &'static str, body: Markup) -> Self {
+        Self { id, body }
+    }
+
+    /// Returns a digest, from which the server sees whether the part changed.
+    pub(in crate::cli::console) fn digest(&self) -> String {
+        format!("{:016x}", hash(&self.body.0))
+    }
+}
+
+impl Page {
+    pub(super) fn new(title: impl Into<String>, entry: &'static str, fixed: Markup, parts: Vec<Part>) -> Self {
+        Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts }
+    }
+
+    /// Returns the page that says that there is no such page or object.
+    pub(in crate::cli::console) fn not_found(what: &str) -> Self {
+        let fixed = html! { p { (plain(what)) } p { a href="/" { "Back to the overview" } } };
+        Self { status: StatusCode::NOT_FOUND, ..Self::new("Not found", "", fixed, Vec::new()) }
+    }
+
+    /// Returns the page that shows an error.
+    pub(in crate::cli::console) fn failed(why: &str) -> Self {
+        let fixed = html! { p { "The console cannot show this page:" } pre.error tabindex="0" { (plain(why)) } };
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, ..Self::new("Error", "", fixed, Vec::new()) }
+    }
+
+    /// Returns the whole document. `address` is the address of the page; `None` if the page does not change.
+    pub(in crate::cli::console) fn html(&self, address: Option<&Address>) -> String {
+        let entry = |title: &str, to: &str| {
+            html! { li { a href=(to) aria-current=[(to == self.entry).then_some("page")] { (title) } } }
+        };
+        let document = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (plain(&self.title)) " · KAOS console" }
+                    link rel="icon" href="/static/icon.svg" type="image/svg+xml";
+                    link rel="stylesheet" href="/static/console.css";
+                    script src="/static/console.js" defer {}
+                }
+                body data-page=[address.map(ToString::to_string)] {
+                    a.skip href="#main" { "Skip to the content" }
+                    header {
+                        p.brand { "KAOS console" }
+                        nav aria-label="Pages" { ul { @for (title, to) in MENU { (entry(title, to)) } } }
+                        p #live.live {}
+                    }
+                    main #main tabindex="-1" {
+                        h1 { (plain(&self.title)) }
+                        (self.fixed)
+                        @for part in &self.parts {
+                            div id=(part.id) data-digest=(part.digest()) { (part.body) }
+                        }
+                    }
+                    p #news.hidden role="status" aria-live="polite" {}
+                }
+            }
+        };
+        document.into_string()
+    }
+}
+
+/// Escapes the characters of a text that would mislead a reader.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    printable_lines(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_users_is_never_markup() {
+        let title = "<script>alert(1)</script>\u{202e}";
+        let fixed = html! { p title=(plain("\" onclick=\"x")) { (plain("<img src=x onerror=y>")) } };
+        let text = Page::new(title, "/", fixed, Vec::new()).html(Some(&Address::Overview));
+        assert!(!text.contains("<script>alert") && !text.contains("<img") && !text.contains("\" onclick"), "{text}");
+        assert!(text.contains("&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}"), "{text}");
+        assert_eq!(text.matches("<script").count(), 1, "{text}");
+    }
+}
