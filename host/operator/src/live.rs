@@ -127,7 +127,9 @@ impl Gathered {
             }
             any = true;
             if let Some(found) = self.known.as_ref().and_then(|known| known.find(&target)) {
-                found.iter().for_each(|object| self.keep_value(&of, (**object).clone()));
+                for object in &found {
+                    self.keep_value(&of, (**object).clone());
+                }
                 continue;
             }
             let Some(served) = self.served(&of).await? else { continue };

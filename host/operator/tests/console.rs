@@ -194,6 +194,9 @@ async fn every_page_answers_and_changes_while_it_is_open() {
     console.until("/", "ModelAPI team/other does not exist");
 }
 
+/// The method, the path and the headers of a request, and the status of its answer.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_browser_that_has_the_address_gets_an_answer() {
     let stage = Stage::start("console-guard").await;
@@ -202,12 +205,12 @@ async fn only_the_browser_that_has_the_address_gets_an_answer() {
     let host = ("Host", &*host);
     let entered = console.send("GET", &format!("/?token={}", console.token), &[host], "");
     assert_eq!(entered.status, 303, "{entered:?}");
-    let set = format!("set-cookie: {}; path=/; httponly; samesite=strict", cookie);
+    let set = format!("set-cookie: {cookie}; path=/; httponly; samesite=strict");
     assert!(entered.head.contains(&set) && entered.head.contains("location: /\r\n"), "{entered:?}");
     let cookie = ("Cookie", &*cookie);
     let wrong = format!("/?token={}", "0".repeat(console.token.len()));
     let foreign = ("Host", "kaos.example:80");
-    let refused: &[(&str, &str, &[(&str, &str)], u16)] = &[
+    let refused: &[Case<'_>] = &[
         ("GET", "/", &[host], 403),
         ("GET", "/events?page=/", &[host], 403),
         ("GET", "/static/console.js", &[host], 403),

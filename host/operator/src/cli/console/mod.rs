@@ -43,7 +43,7 @@ use guard::Guard;
                         opens the printed address can see the pages. Ctrl-C ends the console."
 )]
 pub(super) struct Console {
-    /// Port of the page on 127.0.0.1 and ::1; 0 takes a free port
+    /// Port of the page on the loopback addresses; 0 takes a free port
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Do not open a browser

@@ -53,7 +53,7 @@ async fn show(State(model): State<Arc<Model>>, method: Method, uri: Uri) -> Resp
     match model.blocking(async move || page::build(&asked, &of).await).await {
         // A form has no parts that change.
         Ok(page) => html(&page, Some(&address).filter(|_| page.status == StatusCode::OK)),
-        Err(error) => html(&Page::failed(&with_causes(error.as_ref()).to_string()), None),
+        Err(error) => html(&Page::failed(&with_causes(error.as_ref())), None),
     }
 }
 
@@ -65,7 +65,7 @@ async fn effect(State(model): State<Arc<Model>>, uri: Uri, body: Bytes) -> Respo
     let text = text.unwrap_or_default();
     match model.blocking(async move || page::effect_of(&asked, &address, &text).await).await {
         Ok(page) => html(&page, None),
-        Err(error) => html(&Page::failed(&with_causes(error.as_ref()).to_string()), None),
+        Err(error) => html(&Page::failed(&with_causes(error.as_ref())), None),
     }
 }
 

@@ -108,7 +108,9 @@ impl Objects {
         };
         let gone: Vec<Identity> =
             self.named(group, kind).map(|(identity, _)| identity).filter(is_gone).cloned().collect();
-        gone.iter().for_each(|identity| self.remove(identity));
+        for identity in &gone {
+            self.remove(identity);
+        }
         if is_whole {
             self.complete.entry(of.clone()).or_default().insert(place.map(str::to_owned));
         }
@@ -153,7 +155,7 @@ impl Objects {
         let of = target.of();
         let complete = self.complete.get(&of).filter(|_| !is_guarded(&of))?;
         let place = target.namespace().map(str::to_owned);
-        if !complete.contains(&None) && !(place.is_some() && complete.contains(&place)) {
+        if !complete.contains(&None) && (place.is_none() || !complete.contains(&place)) {
             return None;
         }
         Some(match target {

@@ -30,7 +30,7 @@ pub(super) async fn page(model: &Arc<Model>, text: Option<&str>) -> Page {
         None => None,
         Some(_) => Some(match effect(model, &shown).await {
             Ok(effect) => shown_effect(&effect),
-            Err(error) => unusable("The settings cannot be used", &[with_causes(error.as_ref()).to_string()]),
+            Err(error) => unusable("The settings cannot be used", &[with_causes(error.as_ref())]),
         }),
     };
     let fixed = html! {

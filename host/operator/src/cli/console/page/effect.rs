@@ -42,7 +42,7 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
                 edit_effect(&mut gathered, &*known, &model.serving(), model.cluster(), identity, &object).await;
             Some(match effect {
                 Ok(effect) => shown_effect(&effect, &warnings),
-                Err(error) => unusable(WRONG, &[with_causes(error.as_ref()).to_string()]),
+                Err(error) => unusable(WRONG, &[with_causes(error.as_ref())]),
             })
         }
     };

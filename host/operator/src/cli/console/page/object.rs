@@ -40,14 +40,14 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity) -> anyhow::Res
     gathered.add(&kept.object);
     // Without an explanation, the rest of the page is still of use.
     let explained = explanation(&mut gathered, &model.serving(), model.cluster(), identity).await;
-    let explained = explained.map_err(|error| with_causes(error.as_ref()).to_string());
+    let explained = explained.map_err(|error| with_causes(error.as_ref()));
     let drawing = Drawing::around(model, std::slice::from_ref(identity), DRAWN);
     let effect = Address::Effect(identity.clone());
     let fixed = html! { p { a href=(effect) { "See the effect of an edit" } } };
     let mut parts = vec![
         Part::new("state", state(model, &kept, &answer.causes(identity))),
         Part::new("picture", connections(model, &drawing)),
-        Part::new("below", below(model, &answer.tree(identity))),
+        Part::new("below", below(&answer.tree(identity))),
     ];
     parts.push(Part::new("values", match &explained {
         Ok(explained) => values(explained),
@@ -97,7 +97,7 @@ fn connections(model: &Model, drawing: &Drawing) -> Markup {
     }
 }
 
-fn below(model: &Model, top: &TreeAnswer) -> Markup {
+fn below(top: &TreeAnswer) -> Markup {
     html! {
         section aria-labelledby="below-heading" {
             h2 #below-heading { "Children" }
@@ -105,13 +105,13 @@ fn below(model: &Model, top: &TreeAnswer) -> Markup {
             @if children.clone().next().is_none() {
                 p { "The object has no children yet." }
             } @else {
-                ul.tree { @for child in children { (branch(model, child, top)) } }
+                ul.tree { @for child in children { (branch(child, top)) } }
             }
         }
     }
 }
 
-fn branch(model: &Model, entry: &TreeAnswer, above: &TreeAnswer) -> Markup {
+fn branch(entry: &TreeAnswer, above: &TreeAnswer) -> Markup {
     let is_same = entry.object.namespace == above.object.namespace;
     let name = if is_same {
         format!("{} {}", entry.object.kind, entry.object.name)
@@ -122,7 +122,7 @@ fn branch(model: &Model, entry: &TreeAnswer, above: &TreeAnswer) -> Markup {
         li {
             (plain(&name)) " " (cells::state(entry.state))
             @if !entry.message.is_empty() { " " (plain(&entry.message)) }
-            @if !entry.below.is_empty() { ul { @for child in &entry.below { (branch(model, child, entry)) } } }
+            @if !entry.below.is_empty() { ul { @for child in &entry.below { (branch(child, entry)) } } }
         }
     }
 }

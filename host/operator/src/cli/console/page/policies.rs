@@ -86,7 +86,7 @@ fn row(record: &Value) -> [Markup; 7] {
 /// Shows the state of a revision: a sign and a word.
 fn word(state: RevisionState) -> Markup {
     let (class, sign) = match state {
-        RevisionState::Active => ("good", "✓"),
+        RevisionState::Active | RevisionState::Yielding => ("good", "✓"),
         RevisionState::Superseded => ("unknown", "–"),
         RevisionState::Pending | RevisionState::Checking | RevisionState::Previewing => ("waits", "…"),
         RevisionState::Held => ("waits", "!"),

@@ -90,6 +90,7 @@ fn shipped(file: PolicyFile, home: &str) -> anyhow::Result<Shipped> {
         written_in: Some(Origin::File("the text".to_owned())),
         since: Some(Timestamp::MAX),
         predecessor: None,
+        stage: None,
     })
 }
 
