@@ -1,7 +1,8 @@
 //! Every recorded Agent gets the children of the Go operator, or children with the deviation that the case describes.
 //!
-//! The referenced objects of a case get the status that their own policies would first write. The golden tests in the
-//! root workspace compare the output of the whole operator, with the host's metadata and with statuses.
+//! If the Agent of a case refers to other objects, the test gives each of them the status that the policy of this object
+//! would write in its first pass. The golden tests in the root workspace compare the output of the whole operator, with
+//! the host's metadata and with statuses.
 
 mod cases;
 

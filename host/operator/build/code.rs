@@ -1,5 +1,5 @@
-//! Reads compiled code of the default policies from a folder. The program of an earlier build of the same sources wrote
-//! the code with `kaos-operator compile-embedded`, in files named `<digest of the component>.code`.
+//! Reads compiled code of the default policies from a folder. An earlier build of the same sources made a
+//! `kaos-operator`, whose verb `compile-embedded` wrote a file `<digest of the component>.code` for each component.
 //!
 //! The code becomes part of the program and runs with the program's rights. If the code was compiled by another version
 //! or with other options, the program detects this and compiles the policy instead. The program cannot detect forged

@@ -76,7 +76,7 @@ fn kind(definition: &Value, groups: &Groups) -> String {
             let _ = writeln!(page, "Rule: {rule}.\n");
         }
         if let Some(shared) = groups.title(of) {
-            let _ = writeln!(page, "The status has the fields of every kind: [{shared}](#{}).\n", anchor(shared));
+            let _ = writeln!(page, "The status has the same fields in all kinds: [{shared}](#{}).\n", anchor(shared));
             continue;
         }
         let mut rows = Vec::new();

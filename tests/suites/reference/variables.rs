@@ -113,7 +113,7 @@ fn compare_with_versions(chapter: &str) {
     }
 }
 
-/// Returns the variables in a table with the kind in the second column.
+/// Reads a table with kinds in its second column. Returns each variable with its kind.
 fn of_kinds(table: &str) -> BTreeSet<(String, String)> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| `")?.split(['|', '`']).map(str::trim).filter(|cell| !cell.is_empty());
