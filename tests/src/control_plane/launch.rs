@@ -236,13 +236,14 @@ pub(super) async fn start(extent: Extent, keys: Option<&Path>) -> Result<Launche
     for user in User::ALL {
         access::write(&launcher.folder, &url, user.name(), &user.token())?;
     }
-    let serving = launcher.folder.join("serving/apiserver.crt");
-    launcher.until("waited for the API server's certificate", async || serving.exists().then_some(())).await?;
-    let client = client(&access::path(&launcher.folder, User::Admin.name())).await?;
-    launcher
+    let admin = access::path(&launcher.folder, User::Admin.name());
+    let client = launcher
         .until("waited for the API server", async || {
+            // A client reads the server's certificate once. While the server writes the certificate, a client can read a
+            // part of it, and would then trust no server for ever. So each try has a client of its own.
+            let client = client(&admin).await.ok()?;
             let asked = client.request_text(http::Request::get("/readyz").body(Vec::new()).ok()?).await;
-            asked.ok()
+            asked.ok().map(|_| client)
         })
         .await?;
     if extent != Extent::Api {
