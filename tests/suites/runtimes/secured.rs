@@ -144,33 +144,6 @@ fn courier() -> [Value; 2] {
     ]
 }
 
-/// Returns an Agent with the store of sample 7, a grant of the group `staff` for this Agent, and a grant of the Agent for its
-/// store.
-fn keeper() -> [Value; 3] {
-    let of = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
-    let grant = |subject: Value, resource: Value| json!({"subjects": [subject], "resources": [resource]});
-    [
-        of(
-            "Agent",
-            "keeper",
-            json!({
-                "modelAPI": "memory-modelapi", "model": "gpt-4o-mini", "config": {"memory": {"memoryStore": "memory"}},
-                "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": "[\"I remember.\"]"}]},
-            }),
-        ),
-        of(
-            "AccessGrant",
-            "of-keeper",
-            grant(json!({"kind": "Group", "name": "staff"}), json!({"kind": "Agent", "name": "keeper"})),
-        ),
-        of(
-            "AccessGrant",
-            "for-keeper",
-            grant(json!({"kind": "Agent", "name": "keeper"}), json!({"kind": "MemoryStore", "name": "memory"})),
-        ),
-    ]
-}
-
 /// Waits until the decision point has an AccessGrant.
 async fn until_enforced(world: &World, grant: &str) {
     let is_enforced = |it: &Value| condition(it, "Enforced")["status"] == "True";
@@ -239,23 +212,5 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     {
         assert_eq!(secured.ask(user, &path, body).status, 403, "{user} to {path}");
     }
-    // As in KAOS, an Agent needs a grant for its store. The Agent answers without its memory until it has the grant.
-    let [keeper, for_users, for_keeper] = keeper();
-    world.apply_all(&[keeper, for_users]).await;
-    secured.cluster.until_ready(&world, &["Agent/keeper".to_owned()]).await;
-    until_enforced(&world, "AccessGrant/of-keeper").await;
-    let to = format!("/{}/agent/keeper/v1/chat/completions", world.namespace);
-    let recalls = || {
-        let begun = secured.gateway.decided().len();
-        let answer = secured.ask("eve", &to, Some(&chat)).json().unwrap();
-        assert_eq!(answer["choices"][0]["message"]["content"], "I remember.");
-        let of_store = format!("/{}/memorystore/memory/v1/recall", world.namespace);
-        let decided = secured.gateway.decided().split_off(begun).into_iter();
-        decided.filter(|it| it.method == "POST" && it.path == of_store).map(|it| it.is_allowed).collect::<Vec<_>>()
-    };
-    assert_eq!(recalls(), [false]);
-    world.apply(&for_keeper).await;
-    until_enforced(&world, "AccessGrant/for-keeper").await;
-    assert_eq!(recalls(), [true]);
     world.delete(&format!("Namespace/{}", world.namespace)).await;
 }
