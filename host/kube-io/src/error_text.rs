@@ -3,6 +3,8 @@
 
 use std::{error::Error, iter::successors};
 
+use kube::runtime::watcher;
+
 /// Text in the server's message if an applied manifest contains an unknown field or a value of a wrong type. The server
 /// answers 500 with this text, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
@@ -32,6 +34,17 @@ pub fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     causes(error)
         .filter_map(|cause| cause.downcast_ref::<kube::Error>())
         .any(|error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)))
+}
+
+/// Returns the HTTP status with which the API server broke a watch; `None` if the API server did not answer.
+pub fn watch_status(error: &watcher::Error) -> Option<u16> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// Returns the error and its chain of causes.

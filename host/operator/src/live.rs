@@ -50,7 +50,7 @@ pub trait KnownObjects: Send + Sync {
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
 }
 
-/// How a cluster serves a type, as far as a caller knows.
+/// The way in which a cluster serves a type, if a caller knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownType {
     /// The cluster serves the type.

@@ -81,7 +81,7 @@ impl RolloutStage {
     }
 }
 
-/// Whose rollouts a policy table undoes: the table has the predecessors in the place of the revisions.
+/// The rollouts that a policy table undoes: the table has the predecessors in the place of the revisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Predecessors {
     /// Whether the table undoes the rollouts of the owner.
@@ -225,8 +225,8 @@ mod tests {
         let lost = RolloutStage { can_yield: false, ..owner(None) };
         assert_eq!(table(vec![lost], "team"), Table::None);
         let other = Staging { stages: vec![owner(None)], before: BTreeMap::new() };
-        let model = ResourceType::new("kaos.tools/v1alpha1", "ModelAPI");
-        assert_eq!(other.table_for(&model, "team", "writer"), Table::Current);
+        let kite = ResourceType::new("sky.io/v1", "Kite");
+        assert_eq!(other.table_for(&kite, "team", "writer"), Table::Current);
         let combinations = |stages: &[RolloutStage]| Staging::combinations(stages).len();
         assert_eq!((combinations(&[]), combinations(&[tenant(None)])), (0, 1));
         assert_eq!(combinations(&[owner(None), tenant(None)]), 3);

@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 20;
 /// The longest wait.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// What a step counts and moves.
+/// The things that a step counts and moves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RolloutUnit {
@@ -45,7 +45,7 @@ pub struct RolloutSteps {
     pub pause: Wait,
     /// The time for which a moved object may be not ready.
     pub patience: Wait,
-    /// What the shares count.
+    /// The things that the shares count.
     pub by: RolloutUnit,
     /// The maximum number of pods of moved objects that are not ready at the same time.
     pub max_unavailable: Share,

@@ -22,12 +22,13 @@ use tokio::{sync::Notify, task::JoinSet};
 
 pub(super) use self::held::{Held, NoPackage};
 use self::{
-    broken::{Followed, code_of},
+    broken::Followed,
     reader::{Labelled, Reader, Seen},
 };
 use crate::{
     catalogue::{Age, operator_config},
     config_maps::OPERATOR_CONFIG,
+    error_text::watch_status,
     package::{self, Package},
     watch::{ForeignWatch, Watch},
 };
@@ -111,7 +112,7 @@ where
                     changed.notify_one();
                 }
                 Err(error) => {
-                    let code = code_of(&error);
+                    let code = watch_status(&error);
                     let error = followed.describe(&error);
                     beside.broke(code, &error);
                     tracing::warn!(error, "watch on policies failed; reopening it");

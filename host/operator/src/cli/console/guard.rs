@@ -1,4 +1,5 @@
-//! Who may ask the console. Only a browser that got the address from the terminal may, and only under a local name.
+//! Checks requests to the console. Only a browser that got the address from the terminal gets answers, and only under a
+//! local name.
 //!
 //! The address in the terminal contains a secret. The first request exchanges the secret for a cookie, so that the
 //! secret does not stay in the address. Other users of this machine can see the arguments of the program that opens the

@@ -24,7 +24,7 @@ use crate::{
     live::{Gathered, KnownObjects},
 };
 
-/// What a survey needs to answer.
+/// The inputs of a survey.
 #[derive(Clone)]
 pub(in crate::cli) struct Sources {
     pub(in crate::cli) client: Client,

@@ -19,20 +19,16 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     HELD_BACK,
-    connection::Connection,
     facts::Home,
-    named::Only,
+    named::NamedRevision,
     output::{Output, complain},
     preview::newest,
-    revisions::{Revision, Revisions, name, shown, state, status},
+    revisions::{LOOK, Revision, Revisions, name, shown, state, status},
 };
 use crate::catalogue::{
     PLACE_TAKEN,
     installed::{self, APPROVED_BY, APPROVED_FOR},
 };
-
-/// Interval between two reads of the revision.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Arguments of `policy approve`.
 #[derive(Debug, Args)]
@@ -42,14 +38,8 @@ const LOOK: Duration = Duration::from_millis(500);
                   reached."
 )]
 pub(super) struct Approve {
-    /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
-    name: String,
     #[command(flatten)]
-    connection: Connection,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    home: Home,
+    revision: NamedRevision,
     /// Seconds to wait until the package serves; 0 does not wait
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
@@ -58,7 +48,8 @@ pub(super) struct Approve {
 impl Approve {
     /// Writes the approval, and waits until the package serves.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, only, home: Home { operator_namespace: home }, timeout } = self;
+        let Self { revision, timeout } = self;
+        let NamedRevision { name: named, connection, only, home: Home { operator_namespace: home } } = revision;
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;

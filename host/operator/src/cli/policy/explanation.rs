@@ -1,4 +1,4 @@
-//! What `policy explain` says about an object, for the console.
+//! The answer of `policy explain` about an object, for the console.
 
 use kaos_policy::{
     contract::{Cluster, Need},

@@ -13,15 +13,12 @@ use super::{
     HELD_BACK,
     concerned::{Concerned, Unplanned},
     output::{Output, complain},
-    revisions::{Revision, Revisions, name, status},
+    revisions::{LOOK, Revision, Revisions, name, status},
 };
 use crate::{
     catalogue::installed::{NOT_LOADED, RETRY, retry_command},
     package::Package,
 };
-
-/// Interval between two reads of the revision.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Time that an operator gets to replace an old refusal of the same content. After this time, the follower treats the
 /// old refusal as the answer to the newly installed package.

@@ -9,7 +9,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::PolicySource;
 use kube::{Api, Client, api::ListParams};
 
-use super::revisions::{Revision, shown, status};
+use super::{
+    connection::Connection,
+    facts::Home,
+    revisions::{Revision, shown, status},
+};
 use crate::package::{CHUNK, LABEL, policy_file};
 
 /// The policy name and the scope of a package, from its ConfigMap, or from its newest record if the ConfigMap does not
@@ -29,6 +33,19 @@ pub(super) struct Only {
     /// Namespaces of the package; chooses among several ConfigMaps of one policy
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
+}
+
+/// Arguments that name a revision of a package.
+#[derive(Debug, Args)]
+pub(super) struct NamedRevision {
+    /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
+    pub(super) name: String,
+    #[command(flatten)]
+    pub(super) connection: Connection,
+    #[command(flatten)]
+    pub(super) only: Only,
+    #[command(flatten)]
+    pub(super) home: Home,
 }
 
 /// Packages by their source ConfigMaps.

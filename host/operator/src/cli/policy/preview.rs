@@ -9,9 +9,8 @@ use serde_json::json;
 
 use super::{
     OutputFormat,
-    connection::Connection,
     facts::Home,
-    named::{Only, recorded},
+    named::{NamedRevision, Only, recorded},
     output::{Output, complain},
     revisions::{Revision, Revisions, name, state, status},
     table::Table,
@@ -24,14 +23,8 @@ use super::{
                   effect for the package, or the cluster cannot be reached."
 )]
 pub(super) struct Preview {
-    /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
-    name: String,
     #[command(flatten)]
-    connection: Connection,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    home: Home,
+    revision: NamedRevision,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: OutputFormat,
@@ -40,7 +33,8 @@ pub(super) struct Preview {
 impl Preview {
     /// Prints the effect of the newest revision that has one.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, only, home: Home { operator_namespace: home }, output } = self;
+        let Self { revision, output } = self;
+        let NamedRevision { name: named, connection, only, home: Home { operator_namespace: home } } = revision;
         super::on_cluster(connection, async |client| {
             let all = Revisions::new(client, &home).all().await?;
             let revision = newest(&all, &named, &only, &home, |revision| status(revision).preview.is_some())?;

@@ -28,12 +28,9 @@ use super::{
     named::{Only, known},
     output::{Output, complain},
     plan::{PlanScope, Sides, compared, tell},
-    revisions::{Revision, Revisions, name, shown, state, status},
+    revisions::{LOOK, Revision, Revisions, name, shown, state, status},
 };
 use crate::{offline::Started, package::is_index, policies::Loader};
-
-/// Interval between two reads of the revisions until the operator has noticed the removal.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Annotation of objects that a Helm release installed.
 const HELM: &str = "meta.helm.sh/release-name";

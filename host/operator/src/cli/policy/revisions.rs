@@ -1,5 +1,7 @@
 //! Reads PolicyRevisions for the verbs: the state of each installed package.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
@@ -14,6 +16,9 @@ use crate::{
 };
 
 pub(super) use crate::catalogue::installed::Revision;
+
+/// Interval between two reads of a revision that a verb waits for.
+pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// The number of attempts to delete a record while other clients change it.
 const FORGETS: usize = 5;

@@ -19,17 +19,13 @@ use tokio::time::{Instant, sleep};
 use super::{
     HELD_BACK,
     approve::user,
-    connection::Connection,
     facts::Home,
-    named::Only,
+    named::NamedRevision,
     output::{Output, complain},
     preview::newest,
-    revisions::{Revision, Revisions, name, shown, state, status},
+    revisions::{LOOK, Revision, Revisions, name, shown, state, status},
 };
 use crate::catalogue::installed::{self, ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, RolloutVerb, next_request};
-
-/// Interval between two reads of the revision.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Arguments of the verbs that steer a rollout.
 #[derive(Debug, Args)]
@@ -38,14 +34,8 @@ const LOOK: Duration = Duration::from_millis(500);
                         package goes on, you lack the right to approve the package, or the cluster cannot be reached."
 )]
 pub(super) struct Steer {
-    /// PolicyRevision, ConfigMap of the policy as NAME or NAMESPACE/NAME, or name of the policy
-    name: String,
     #[command(flatten)]
-    connection: Connection,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    home: Home,
+    revision: NamedRevision,
     /// Seconds to wait until the operator handles the request; 0 does not wait
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     timeout: u64,
@@ -54,7 +44,8 @@ pub(super) struct Steer {
 impl Steer {
     /// Writes the request, and waits until the operator has handled it.
     pub(super) fn run(self, verb: RolloutVerb, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, only, home: Home { operator_namespace: home }, timeout } = self;
+        let Self { revision, timeout } = self;
+        let NamedRevision { name: named, connection, only, home: Home { operator_namespace: home } } = revision;
         super::on_cluster(connection, async |client| {
             let all = Revisions::new(client.clone(), &home).all().await?;
             let is_rolled_out = |revision: &Revision| status(revision).open_rollout().is_some();

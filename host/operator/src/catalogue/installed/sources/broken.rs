@@ -56,17 +56,6 @@ impl Followed {
     }
 }
 
-/// Returns the HTTP status with which the API server broke the watch; `None` if the API server did not answer.
-pub(super) fn code_of(error: &watcher::Error) -> Option<u16> {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => Some(status.code),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kube::core::Status;

@@ -1,4 +1,4 @@
-//! What a console knows about a cluster. Watches keep the objects up to date with the rights of the user, once for all
+//! The objects and policies of a cluster that a console keeps. Watches keep the objects up to date with the rights of the user, once for all
 //! pages.
 //!
 //! | module | content |

@@ -31,7 +31,7 @@ pub(in crate::cli::console) struct KeptObject {
     wanted: u64,
 }
 
-/// What an object uses, as far as the console shows it.
+/// The connections of an object that the console shows.
 #[derive(Debug, Clone, Default)]
 struct Connections {
     /// The hash of the object, and the number of the policies, from which the connections come.
@@ -44,7 +44,7 @@ struct Connections {
 pub(super) struct Objects {
     all: BTreeMap<Identity, KeptObject>,
     owned: HashMap<String, BTreeSet<Identity>>,
-    /// The types of which the console has every object, in these namespaces; `None` for the whole cluster.
+    /// The types whose objects the console has completely, with the namespaces; `None` for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
     connections: HashMap<Identity, Connections>,
@@ -217,7 +217,7 @@ impl Objects {
         self.users.get(identity).into_iter().flatten()
     }
 
-    /// Decides anew for which objects a policy answers.
+    /// Decides again which objects have a policy.
     pub(super) fn claim(&mut self, is_claimed: impl Fn(&ResourceType) -> bool) {
         for kept in self.all.values_mut() {
             let is_now = is_claimed(&ResourceType::of_object(&kept.object));

@@ -34,7 +34,7 @@ use crate::{
 /// The kind of the records of policies.
 pub(super) const RECORD: (&str, &str) = ("kaos.tools/v1alpha1", "PolicyRevision");
 
-/// What the user cannot see, for a note on each page.
+/// The types and namespaces that the user cannot see, for a note on each page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::cli::console) struct Limits {
     pub(in crate::cli::console) places: Places,

@@ -15,7 +15,7 @@ use super::{
     state::Model,
     watched_type::{Role, WatchedType},
 };
-use crate::error_text::with_causes;
+use crate::error_text::{watch_status, with_causes};
 
 /// The delay after an error of a watch.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ pub(super) async fn follow(model: Arc<Model>, watched: WatchedType) {
                 }
             }
             Err(error) => {
-                let is_refused = is_refused(&error);
+                let is_refused = watch_status(&error) == Some(403);
                 model.failed(&watched, is_refused, with_causes(&error));
                 tokio::time::sleep(if is_refused { REFUSED } else { PAUSE }).await;
             }
@@ -69,15 +69,4 @@ fn value(WatchedType { of, .. }: &WatchedType, mut object: DynamicObject) -> Opt
     object["apiVersion"] = of.api_version.as_str().into();
     object["kind"] = of.kind.as_str().into();
     Some(object)
-}
-
-fn is_refused(error: &watcher::Error) -> bool {
-    let code = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => status.code,
-        _ => return false,
-    };
-    code == 403
 }

@@ -10,7 +10,7 @@ use crate::input::Identity;
 /// The page at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli::console) enum Address {
-    /// What is not ready, and the namespaces.
+    /// The objects that are not ready, and the namespaces.
     Overview,
     /// The objects that fit a filter.
     Objects(Filter),

@@ -18,7 +18,7 @@ pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
 /// The maximum number of objects that a message names.
 const NAMED: usize = 3;
 
-/// What the operator knows about a rollout that goes on.
+/// The facts from which the operator decides about an open rollout.
 pub(super) struct RolloutFacts<'a> {
     pub(super) rollout: &'a PolicyRollout,
     /// The objects that the rollout concerns. `None` while the operator does not see all of them.

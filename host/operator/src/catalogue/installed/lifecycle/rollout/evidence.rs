@@ -8,7 +8,7 @@ use kaos_crds::PolicyRollout;
 
 use crate::{catalogue::MovedObjects, timestamps::parsed, watch::ObjectKey};
 
-/// What the operator sees of an object that a rollout concerns.
+/// The facts about one object that a rollout concerns.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectSight {
     pub(super) key: ObjectKey,

@@ -5,7 +5,7 @@ use kaos_crds::PolicyRollout;
 
 use crate::catalogue::installed::records::{ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Revision};
 
-/// What a person requests.
+/// A request by a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Pause,
