@@ -40,6 +40,7 @@ pub mod serve;
 mod server;
 pub mod status;
 mod timestamps;
+mod trace;
 mod yaml;
 
 use kaos_kube_io::{backoff, error_text, events, hashing, locking};

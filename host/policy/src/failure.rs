@@ -32,7 +32,18 @@ pub enum Verb {
 
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.write_str(self.name())
+    }
+}
+
+impl Verb {
+    /// The verbs that a pass calls.
+    pub const OF_PASS: [Self; 7] =
+        [Self::Open, Self::Begin, Self::Needs, Self::MapEnv, Self::Translate, Self::Amend, Self::Assess];
+
+    /// The verb's name in messages, metrics and traces.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Open => "instantiation",
             Self::Load => "load",
             Self::Describe => "describe",
@@ -42,11 +53,9 @@ impl fmt::Display for Verb {
             Self::Translate => "translate",
             Self::Amend => "amend",
             Self::Assess => "assess",
-        })
+        }
     }
-}
 
-impl Verb {
     /// Returns the purpose of the function, for people who do not know the contract.
     fn purpose(self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
 //! `rollout` in `policy.yaml`: the limits for the effect of a package, and the steps in which the package starts to
 //! serve. The operator compares the effect with the limits before the package serves.
 
+mod increase;
 mod share;
 mod steps;
 
@@ -9,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use self::{
+    increase::Increase,
     share::Share,
     steps::{RolloutSteps, RolloutUnit, Wait},
 };
@@ -71,6 +73,9 @@ pub struct RolloutGate {
     /// objects that the package concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pods_replaced: Option<Share>,
+    /// The maximum increase of the fuel of a pass, of the median and of the maximum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_fuel_increase: Option<Increase>,
     /// Whether the package must not refuse an object that the policies accept now.
     #[serde(skip_serializing_if = "is_false")]
     pub none_refused: bool,

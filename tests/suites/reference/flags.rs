@@ -20,7 +20,7 @@ pub(crate) const OTHERS: [(&str, &str); 9] = [
     ("NO_COLOR", "`demo` prints without colours if this variable is set and not empty."),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "Endpoint to which `run` sends a span for each pass, if it was built with the feature `otlp`. `run` also reads \
+        "Endpoint of the collector to which `run` sends traces. `run` also reads \
          the other variables of OpenTelemetry's SDK and of its OTLP exporter: `OTEL_EXPORTER_OTLP_HEADERS`, \
          `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_SDK_DISABLED` and so on.",
     ),

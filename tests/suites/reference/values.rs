@@ -25,6 +25,7 @@ pub(crate) fn check() {
     let gate = RolloutGate {
         max_objects_changed: Some(Share::Number(1)),
         max_pods_replaced: Some(Share::Number(1)),
+        max_fuel_increase: serde_json::from_value("20%".into()).unwrap(),
         none_refused: true,
         none_failed: true,
         frozen_paths: vec!["spec".to_owned()],

@@ -8,7 +8,7 @@ use kaos_policy::{
     kubernetes::Checks,
     manifest::Privilege,
     memo::Memo,
-    render::Renderer,
+    render::{Observer, Renderer},
     settings::SettingsErrors,
 };
 
@@ -21,19 +21,21 @@ pub(crate) struct Renderers {
     user_privileges: UserPrivileges,
     grantable: Option<BTreeSet<Privilege>>,
     memo: Arc<Memo>,
+    observer: Arc<dyn Observer>,
 }
 
 impl Renderers {
     /// Starts without any renderers. `cluster` does not contain the served types, because these types change while the
     /// process runs. `grantable` are the privileges that settings of packages can set. `memo` is the size limit of the
-    /// cache for answers, in bytes.
+    /// cache for answers, in bytes. `observer` sees all calls of policies.
     pub(crate) fn new(
         cluster: Cluster,
         user_privileges: UserPrivileges,
         grantable: Option<BTreeSet<Privilege>>,
         memo: usize,
+        observer: Arc<dyn Observer>,
     ) -> Self {
-        Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)) }
+        Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)), observer }
     }
 
     /// Returns the renderer for a kind.
@@ -50,6 +52,7 @@ impl Renderers {
         let renderer = kind
             .renderer_on(&self.cluster, served.clone())?
             .with_memo(Arc::clone(&self.memo))
+            .with_observer(&self.observer)
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
             // Do not check for unknown fields: a newer API server may have fields that this program does not know. The

@@ -56,6 +56,14 @@ pub(super) struct PolicyLabels {
     version: String,
 }
 
+impl PolicyLabels {
+    /// The labels of all policies without labels of their own. No policy has this name, because names of policies
+    /// contain no parentheses.
+    pub(super) fn of_others() -> Self {
+        Self { policy: "(others)".to_owned(), version: String::new() }
+    }
+}
+
 impl From<&PolicyId> for PolicyLabels {
     fn from(id: &PolicyId) -> Self {
         Self { policy: id.name.clone(), version: id.version.clone() }
@@ -76,6 +84,25 @@ pub(super) struct PolicyFailureLabels {
     #[prometheus(flatten)]
     pub(super) policy: PolicyLabels,
     pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PolicyCallLabels {
+    #[prometheus(flatten)]
+    pub(super) policy: PolicyLabels,
+    pub(super) verb: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct AnswerLabels {
+    #[prometheus(flatten)]
+    pub(super) policy: PolicyLabels,
+    pub(super) remembered: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ResultLabels {
+    pub(super) result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -22,23 +22,17 @@ use std::{
 
 use kaos_crds::RevisionState;
 use kaos_kube_io::metrics::{IoMetrics, Refresh as IoRefresh, WatchState};
-use kaos_policy::{contract::ResourceType, policy::PolicyId};
+use kaos_policy::{contract::ResourceType, failure::Verb, policy::PolicyId};
 use prometheus_client::{
     encoding::text,
-    metrics::{
-        counter::Counter,
-        family::Family,
-        gauge::Gauge,
-        histogram::{Histogram, exponential_buckets},
-        info::Info,
-    },
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::exponential_buckets, info::Info},
     registry::Registry,
 };
 
 use by_policy::ByPolicy;
 pub use rollouts::RolloutState;
 use rollouts::Rollouts;
-use sizes::Sizes;
+use sizes::{Histogram, Sizes};
 pub use states::{PassResult, Readiness, Tally, Unserved};
 pub use table::reference;
 
@@ -65,6 +59,7 @@ pub struct Metrics {
     queue_age: Gauge<f64, AtomicU64>,
     policies: Family<labels::ActiveLabels, Gauge>,
     by_policy: ByPolicy,
+    compile_duration: Sizes<labels::ResultLabels>,
     policy_revisions: Family<labels::RevisionStateLabels, Gauge>,
     rollouts: Rollouts,
     api_calls: Family<labels::ApiCallLabels, Counter>,
@@ -111,6 +106,8 @@ impl Metrics {
             queue_age: table::QUEUE_AGE.register(r, Gauge::default()),
             policies: table::POLICY.register(r, Family::default()),
             by_policy: ByPolicy::register(r),
+            compile_duration: table::COMPILE_DURATION
+                .register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
             rollouts: Rollouts::register(r),
             api_calls: table::API_CALLS.register(r, Family::default()),
@@ -134,10 +131,11 @@ impl Metrics {
         lock(&self.refreshers).push(Box::new(refresh));
     }
 
-    /// Records a pass over an object of a kind.
-    pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration) {
+    /// Records a pass over an object of a kind, with the id of the pass's trace.
+    pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration, trace: Option<&str>) {
         self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }).inc();
-        self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64());
+        let exemplar = trace.map(|id| id.to_owned().into());
+        self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64(), exemplar, None);
     }
 
     /// Records that a pass will be retried.
@@ -200,9 +198,26 @@ impl Metrics {
         drop(self.retries.get_or_create(&of.into()));
     }
 
-    /// Records the fuel of a policy in one pass.
+    /// Records the answer of a policy in one pass, and the fuel of the answer. If `remembered`, the operator returned
+    /// the answer to an equal question, so the pass used no fuel.
+    pub fn answer(&self, policy: &PolicyId, fuel: u64, remembered: bool) {
+        self.by_policy.answer(policy, fuel, remembered);
+    }
+
+    /// Records the fuel of a policy's assessment in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
         self.by_policy.fuel(policy, burnt);
+    }
+
+    /// Records one call of a policy, with the id of the trace that contains the call.
+    pub fn policy_call(&self, policy: &PolicyId, verb: Verb, took: Duration, trace: Option<String>) {
+        self.by_policy.call(policy, verb, took, trace);
+    }
+
+    /// Records the compilation of a package.
+    pub fn compilation(&self, is_compiled: bool, took: Duration) {
+        let result = if is_compiled { "compiled" } else { "failed" };
+        self.compile_duration.get_or_create(&labels::ResultLabels { result }).observe(took.as_secs_f64(), None, None);
     }
 
     /// Counts a failure of a policy, by category.
@@ -278,7 +293,7 @@ impl IoMetrics for Metrics {
             code: code.to_owned(),
         };
         self.api_calls.get_or_create(&labels).inc();
-        self.api_duration.get_or_create(&labels::VerbLabels { verb }).observe(took.as_secs_f64());
+        self.api_duration.get_or_create(&labels::VerbLabels { verb }).observe(took.as_secs_f64(), None, None);
     }
 
     fn watch(&self, of: &ResourceType, state: Option<WatchState>) {

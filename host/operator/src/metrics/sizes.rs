@@ -1,6 +1,24 @@
-//! A type for histograms with labels.
+//! A type for histograms with labels. Each bucket can have an exemplar: the trace of a value in this bucket.
 
-use prometheus_client::metrics::{family::Family, histogram::Histogram};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{exemplar::HistogramWithExemplars, family::Family},
+};
+
+/// The label set of an exemplar.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TraceLabels {
+    trace_id: String,
+}
+
+impl From<String> for TraceLabels {
+    fn from(trace_id: String) -> Self {
+        Self { trace_id }
+    }
+}
+
+/// A histogram.
+pub(super) type Histogram = HistogramWithExemplars<TraceLabels>;
 
 /// A histogram for each set of labels.
 pub(super) type Sizes<S> = Family<S, Histogram, fn() -> Histogram>;

@@ -67,8 +67,11 @@ rows! {
     QUEUE_AGE: Gauge "queue_oldest_age" in "seconds" [] "Time for which the longest-waiting object has been due for a pass";
     POLICY: Gauge "policy_info" ["group", "kind", "policy", "version", "digest"] "1 for each policy and overlay that answers for a kind";
     FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy used in a pass";
+    POLICY_ANSWERS: Counter "policy_answers" ["policy", "version", "remembered"] "Answers of a policy in passes; `remembered` is true if the operator returned the answer to an equal question without a call of the policy";
+    POLICY_CALL_DURATION: Histogram "policy_call_duration" in "seconds" ["policy", "version", "verb"] "Duration of a call of a policy in a pass, by the function of the contract";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes in which a policy failed: traps, exhausted limits, answers that the guard refused";
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
+    COMPILE_DURATION: Histogram "policy_compile_duration" in "seconds" ["result"] "Duration of the compilation of a package; `result` is compiled or failed";
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; `current` \
         is true if a ConfigMap contains the package now";
     ROLLOUT_STEP: Gauge "rollout_step" ["package"] "Number of the current step of a rollout; 0 before the \
@@ -128,6 +131,11 @@ pub fn reference() -> String {
         "A series of a policy version exists while the version can answer, also as a fallback. When the version can ",
         "no longer answer, the series stays until the next change of policies. The series of a version that returns ",
         "start at 0.\n\n",
+        "At most 100 policy versions have series of their own. All further versions share the series with the policy ",
+        "`(others)` and an empty version.\n\n",
+        "If the operator sends [traces](../guide/operate.md#send-traces-to-a-collector), the buckets of ",
+        "`kaos_operator_pass_duration_seconds` and `kaos_operator_policy_call_duration_seconds` have exemplars with ",
+        "a `trace_id`.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

@@ -30,7 +30,7 @@ use crate::{
     processors::Processors,
     queue::Queue,
     rbac::Duties,
-    reconcile::{Access, Context, DeclaredFields, Memories, PolicyRunner, Rules, SyncGate},
+    reconcile::{Access, Context, DeclaredFields, Memories, PolicyCalls, PolicyRunner, Rules, SyncGate},
     record::{Recorder, RecorderSize},
     watch::{ObjectKey, Scope, Watch},
 };
@@ -100,6 +100,7 @@ impl Operator {
                 options.user_privileges,
                 options.grantable.privileges.clone(),
                 options.memo,
+                Arc::new(PolicyCalls { metrics: Arc::clone(&metrics) }),
             ),
             watch: watch.clone(),
             memories: memories.clone(),
@@ -133,7 +134,8 @@ impl Operator {
     /// of the catalogue.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
-        self.installing = Some(installing);
+        let gatekeeper = installing.gatekeeper.measured(&self.context.runner.metrics);
+        self.installing = Some(Installing { gatekeeper, ..installing });
         self
     }
 

@@ -11,6 +11,7 @@ use crate::{
     metrics::PassResult,
     queue::Queue,
     reconcile::{Context, Ended, Next, PassFailed, pass, publish_failure, unless_given_up},
+    trace::PassTrace,
     watch::ObjectKey,
 };
 
@@ -23,10 +24,10 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     while let Some(lease) = queue.next().await {
         let key = lease.key().clone();
         let (kind, namespace, name) = (&*key.of.kind, &*key.namespace, &*key.name);
-        let span = tracing::info_span!("pass", kind, namespace, name, result = tracing::field::Empty);
-        let (started, rights) = (Instant::now(), context.access.watch.rights());
-        let running = AssertUnwindSafe(unless_given_up(pass(&context, &key))).catch_unwind();
-        let ended = match tokio::time::timeout(deadline, running).instrument(span.clone()).await {
+        let span = tracing::info_span!("pass", kind, namespace, name, trace_id = tracing::field::Empty);
+        let (trace, started, rights) = (PassTrace::default(), Instant::now(), context.access.watch.rights());
+        let running = AssertUnwindSafe(unless_given_up(pass(&context, &key, &trace))).catch_unwind();
+        let ended = match tokio::time::timeout(deadline, running).instrument(span).await {
             Ok(Ok(Some(ended))) => ended,
             Ok(Ok(None)) => {
                 tracing::debug!(object = %key, "aborted the pass because of the shutdown");
@@ -45,8 +46,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 Ended { result: PassResult::Retried, next: Next::Retry(None) }
             }
         };
-        span.record("result", ended.result.label());
-        context.runner.metrics.pass(&key.of, ended.result, started.elapsed());
+        context.runner.metrics.pass(&key.of, ended.result, started.elapsed(), trace.id());
         match ended.next {
             Next::Never => {
                 queue.succeeded(&key);

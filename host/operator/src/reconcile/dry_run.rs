@@ -3,6 +3,7 @@
 
 use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
+use tracing::Instrument as _;
 
 use crate::hashing::hash;
 use crate::reconcile::{
@@ -17,6 +18,7 @@ use crate::reconcile::{
     resolve::gates,
     subject::Subject,
 };
+use crate::trace::step;
 
 /// Runs a dry run of every write of the plan. Returns the child that the API server refuses, and the refusal. If the
 /// dry run fails for another reason, the operator does not know whether the server accepts the plan. Skips default
@@ -42,8 +44,9 @@ pub(crate) async fn rehearse(
     for manifest in plan {
         let child = Reference::of_object(manifest);
         let mut seen = sight(&access.watch, &child, &subject.uid, &memory.children);
+        let span = step!("dry run", kind = %child.kind, name = %child.name);
         for look in 0.. {
-            match attempt(access, subject, manifest, plan, seen).await {
+            match attempt(access, subject, manifest, plan, seen).instrument(span.clone()).await {
                 Ok(None) => break,
                 Ok(Some(found)) if look < LOOKS => seen = found,
                 Ok(Some(_)) => return Err(comes_and_goes(&child)),

@@ -17,7 +17,7 @@
 //! | service | module |
 //! |---|---|
 //! | all services; the object of a pass, with its policies | `context`, `subject`, `selected` |
-//! | runs policies, for the steps without I/O | `policy_runner` |
+//! | runs policies, for the steps without I/O; measures each of their calls | `policy_runner`, `policy_calls` |
 //! | API server, watch and Events, for the steps with I/O | `access`, `api`, `error`, `event_text` |
 //! | memory between passes; hashes for comparison | `memory`, `mark` |
 //! | lets passes wait for the first lists of the children's types | `sync_gate` |
@@ -44,6 +44,7 @@ mod mark;
 mod memory;
 mod pass;
 mod pass_failed;
+mod policy_calls;
 mod policy_runner;
 mod prepare;
 mod resolve;
@@ -66,6 +67,7 @@ pub(crate) use explain::explain;
 pub(crate) use memory::Memories;
 pub(crate) use pass::pass;
 pub(crate) use pass_failed::PassFailed;
+pub(crate) use policy_calls::PolicyCalls;
 pub(crate) use policy_runner::PolicyRunner;
 pub(crate) use select::fallback_round::decide;
 pub(crate) use shutdown::unless_given_up;

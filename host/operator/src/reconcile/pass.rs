@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     applied::Applied,
@@ -27,12 +28,13 @@ use super::{
 };
 use crate::{
     metrics::{PassResult, Unserved},
+    trace::{PassTrace, step},
     watch::ObjectKey,
 };
 
 /// Runs one pass over an object. An error only causes a retry.
-pub(crate) async fn pass(context: &Context, key: &ObjectKey) -> Ended {
-    let Context { runner, access, memories, sync_gate, .. } = context;
+pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) -> Ended {
+    let Context { runner, access, sync_gate, .. } = context;
     // The queue wakes all objects when every list is complete.
     let unlisted = access.watch.unlisted(&key.of);
     if unlisted.contains(&key.of) || sync_gate.holds(&key.of, !unlisted.is_empty()) {
@@ -45,6 +47,15 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey) -> Ended {
         // The swap that installs the policy wakes the object.
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
+    let span = trace.start(key, &object);
+    let ended = serve(context, key, object, is_loading).instrument(span.clone()).await;
+    span.record("result", ended.result.label());
+    ended
+}
+
+/// Runs the pass over an object that exists.
+async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loading: bool) -> Ended {
+    let Context { runner, access, memories, .. } = context;
     let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
     // 1. Select (no client): chooses the policies of the object's place, or the pinned policy. A policy that is being
     //    loaded does not delay a deletion.
@@ -68,16 +79,17 @@ async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory
     let Context { runner, access, declared_fields, rules, .. } = context;
     // 2. Delete (client): if the object is being deleted, the pass only does the cleanup.
     if is_going(&subject.object) {
-        return deletion::end(runner, access, rules, subject, memory).await;
+        return deletion::end(runner, access, rules, subject, memory).instrument(step!("delete")).await;
     }
     // 3. Resolve (no client): computes needs and plan. Rehearse (client): sends a dry run of an installed policy's
     //    plan.
-    let mut prepared = match prepare(runner, access, subject, memory).await {
+    let mut prepared = match prepare(runner, access, subject, memory).instrument(step!("prepare")).await {
         Ok(prepared) => prepared,
         Err(ended) => return Ok(ended),
     };
     // 4. Execute (client): handles finalizers and plan gates, applies the children, and prunes.
-    let applied: Applied = execute(access, &runner.catalogue, rules, subject, &mut prepared, memory).await;
+    let executing = execute(access, &runner.catalogue, rules, subject, &mut prepared, memory);
+    let applied: Applied = executing.instrument(step!("execute")).await;
     // 5. Judge (no client): records which revisions serve the object, and which fail on it.
     record(&runner.catalogue, subject, &applied);
     // 6. End (no client): computes when the next pass must run.
@@ -87,7 +99,8 @@ async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory
     let is_quiet = remember(access, subject, &prepared, &applied, memory);
     let mut wrote = applied.wrote;
     if !is_quiet {
-        match report(runner, access, declared_fields, subject, &prepared, &applied, memory).await? {
+        let reporting = report(runner, access, declared_fields, subject, &prepared, &applied, memory);
+        match reporting.instrument(step!("report")).await? {
             Ok(written) => wrote |= written,
             Err(ended) => return Ok(ended),
         }

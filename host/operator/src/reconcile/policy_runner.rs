@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kaos_policy::{render::Renderer, settings::SettingsErrors};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::{memory::Memories, shutdown::computed};
 use crate::{
@@ -37,12 +38,13 @@ impl PolicyRunner {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Runs a policy or other CPU-bound work.
+    /// Runs a policy or other CPU-bound work. The spans of the work belong to the current step.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         is_local: bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {
-        computed(&self.stopping, self.processors.run(is_local, work)).await
+        let span = Span::current();
+        computed(&self.stopping, self.processors.run(is_local, move || span.in_scope(work))).await
     }
 }

@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 
+use super::observed::{self, Observer};
 use crate::{
-    contract::Cluster, guard::UserPrivileges, kubernetes::Checks, manifest::Privilege, memo::Memo, policy::Policy,
-    settings::Effective,
+    code::Sandbox, contract::Cluster, failure::Failure, guard::UserPrivileges, kubernetes::Checks, manifest::Privilege,
+    memo::Memo, policy::Policy, settings::Effective,
 };
 
 /// A policy of a stack, with its settings.
@@ -15,6 +16,15 @@ use crate::{
 pub(super) struct Bound {
     pub(super) policy: Arc<Policy>,
     pub(super) settings: Arc<Effective>,
+    /// Sees the calls of the policy.
+    pub(super) observer: Option<Arc<dyn Observer>>,
+}
+
+impl Bound {
+    /// Opens a fresh sandbox of the policy.
+    pub(super) fn open(&self) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        observed::open(&self.policy, self.observer.as_ref())
+    }
 }
 
 /// A stack with its settings, the facts about the cluster, and the privileges and checks for its answers.

@@ -30,7 +30,6 @@ impl<'a> PassLayer<'a> {
     }
 
     pub(super) fn open(&self) -> Result<Box<dyn Sandbox + '_>, PolicyFailure> {
-        let policy = &self.bound.policy;
-        policy.code().open(policy.limits()).map_err(|failure| PolicyFailure::new(policy.id(), failure, "", &[]))
+        self.bound.open().map_err(|failure| PolicyFailure::new(self.bound.policy.id(), failure, "", &[]))
     }
 }

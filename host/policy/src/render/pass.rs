@@ -251,8 +251,7 @@ impl Pass<'_> {
         below: &Plan,
         ledger: &mut Ledger,
     ) -> Result<Result<Plan, Refusal>, Failure> {
-        let policy = &overlay.bound.policy;
-        let mut sandbox = policy.code().open(policy.limits())?;
+        let mut sandbox = overlay.bound.open()?;
         let amended = sandbox.begin(subject).and_then(|()| sandbox.amend(below.clone()));
         ledger.fuel += sandbox.fuel_used();
         amended

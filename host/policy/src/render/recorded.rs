@@ -37,7 +37,7 @@ pub struct Repeated {
 impl PassInputs {
     /// Repeats the pass with these policies and settings, the lowest layer first. Without layers, returns `None`.
     pub fn repeat(&self, layers: Vec<(Arc<Policy>, Arc<Effective>)>) -> Option<Result<Repeated, RenderError>> {
-        let mut bound = layers.into_iter().map(|(policy, settings)| Bound { policy, settings });
+        let mut bound = layers.into_iter().map(|(policy, settings)| Bound { policy, settings, observer: None });
         let base = bound.next()?;
         let renderer = Renderer(Binding {
             base,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     RenderError, Rendered,
     binding::{Binding, Bound},
+    observed::Observer,
     pass,
 };
 use crate::{
@@ -28,7 +29,7 @@ impl Renderer {
     pub fn new(stack: &Stack, settings: &[Layer], cluster: Cluster) -> Result<Self, SettingsErrors> {
         let bind = |policy: &Arc<Policy>| {
             let settings = policy.settings(settings)?;
-            Ok(Bound { policy: Arc::clone(policy), settings })
+            Ok(Bound { policy: Arc::clone(policy), settings, observer: None })
         };
         let base = bind(stack.base())?;
         let overlays = stack.overlays().iter().map(bind).collect::<Result<_, SettingsErrors>>()?;
@@ -41,6 +42,15 @@ impl Renderer {
     #[must_use]
     pub fn with_memo(mut self, memo: Arc<Memo>) -> Self {
         self.0.memo = Some(memo);
+        self
+    }
+
+    /// Makes an observer see each call of the policies.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+        for bound in std::iter::once(&mut self.0.base).chain(&mut self.0.overlays) {
+            bound.observer = Some(Arc::clone(observer));
+        }
         self
     }
 

@@ -73,7 +73,7 @@ impl Renderer {
         let policy = &self.0.base.policy;
         let mut fuel = 0;
         let mut assess = || {
-            let mut sandbox = policy.code().open(policy.limits())?;
+            let mut sandbox = self.0.base.open()?;
             let report = sandbox.begin(&rendered.subject).and_then(|()| sandbox.assess(&seen));
             fuel = sandbox.fuel_used();
             let report = report?;

@@ -16,8 +16,10 @@ use kaos_policy::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::timed_compiler::TimedCompiler;
 use crate::{
     embedded, kinds,
+    metrics::Metrics,
     package::Package,
     processors::{Permit, Processors},
     server::TargetServer,
@@ -29,7 +31,7 @@ pub struct Gatekeeper(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
-    compiler: Box<dyn Compile>,
+    compiler: Arc<dyn Compile>,
     cluster: Cluster,
     clock: SystemClock,
     size: SizeClass,
@@ -65,7 +67,17 @@ impl Gatekeeper {
     /// Creates a gatekeeper. The checked policies run on `engine` and see the facts in `cluster`. `compiler` must be
     /// safe for untrusted bytes. `size` is the largest size class that the gatekeeper accepts.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster, size: SizeClass) -> Self {
+        let compiler = compiler.into();
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start(), size }))
+    }
+
+    /// Returns a gatekeeper that records its compilations in the metrics.
+    pub(crate) fn measured(&self, metrics: &Arc<Metrics>) -> Self {
+        let Inner { engine, compiler, cluster, clock, size } = &*self.0;
+        let (compiler, metrics) = (Arc::clone(compiler), Arc::clone(metrics));
+        let compiler = Arc::new(TimedCompiler { compiler, metrics });
+        let (engine, cluster) = (engine.clone(), cluster.clone());
+        Self(Arc::new(Inner { engine, compiler, cluster, clock: *clock, size: *size }))
     }
 
     /// Checks a package with code, and returns its policy.

@@ -10,7 +10,7 @@
 //! | `sources` | finds and reads packages |
 //! | `records` | reads and writes PolicyRevisions: the state of each revision |
 //! | `store` | stores the bytes of admitted packages |
-//! | `gatekeeper` | turns a package into a policy |
+//! | `gatekeeper`, `timed_compiler` | turn a package into a policy; measure the compilation |
 //! | `background` | runs background jobs, one for each revision |
 //! | `checks` | runs the gate in the background |
 //! | `questions` | asks the API server about rights in the background |
@@ -49,6 +49,7 @@ mod sources;
 mod step_error;
 mod store;
 mod tenant_fairness;
+mod timed_compiler;
 mod tools;
 mod unfit;
 

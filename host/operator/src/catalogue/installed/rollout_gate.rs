@@ -1,8 +1,8 @@
 //! Compares the effect of a candidate with the limits of the operator and of `policy.yaml`. Every limit applies, so a
 //! package can only add to the operator's limits.
 
-use kaos_crds::PolicyPreview;
-use kaos_policy::rollout::{Rollout, RolloutGate, RolloutMode};
+use kaos_crds::{PolicyPreview, PreviewFuel};
+use kaos_policy::rollout::{Increase, Rollout, RolloutGate, RolloutMode};
 use serde_json::json;
 
 use super::previews::EffectOfProposal;
@@ -88,6 +88,7 @@ impl EffectLimits {
             exceeded.push(ExceededLimit::new("FrozenPath", changes));
         }
         exceeded.extend(self.shares(preview));
+        exceeded.extend(self.fuel(preview.fuel));
         if preview.unknown > 0 && self.gates().any(|gate| !gate.is_open()) {
             exceeded.push(ExceededLimit::new(
                 "EffectUnknown",
@@ -136,6 +137,27 @@ impl EffectLimits {
     }
 }
 
+impl EffectLimits {
+    /// Returns the limits of fuel that the effect exceeds.
+    fn fuel(&self, fuel: PreviewFuel) -> impl Iterator<Item = ExceededLimit> {
+        let PreviewFuel { median_before, median_after, max_before, max_after } = fuel;
+        let number = |fuel: i64| u64::try_from(fuel).unwrap_or_default();
+        let rises = move |limit: Increase| {
+            [("median", median_before, median_after), ("maximum", max_before, max_after)]
+                .into_iter()
+                .find(|(_, before, after)| limit.is_exceeded(number(*before), number(*after)))
+                .map(|(what, before, after)| {
+                    let message = format!(
+                        "the {what} of the fuel of a pass rises from {before} to {after}, but `maxFuelIncrease` allows \
+                         only {limit}"
+                    );
+                    ExceededLimit::new("TooMuchFuel", message)
+                })
+        };
+        self.gates().filter_map(|gate| gate.max_fuel_increase).filter_map(rises)
+    }
+}
+
 fn count(many: u64) -> i64 {
     i64::try_from(many).unwrap_or(i64::MAX)
 }
@@ -179,6 +201,7 @@ mod tests {
             pods_replaced: 21,
             refused: 4,
             failed: 0,
+            fuel: PreviewFuel { median_before: 100, median_after: 110, max_before: 200, max_after: 260 },
             problems: (0..4).map(problem).collect(),
             ..PolicyPreview::default()
         };
@@ -200,6 +223,8 @@ mod tests {
             ("{gate: {maxObjectsChanged: 9%}}", &["TooManyObjects"]),
             ("{gate: {maxPodsReplaced: 5%}}", &["TooManyPods"]),
             ("{gate: {maxPodsReplaced: 21}}", &[]),
+            ("{gate: {maxFuelIncrease: 30%}}", &[]),
+            ("{gate: {maxFuelIncrease: 20%}}", &["TooMuchFuel"]),
             ("{gate: {approval: required}}", &["AwaitsApproval"]),
             ("{mode: shadow}", &["ShadowOnly"]),
         ] {

@@ -9,10 +9,16 @@ use std::{
 use kaos_policy::printable::{printable, printable_json};
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, registry::LookupSpan, util::SubscriberInitExt as _,
+    EnvFilter, Layer, Registry,
+    filter::{FilterExt as _, filter_fn},
+    fmt,
+    layer::SubscriberExt as _,
+    registry::LookupSpan,
+    util::SubscriberInitExt as _,
 };
 
 use super::flags::{LogFormat, Run};
+use crate::trace;
 
 /// The error if the logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +36,9 @@ pub(super) type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 pub(super) fn start(run: &Run, beside: Option<SpanLayer>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
-    // The filter applies only to log lines: the further layer receives all spans.
+    // The filters apply only to log lines: the further layer receives all spans. A log line needs only the object of its
+    // pass, not the step.
+    let filter = filter.and(filter_fn(|metadata| metadata.target() != trace::TARGET));
     tracing_subscriber::registry().with(beside).with(lines(run.log_format).with_filter(filter)).try_init()?;
     Ok(())
 }

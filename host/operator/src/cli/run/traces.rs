@@ -1,4 +1,4 @@
-//! Traces: sends a span for each pass to a collector over OTLP (protobuf over HTTP).
+//! Traces: sends the spans of each pass and of its steps to a collector over OTLP (protobuf over HTTP).
 //!
 //! The standard environment variables of OpenTelemetry configure the traces. Unlike most programs, the operator sends
 //! traces only if these variables name a collector.
@@ -23,9 +23,13 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
 use tokio::runtime::Handle;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{Layer as _, filter::Targets};
+use tracing_subscriber::{
+    Layer as _,
+    filter::{FilterExt as _, Targets, filter_fn},
+};
 
 use super::logs::SpanLayer;
+use crate::trace;
 
 /// Default service name of the spans.
 const SERVICE: &str = "kaos-operator";
@@ -66,11 +70,14 @@ impl Traces {
         Ok(Some(Self(provider.build())))
     }
 
-    /// Returns the layer that collects spans. Leaves out spans of libraries, and spans below the level `info`.
+    /// Returns the layer that collects the spans of [`trace`], with the operator's log events. Leaves out events of
+    /// libraries, and events below the level `info`.
     pub(super) fn layer(&self) -> SpanLayer {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
-        Box::new(layer.with_filter(Targets::new().with_target("kaos_operator", LevelFilter::INFO)))
+        let of_operator = Targets::new().with_target("kaos_operator", LevelFilter::INFO);
+        let steps = filter_fn(|metadata| !metadata.is_span() || metadata.target() == trace::TARGET);
+        Box::new(layer.with_filter(of_operator.and(steps)))
     }
 
     /// Sends the remaining spans. Blocks the thread. The runtime must keep running until this function returns.

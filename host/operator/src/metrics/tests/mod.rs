@@ -15,13 +15,15 @@ fn used() -> Metrics {
     let (of, policy) = widgets();
     let mut tally = Tally::default();
     tally.add(Some(Readiness::False), Some(Unserved::PolicyFailed));
-    metrics.pass(&of, PassResult::Changed, Duration::from_millis(3));
+    metrics.pass(&of, PassResult::Changed, Duration::from_millis(3), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
     metrics.retry(&of);
     metrics.objects(&BTreeMap::from([(of.clone(), tally)]));
     metrics.awaiting_policy(&[(of.clone(), 2)]);
     metrics.queue(1, Duration::from_millis(1500));
     metrics.policies(&[(of.clone(), policy.clone())], &BTreeSet::from([policy.clone()]));
-    metrics.fuel(&policy, 400_000);
+    metrics.answer(&policy, 400_000, false);
+    metrics.policy_call(&policy, Verb::Translate, Duration::from_millis(2), None);
+    metrics.compilation(true, Duration::from_millis(700));
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);
     metrics.policy_revisions(&BTreeMap::from([((RevisionState::Active, true), 1)]));
@@ -81,6 +83,46 @@ fn the_scraped_metrics_match_the_table() -> Result<(), fmt::Error> {
         assert!(!line.is_empty(), "{sample} has no sample");
         assert_eq!(labels, row.labels, "{line}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_bucket_of_a_traced_pass_names_the_trace() -> Result<(), fmt::Error> {
+    let text = used().encode()?;
+    let bucket = text.lines().find(|line| line.contains("trace_id")).unwrap_or_default();
+    assert!(bucket.starts_with("kaos_operator_pass_duration_seconds_bucket{le=\"0.004\","), "{bucket}");
+    assert!(bucket.ends_with("1 # {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 0.003"), "{bucket}");
+    Ok(())
+}
+
+#[test]
+fn a_remembered_answer_uses_no_fuel() -> Result<(), fmt::Error> {
+    let (metrics, (_, policy)) = (Metrics::new(), widgets());
+    metrics.answer(&policy, 400_000, false);
+    metrics.answer(&policy, 400_000, true);
+    let text = metrics.encode()?;
+    let labels = r#"policy="widget",version="1.0.0""#;
+    for line in [
+        format!("kaos_operator_policy_fuel_count{{{labels}}} 1"),
+        format!(r#"kaos_operator_policy_answers_total{{{labels},remembered="true"}} 1"#),
+        format!(r#"kaos_operator_policy_answers_total{{{labels},remembered="false"}} 1"#),
+    ] {
+        assert!(text.contains(&line), "{line} is not in\n{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn many_versions_of_policies_share_one_series() -> Result<(), fmt::Error> {
+    let metrics = Metrics::new();
+    for number in 0..150 {
+        metrics.policy_failure(&version(number), "Trap");
+    }
+    let text = metrics.encode()?;
+    let series = text.lines().filter(|line| line.starts_with("kaos_operator_policy_failures_total{")).count();
+    assert_eq!(series, 101);
+    let others = r#"kaos_operator_policy_failures_total{policy="(others)",version="",reason="Trap"} 50"#;
+    assert!(text.contains(others), "{text}");
     Ok(())
 }
 

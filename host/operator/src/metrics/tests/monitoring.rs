@@ -148,7 +148,9 @@ fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
         ("watch_state", "state") => words(WatchState::ALL.map(WatchState::label)),
         ("policy_failures", "reason") => words(Failure::CATEGORIES),
         ("policy_revisions", "state") => words(RevisionState::ALL.map(RevisionState::name)),
-        ("policy_revisions", "current") | ("rollout_objects", "moved") => words(["true", "false"]),
+        ("policy_revisions", "current") | ("rollout_objects", "moved") | ("policy_answers", "remembered") => {
+            words(["true", "false"])
+        }
         ("api_calls", "verb") => {
             words(["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"])
         }

@@ -11,6 +11,7 @@ use kaos_policy::{
     render::{DecisionId, Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
+use tracing::{Instrument as _, field::Empty};
 
 use crate::reconcile::{
     flight_record::keep_decision,
@@ -23,6 +24,7 @@ use crate::reconcile::{
 use crate::{
     catalogue::{Catalogue, Descent, PIN, Without},
     metrics::Metrics,
+    trace::step,
     watch::ObjectKey,
 };
 
@@ -103,6 +105,34 @@ async fn ask_once(
     additional: &[Need],
     memory: &mut Memory,
 ) -> Asked {
+    let span = step!(
+        "ask",
+        policy = Empty,
+        version = Empty,
+        digest = Empty,
+        fuel = Empty,
+        remembered = Empty,
+        decision = Empty
+    );
+    let asked = ask_policies(runner, key, object, selected, additional, memory).instrument(span.clone()).await;
+    if let Asked::Answered(_, rendered) = &asked {
+        let PolicyId { name, version, digest } = &rendered.policy;
+        span.record("policy", &**name).record("version", &**version).record("digest", digest.short());
+        let fuel = if rendered.recalled() { 0 } else { rendered.fuel };
+        span.record("fuel", fuel).record("remembered", rendered.recalled());
+        span.record("decision", tracing::field::display(rendered.decision()));
+    }
+    asked
+}
+
+async fn ask_policies(
+    runner: &PolicyRunner,
+    key: &ObjectKey,
+    object: &Arc<Value>,
+    selected: &Selected,
+    additional: &[Need],
+    memory: &mut Memory,
+) -> Asked {
     let renderer = match runner.renderer(&selected.descent.kind) {
         Ok(renderer) => renderer,
         // An error never happens here, because the catalogue accepts only settings that fit the policies.
@@ -123,7 +153,7 @@ async fn ask_once(
                 return Asked::Impossible;
             }
         };
-    runner.metrics.fuel(&rendered.policy, rendered.fuel);
+    runner.metrics.answer(&rendered.policy, rendered.fuel, rendered.recalled());
     if let Verdict::Failed(failure) = &rendered.verdict {
         runner.metrics.policy_failure(&failure.policy, failure.failure.category());
     }
