@@ -644,10 +644,10 @@ const registryReference = ({ settings, cluster }) => ({
 /** How to start the container: image, command, arguments, and the variable for the parameters. */
 function launchOf(subject, spec, source) {
   const { settings } = subject;
-  const hasImage = Boolean(spec.container?.image);
+  const own = spec.container ?? {};
   if (source.package) return launchOfPackage(settings, source.package);
   if (source.runtime === undefined) {
-    if (hasImage) return { image: '', tools: [], requiredEnv: [], notes: [] };
+    if (own.image) return { image: '', tools: [], requiredEnv: [], notes: [] };
     throw kaos.invalid('spec.container.image', 'custom runtime requires container.image to be set');
   }
   const unusable = (message) => kaos.waiting({
@@ -660,7 +660,7 @@ function launchOf(subject, spec, source) {
   const runtimes = registryOf(subject, unusable, malformed);
   if (!Object.hasOwn(runtimes, source.runtime)) throw unknownRuntime(source.runtime, runtimes, settings);
   const runtime = runtimeOf(source.runtime, runtimes[source.runtime], malformed);
-  return launchOfRuntime(source.runtime, runtime, settings, hasImage);
+  return launchOfRuntime(source.runtime, runtime, settings, own);
 }
 
 /** The runtimes in the ConfigMap that the host found. Without the ConfigMap, the runtimes of the settings apply. */
@@ -747,16 +747,16 @@ function unknownRuntime(runtime, runtimes, settings) {
   );
 }
 
-function launchOfRuntime(name, runtime, settings, hasImage) {
-  if (!runtime.image && !hasImage) {
+function launchOfRuntime(name, runtime, settings, own) {
+  if (!runtime.image && !own.image) {
     throw kaos.invalid(
       'spec.container.image',
       `the registry of runtimes has no image for runtime ${kaos.shown(name, 63)}: set container.image`,
     );
   }
   const launch = { ...runtime, paramsArePython: name === PYTHON_STRING, notes: [] };
-  // A command replaces the image's entrypoint, but a flag is no program.
-  if (launch.command?.[0]?.startsWith('-')) {
+  // A command replaces the image's entrypoint, but a flag is no program. The user's command replaces the flags.
+  if (launch.command?.[0]?.startsWith('-') && !own.command?.length) {
     if (settings.commandFlagsAsArgs) {
       launch.args = [...launch.command, ...launch.args ?? []];
       launch.command = undefined;

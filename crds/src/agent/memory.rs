@@ -23,21 +23,23 @@ pub struct Memory {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<MemoryType>,
     /// The maximum number of earlier messages that the model sees, 1 to 100. This field has an effect only on local
-    /// memory.
+    /// memory, and only with the setting memory.local.limits of the policy.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_CONTEXT_LIMIT }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_CONTEXT_LIMIT }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100)))]
     pub context_limit: i32,
-    /// The maximum number of sessions in memory, 1 to 100000. This field has an effect only on local memory.
+    /// The maximum number of sessions in memory, 1 to 100000. This field has an effect only on local memory, and only
+    /// with the setting memory.local.limits of the policy.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSIONS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSIONS }>"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub max_sessions: i32,
-    /// The maximum number of events of a session in memory, 1 to 10000. This field has an effect only on local memory.
+    /// The maximum number of events of a session in memory, 1 to 10000. This field has an effect only on local memory,
+    /// and only with the setting memory.local.limits of the policy.
     #[serde(
         default = "defaults::number::<{ defaults::MEMORY_MAX_SESSION_EVENTS }>",
         deserialize_with = "defaults::number_or::<_, { defaults::MEMORY_MAX_SESSION_EVENTS }>"

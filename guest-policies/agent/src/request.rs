@@ -151,6 +151,7 @@ pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> V
         notes.push(wanted::self_reference());
     }
     notes.extend(wanted::unlikely(spec));
+    notes.extend(wanted::unused_limits(spec, &settings.memory.local));
     notes.extend(telemetry(spec, settings).note());
     notes
 }

@@ -1,8 +1,8 @@
 //! Checks the fields of an `Agent`, and gives deprecated fields their current meaning.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use kaos_crds::AgentSpec;
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
+use kaos_crds::{AgentSpec, defaults};
 use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
@@ -11,6 +11,7 @@ use kaos_workload::models;
 use kaos_workload::notes::{deprecated, older, older_env};
 
 use crate::memory::ENDPOINT;
+use crate::settings::LocalMemorySettings;
 
 /// Collects all violations that are visible in the object itself.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
@@ -103,6 +104,34 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
         within("spec.config.taskConfig.maxRuntimeSeconds", task.max_runtime_seconds, 0, 86_400);
         within("spec.config.taskConfig.maxToolCalls", task.max_tool_calls, 0, 10_000);
     }
+}
+
+/// Returns a note for each limit of local memory that has no effect because of a setting. The API server stores the
+/// defaults of the limits in each object, so the user has set only a limit with another value.
+pub(crate) fn unused_limits(spec: &AgentSpec, settings: &LocalMemorySettings) -> Vec<Note> {
+    let memory = spec.config.as_ref().and_then(|config| config.memory.as_ref());
+    let Some(memory) = memory.filter(|memory| !settings.limits && memory.effective_type() == MemoryType::Local) else {
+        return Vec::new();
+    };
+    let limits = [
+        ("contextLimit", "MEMORY_CONTEXT_LIMIT", memory.context_limit, defaults::MEMORY_CONTEXT_LIMIT),
+        ("maxSessions", "MEMORY_MAX_SESSIONS", memory.max_sessions, defaults::MEMORY_MAX_SESSIONS),
+        (
+            "maxSessionEvents",
+            "MEMORY_MAX_SESSION_EVENTS",
+            memory.max_session_events,
+            defaults::MEMORY_MAX_SESSION_EVENTS,
+        ),
+    ];
+    let set = limits.into_iter().filter(|(_, _, value, usual)| value != usual);
+    set.map(|(field, variable, ..)| {
+        let message = format!(
+            "{field} has no effect, because the setting memory.local.limits is false: set {variable} in \
+             spec.container.env, or set the setting to true"
+        );
+        note::at(format!("spec.config.memory.{field}"), note::warning("Unused", message))
+    })
+    .collect()
 }
 
 /// The MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.

@@ -180,6 +180,25 @@ fn an_endpoint_that_the_user_sets_needs_no_store() {
 }
 
 #[test]
+fn a_limit_that_a_setting_turns_off_is_told_and_no_default_is() {
+    let limits = json!({"type": "local", "contextLimit": 9, "maxSessions": 1000, "maxSessionEvents": 60});
+    let told = |memory: &Value, is_on: bool| {
+        let off = [("memory.local.limits", json!(is_on))];
+        let plan = plan(&seen_with(&agent(memory), Some(store("agent", &up())), &off));
+        let notes = plan.notes.into_iter().filter(|note| note.reason == "Unused");
+        notes.map(|note| (note.path.unwrap(), note.message)).collect::<Vec<_>>()
+    };
+    let found = told(&limits, false);
+    let paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["spec.config.memory.contextLimit", "spec.config.memory.maxSessionEvents"]);
+    let message = "contextLimit has no effect, because the setting memory.local.limits is false: set \
+                   MEMORY_CONTEXT_LIMIT in spec.container.env, or set the setting to true";
+    assert_eq!(found[0].1, message);
+    assert_eq!((told(&limits, true), told(&json!({}), false)), (Vec::new(), Vec::new()));
+    assert_eq!(told(&json!({"memoryStore": "s", "contextLimit": 9}), false), []);
+}
+
+#[test]
 fn a_setting_selects_the_agents_that_get_their_identity() {
     let identity = |memory: Option<&str>, setting: &str| {
         let mut object = agent(&json!({}));

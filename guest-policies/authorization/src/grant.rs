@@ -76,7 +76,7 @@ pub(crate) fn standing(subject: &Subject) -> Result<Standing, Refusal> {
     let settings: Settings = subject.settings()?;
     let spec = spec(&object)?;
     let is_for = |kinds: &[SubjectKind]| spec.subjects.iter().any(|subject| kinds.contains(&subject.kind));
-    if !settings.enabled {
+    if !settings.is_on() {
         return Ok(Standing::Disabled);
     }
     if is_for(&[SubjectKind::User, SubjectKind::Group]) && !settings.users.is_known() {

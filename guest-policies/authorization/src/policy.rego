@@ -41,14 +41,16 @@ headers := input.attributes.request.http.headers
 
 is_of_agent if "x-agent-authorization" in object.keys(headers)
 
-# The resource in the path, for example kaos://agent/team/helper. A path that a server could read in another way has no
-# resource.
-target := sprintf("kaos://%s/%s/%s", [parts[2], parts[1], parts[3]]) if {
+# The kinds of resources, by the second part of the paths of their routes.
+kinds := {"agent": "agent", "mcp": "mcpserver", "memorystore": "memorystore", "modelapi": "modelapi"}
+
+# The resource in the path, for example kaos://mcpserver/team/sums for /team/mcp/sums. A path that a server could read in
+# another way has no resource.
+target := sprintf("kaos://%s/%s/%s", [kinds[parts[2]], parts[1], parts[3]]) if {
 	path := split(split(input.attributes.request.http.path, "?")[0], "#")[0]
 	not regex.match(`(?i)%(00|2e|2f|5c|25)|\\|//`, path)
 	parts := split(path, "/")
 	parts[0] == ""
-	parts[2] in {"agent", "mcpserver", "memorystore", "modelapi"}
 	regex.match(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`, parts[1])
 	regex.match(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`, parts[3])
 	every part in parts { not part in {".", ".."} }

@@ -14,9 +14,12 @@ use {schemars::JsonSchema, serde::Serialize};
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
-    /// Whether a decision point authorizes the requests at the gateway.
+    /// Whether the operator's decision point authorizes the requests at the gateway.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_PDP_ENABLED")))]
     pub enabled: bool,
+    /// Address of another decision point, which authorizes the requests at the gateway instead.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL")))]
+    pub authorizer: String,
     /// The identity of Agents.
     pub agents: AgentIdentity,
     /// The identity of users.
@@ -81,6 +84,7 @@ impl Default for Settings {
         let none = String::new;
         Self {
             enabled: false,
+            authorizer: none(),
             agents: AgentIdentity {
                 provider: Provider::ServiceAccount,
                 issuer: none(),
@@ -89,6 +93,13 @@ impl Default for Settings {
             },
             users: UserIdentity { issuer: none(), audience: none(), jwks: none() },
         }
+    }
+}
+
+impl Settings {
+    /// Returns whether a decision point authorizes the requests at the gateway.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.enabled || !self.authorizer.is_empty()
     }
 }
 
@@ -135,7 +146,7 @@ impl Settings {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[],
             annotations: &[],
-            owned: &["enabled", "agents", "users"],
+            owned: &["enabled", "authorizer", "agents", "users"],
             rare: &[],
         })
     }

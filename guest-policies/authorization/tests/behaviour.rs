@@ -295,6 +295,19 @@ fn a_grant_without_authorization_is_not_ready_until_a_person_acts() {
     assert_eq!(told, [("Enforced", Truth::No, reason), ("Ready", Truth::No, reason)]);
 }
 
+#[test]
+fn a_grant_counts_also_at_a_decision_point_of_the_user() {
+    let grant = grant("g", &json!([{"kind": "Group", "name": "staff"}]), &json!([{"kind": "Agent", "name": "a"}]));
+    let mut settings = set(&[]);
+    settings["enabled"] = json!(false);
+    settings["authorizer"] = json!("pdp.authz.svc:9191");
+    let mut projection = projection(&json!({}));
+    projection["metadata"]["namespace"] = json!("kaos-system");
+    projection["status"] = json!({"phase": "Ready", "grants": {"team/g": 0}});
+    let report = told(&grant, &[projection], &settings, Outcome::Applied);
+    assert_eq!((report.conditions[0].reason.as_str(), report.ready), ("Enforced", true));
+}
+
 /// Compares the data with `tests/rego/data.json`. The tests of the rules read this file, too, but sign tokens with
 /// other keys.
 #[test]

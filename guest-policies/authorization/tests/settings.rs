@@ -40,8 +40,9 @@ fn every_setting_changes_exactly_its_own_part_of_the_data() {
     let base = data(&settings)["kaos"].clone();
     let other = KEYS.replace("\"1\"", "\"2\"");
     let rows = [
-        // This setting changes only the status of AccessGrants.
+        // These settings change only the status of AccessGrants.
         ("enabled", json!(true), ""),
+        ("authorizer", json!("pdp.authz.svc:9191"), ""),
         ("agents.provider", json!("oidc"), "agent agents grants jwks"),
         ("agents.issuer", json!("https://other"), "agent agents jwks"),
         ("agents.audience", json!("other"), "agent"),

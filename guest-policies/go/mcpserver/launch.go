@@ -22,7 +22,8 @@ type launch struct {
 	notes           []kaos.Note
 }
 
-func launchOf(source source, settings *Settings, subject *kaos.Subject, ownImage bool) (*launch, error) {
+func launchOf(source source, settings *Settings, subject *kaos.Subject, own *Container) (*launch, error) {
+	ownImage := own != nil && own.Image != ""
 	switch {
 	case source.packageName != "":
 		return packageLaunch(source, settings)
@@ -47,7 +48,7 @@ func launchOf(source source, settings *Settings, subject *kaos.Subject, ownImage
 	case runtime == nil:
 		return nil, unknown(source.runtime, registry, settings)
 	}
-	return registered(source.runtime, runtime, settings, ownImage)
+	return registered(source.runtime, runtime, settings, own)
 }
 
 func unknown(name string, registry registry, settings *Settings) error {
@@ -61,8 +62,8 @@ func unknown(name string, registry registry, settings *Settings) error {
 	return kaos.Invalid{{Path: "spec.runtime", Message: message}}
 }
 
-func registered(name string, runtime *runtime, settings *Settings, ownImage bool) (*launch, error) {
-	if runtime.Image == "" && !ownImage {
+func registered(name string, runtime *runtime, settings *Settings, own *Container) (*launch, error) {
+	if runtime.Image == "" && (own == nil || own.Image == "") {
 		message := fmt.Sprintf("the registry of runtimes has no image for runtime %s: set container.image",
 			kaos.Shown(name, 63))
 		return nil, kaos.Invalid{{Path: "spec.container.image", Message: message}}
@@ -71,8 +72,9 @@ func registered(name string, runtime *runtime, settings *Settings, ownImage bool
 		image: runtime.Image, command: runtime.Command, args: runtime.Args, paramsEnvVar: runtime.ParamsEnvVar,
 		requiredEnv: runtime.RequiredEnv, paramsArePython: name == pythonString, tools: runtime.Tools,
 	}
-	// A command replaces the image's entrypoint, but a flag is no program.
-	if launch.command != nil && len(*launch.command) > 0 && strings.HasPrefix((*launch.command)[0], "-") {
+	// A command replaces the image's entrypoint, but a flag is no program. The user's command replaces the flags.
+	hasFlags := launch.command != nil && len(*launch.command) > 0 && strings.HasPrefix((*launch.command)[0], "-")
+	if hasFlags && !(own != nil && own.Command != nil && len(*own.Command) > 0) {
 		if settings.CommandFlagsAsArgs {
 			args := append([]string{}, *launch.command...)
 			if launch.args != nil {

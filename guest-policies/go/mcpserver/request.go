@@ -41,7 +41,7 @@ func requestOf(subject *kaos.Subject) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	launch, err := launchOf(wanted.source, settings, subject, spec.Container != nil && spec.Container.Image != "")
+	launch, err := launchOf(wanted.source, settings, subject, spec.Container)
 	if err != nil {
 		return nil, err
 	}

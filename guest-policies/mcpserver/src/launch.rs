@@ -7,6 +7,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+use kaos_crds::Container;
 use kaos_policy_sdk::quote::{shell_word, shown, unexpanded};
 use kaos_policy_sdk::types::{Note, Reference, Refusal};
 use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};
@@ -32,18 +33,34 @@ pub(crate) struct Launch {
     pub(crate) notes: Vec<Note>,
 }
 
+/// The parts of a launch that the user's `container` sets itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Own {
+    pub(crate) image: bool,
+    pub(crate) command: bool,
+}
+
+impl Own {
+    /// Returns the parts that `container` sets.
+    pub(crate) fn of(container: Option<&Container>) -> Self {
+        Self {
+            image: container.and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty()),
+            command: container.and_then(|own| own.command.as_ref()).is_some_and(|command| !command.is_empty()),
+        }
+    }
+}
+
 impl Launch {
-    /// Returns how to start `source`. `found` is the registry's ConfigMap, if the host found one. `own_image` tells
-    /// whether the user's `container` names an image.
+    /// Returns how to start `source`. `found` is the registry's ConfigMap, if the host found one.
     pub(crate) fn of(
         source: &Source,
         settings: &Settings,
         operator_namespace: &str,
         found: Lookup<Object>,
-        own_image: bool,
+        own: Own,
     ) -> Result<Self, Refusal> {
         match source {
-            Source::Custom if own_image => Ok(Self::default()),
+            Source::Custom if own.image => Ok(Self::default()),
             Source::Custom => {
                 Err(refusal::invalid("spec.container.image", "custom runtime requires container.image to be set"))
             }
@@ -57,7 +74,7 @@ impl Launch {
                 let registry = registry::read(source, found, &settings.runtimes).map_err(unusable)?;
                 let runtime = registry::runtime(&registry, name, source);
                 let runtime = runtime.ok_or_else(|| unknown(name, &registry, source))?.map_err(unusable)?;
-                registered(name, runtime, settings, own_image)
+                registered(name, runtime, settings, own)
             }
         }
     }
@@ -80,8 +97,8 @@ fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal 
     refusal::invalid("spec.runtime", message)
 }
 
-fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
-    if runtime.image.is_empty() && !own_image {
+fn registered(name: &str, runtime: Runtime, settings: &Settings, own: Own) -> Result<Launch, Refusal> {
+    if runtime.image.is_empty() && !own.image {
         let message = format!(
             "the registry of runtimes has no image for runtime {name}: set container.image",
             name = shown(name, 63)
@@ -98,7 +115,10 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
         tools: runtime.tools,
         notes: Vec::new(),
     };
-    flags_are_arguments(name, settings, &mut launch);
+    // The user's command replaces the registry's command, so its flags must not become arguments of the user's command.
+    if !own.command {
+        flags_are_arguments(name, settings, &mut launch);
+    }
     Ok(launch)
 }
 
@@ -155,7 +175,7 @@ mod tests {
 
     fn launch(source: &Source, registry: &str, settings: &Settings) -> Result<Launch, Refusal> {
         let config_map = json!({"data": {"runtimes.yaml": registry}});
-        Launch::of(source, settings, "kaos-system", Lookup::There(Object::new(config_map)), false)
+        Launch::of(source, settings, "kaos-system", Lookup::There(Object::new(config_map)), Own::default())
     }
 
     fn registered(name: &str, registry: &str) -> Result<Launch, Refusal> {

@@ -7,7 +7,7 @@ use kaos_policy_sdk::types::{Need, Refusal, Subject};
 use kaos_policy_sdk::{NeedExt as _, Object, SubjectExt, need};
 use kaos_workload::{Kind, Telemetry, Workload, bounds};
 
-use crate::launch::{Launch, registry_reference};
+use crate::launch::{Launch, Own, registry_reference};
 use crate::settings::Settings;
 use crate::wanted::{Source, Wanted};
 
@@ -37,11 +37,9 @@ impl Request {
         let settings: Settings = subject.settings()?;
         let spec = spec(&object)?;
         let wanted = Wanted::of(&spec)?;
-        let own_image =
-            spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
         let registry = subject.one(REGISTRY);
         let namespace = &subject.cluster.operator_namespace;
-        let launch = Launch::of(&wanted.source, &settings, namespace, registry, own_image)?;
+        let launch = Launch::of(&wanted.source, &settings, namespace, registry, Own::of(spec.container.as_ref()))?;
         Ok(Self { object, spec, settings, wanted, launch })
     }
 

@@ -30,12 +30,12 @@ class Launch:
     notes: list = field(default_factory=list)
 
     @staticmethod
-    def of(source, settings, subject, has_image):
-        """Returns how to start a source. `has_image` tells whether the user's container names an image."""
+    def of(source, settings, subject, own):
+        """Returns how to start a source. `own` is the user's container."""
         if source.package is not None:
             return _package(source, settings)
         if source.runtime is None:
-            if has_image:
+            if own.get("image"):
                 return Launch()
             raise kaos.invalid("spec.container.image", "custom runtime requires container.image to be set")
         entries = registry.entries(settings, subject)
@@ -45,7 +45,7 @@ class Launch:
             runtime = registry.Runtime.of(source.runtime, entries[source.runtime])
         except registry.Malformed as reason:
             raise registry.malformed(settings, subject, reason) from None
-        return _registered(source.runtime, runtime, settings, has_image)
+        return _registered(source.runtime, runtime, settings, own)
 
 
 def _unknown(name, entries, settings):
@@ -59,8 +59,8 @@ def _unknown(name, entries, settings):
     return kaos.invalid("spec.runtime", message)
 
 
-def _registered(name, runtime, settings, has_image):
-    if not runtime.image and not has_image:
+def _registered(name, runtime, settings, own):
+    if not runtime.image and not own.get("image"):
         message = f"the registry of runtimes has no image for runtime {kaos.shown(name, 63)}: set container.image"
         raise kaos.invalid("spec.container.image", message)
     launch = Launch(
@@ -72,8 +72,8 @@ def _registered(name, runtime, settings, has_image):
         name == PYTHON_STRING,
         runtime.tools,
     )
-    # A command replaces the image's entrypoint, but a flag is no program.
-    if launch.command and launch.command[0].startswith("-"):
+    # A command replaces the image's entrypoint, but a flag is no program. The user's command replaces the flags.
+    if launch.command and launch.command[0].startswith("-") and not own.get("command"):
         if settings["commandFlagsAsArgs"]:
             launch.command, launch.args = None, launch.command + (launch.args or [])
         else:

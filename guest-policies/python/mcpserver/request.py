@@ -52,7 +52,7 @@ class Request:
         """Reads the subject. Refuses an object for which the policy cannot start a container."""
         settings, spec = json.loads(subject.settings), spec_of(subject)
         wanted = Wanted.of(spec)
-        launch = Launch.of(wanted.source, settings, subject, has_image=bool(at(spec, "container.image")))
+        launch = Launch.of(wanted.source, settings, subject, at(spec, "container") or {})
         return Request(subject, spec, settings, wanted, launch, workload_of(subject))
 
     def serves(self, type):

@@ -21,6 +21,7 @@ mod recording;
 mod release;
 mod removing;
 mod render;
+mod routes;
 mod shipping;
 #[path = "support/soak.rs"]
 mod soak;

@@ -1,5 +1,6 @@
 //! Tests objects of KAOS 0.8 with the preset `kaos-0.8`: images, probes, commands, scopes and identities are the same
-//! as in KAOS. One variable is new: a new proxy gets the permission to start without a master key.
+//! as in KAOS. Two values differ. A new proxy gets the permission to start without a master key, and the ModelAPI in
+//! sample 16 gets the image that KAOS ignores.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{fmt::Write as _, fs, path::PathBuf};

@@ -52,7 +52,9 @@ fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
     let model = created("2026-10-01T00:00:00Z");
     let rendered = run(["render", "--compatibility", "kaos-0.8", "-o", "json", "-f", &model], "").json();
     let manifests = rendered[0]["manifests"].as_array().unwrap();
-    let deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().to_string();
+    let mut deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().clone();
+    deployment["metadata"]["labels"].as_object_mut().unwrap().remove("app.kubernetes.io/managed-by");
+    let deployment = deployment.to_string();
     assert!(!deployment.contains("MASTER_KEY"), "{deployment}");
     let deployment = folder.write("deployment.json", deployment);
     let with = |model: &str, values: &str| {
@@ -62,10 +64,32 @@ fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
     assert_eq!(with(&model, "{}"), []);
     let all = "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: ''}}}}}";
     assert_eq!(with(&model, all).len(), 1);
+    // A younger ModelAPI keeps its pods, too, if its Deployment does not have the label of this operator.
     let model = created("2027-01-01T00:00:00Z");
-    assert_eq!(with(&model, "{}").len(), 1);
-    let later = "{policies: {later: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: '2027-02-01T00:00:00Z'}}}}}";
-    assert_eq!(with(&model, later), []);
+    assert_eq!((with(&model, "{}"), with(&model, all).len()), (Vec::new(), 1));
+}
+
+#[test]
+fn fields_that_kaos_ignored_and_users_with_an_email_are_told() {
+    let folder = Folder::new("upgrade-ignored");
+    let told = |object: serde_json::Value, preset: &str| {
+        let file = folder.write("object.json", object.to_string());
+        let found = of(&check(&["-f", &file, "--compatibility", preset, "-o", "json"]), "note");
+        found.into_iter().map(|(_, message)| message).collect::<Vec<_>>().join("; ")
+    };
+    let object = |kind: &str, spec: serde_json::Value| {
+        serde_json::json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind,
+            "metadata": {"name": "a", "namespace": "today"}, "spec": spec})
+    };
+    let container = serde_json::json!({"image": "mine:1", "args": ["x"]});
+    let agent = object("Agent", serde_json::json!({"modelAPI": "llm", "model": "m", "container": container}));
+    let fields = "uses spec.container.image, spec.container.args, which KAOS ignored";
+    assert!(told(agent.clone(), "kaos-0.1").contains(fields));
+    assert!(!told(agent, "kaos-0.8").contains("KAOS ignored"));
+    let subjects = serde_json::json!([{"kind": "User", "name": "ada@example.com"}, {"kind": "User", "name": "bob"}]);
+    let resources = serde_json::json!([{"kind": "Agent", "name": "a"}]);
+    let grant = object("AccessGrant", serde_json::json!({"subjects": subjects, "resources": resources}));
+    assert!(told(grant, "kaos-0.8").contains("by their email (ada@example.com): the decision point counts"));
 }
 
 #[test]

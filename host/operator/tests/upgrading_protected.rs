@@ -78,6 +78,7 @@ security:
             "in its own namespace kaos-system",
         ),
         ("{watchNamespaces: [team]}", "watchNamespaces", "lacks kaos-system"),
+        ("{security: {userAuth: {audience: ''}}}", "security.userAuth.audience", "denies every request of a user"),
         ("{security: {pdp: {enabled: false}}}", "security.pdp.enabled", "every request through the gateway is denied"),
         ("{security: {agentAuth: {identity: {provider: oidc}}}}", "identity.provider", "lose the credentials"),
     ] {

@@ -1,4 +1,4 @@
-//! Tests that `kaos-operator upgrade-check` names the values that the chart refuses.
+//! Tests that `kaos-operator upgrade-check` names the values that the chart refuses, and a broker that nobody named.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     today::sample,
     upgrading::{check, of},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn what_the_chart_refuses_is_named_with_path_and_remedy() {
@@ -154,4 +154,23 @@ fn a_preset_in_a_file_is_named_and_a_wrong_one_is_an_error_with_the_path() {
         let ran = with(preset);
         assert!(ran.code <= 2 && !ran.stderr.contains("panicked"), "{preset}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_broker_that_the_earlier_release_uses_without_naming_it_is_named() {
+    let folder = Folder::new("upgrade-broker");
+    let named = |data: Value| {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}});
+        let config = folder.write("config.yaml", config.to_string());
+        let values = folder.write("values.yaml", "{}");
+        let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
+        breaks.into_iter().any(|(about, message)| {
+            about.starts_with("SECURITY_AGENT_AUTH_IDENTITY_PROVIDER") && message.contains("is aib, but Agents lose")
+        })
+    };
+    let provider = "SECURITY_AGENT_AUTH_IDENTITY_PROVIDER";
+    assert!(named(json!({"AIB_ADMIN_URL": "http://broker"})));
+    assert!(named(json!({"SECURITY_AGENT_AUTH_CREDENTIAL_SECRET_PREFIX": "kaos"})));
+    assert!(!named(json!({"AIB_ADMIN_URL": "http://broker", provider: "serviceaccount"})) && !named(json!({"A": "b"})));
 }

@@ -2,11 +2,12 @@
 //! operator leaves. This project's operator then takes over these objects, with the preset `kaos-0.8`.
 //!
 //! The project has no recording of a cluster with KAOS 0.8. Sample 20 contains a Deployment as KAOS's operator writes
-//! it. For all other samples, the test renders the children with this operator, and gives them the labels and
-//! annotations of KAOS's operator. Another test compares the rendered children with the description of KAOS 0.8 in
+//! it. For all other samples, the test renders the children with this operator, without the fields that KAOS ignores.
+//! Then the test gives the children the labels and annotations of KAOS's operator, and removes the variable that only
+//! this operator sets. Another test compares the rendered children with the description of KAOS 0.8 in
 //! `golden/today/expected`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::stamp::APPLIED_DIGEST;
 use kaos_tests::case;
@@ -49,6 +50,11 @@ const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 /// The kinds of children that the takeover must not replace.
 const DEAR: [&str; 5] = ["ServiceAccount", "PersistentVolumeClaim", "HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
+/// The variable that only this operator gives to proxies.
+const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
+/// The fields of a ModelAPI's container that KAOS's operator ignores, and this operator uses.
+const IGNORED: [&str; 4] = ["image", "command", "args", "resources"];
+
 /// The objects that KAOS's operator leaves for one sample.
 pub(crate) struct Left {
     pub(crate) world: World,
@@ -60,6 +66,8 @@ pub(crate) struct Left {
     /// The UIDs of objects that must survive: objects without an owner, and the kinds in [`DEAR`].
     pub(crate) kept: BTreeMap<String, String>,
     pods: BTreeMap<String, String>,
+    /// The Deployments of objects with fields that KAOS ignored. Their pods are replaced.
+    pub(crate) rolled: BTreeSet<String>,
 }
 
 /// Returns the objects of a sample, moved to another namespace.
@@ -80,6 +88,16 @@ fn documents(sample: &str, namespace: &str) -> Vec<Value> {
 
 fn is_of_kaos(object: &Value) -> bool {
     object["apiVersion"] == "kaos.tools/v1alpha1" && object["kind"] != "AccessGrant"
+}
+
+/// Returns an object without the fields that KAOS's operator ignores.
+fn as_kaos_reads(mut object: Value) -> Value {
+    if object["kind"] == "ModelAPI"
+        && let Some(container) = object.pointer_mut("/spec/container").and_then(Value::as_object_mut)
+    {
+        container.retain(|field, _| !IGNORED.contains(&field.as_str()));
+    }
+    object
 }
 
 /// Creates an object of a KAOS kind with the finalizer and the status of KAOS's operator.
@@ -117,6 +135,11 @@ fn as_kaos_writes(mut child: Value) -> Value {
     }
     if is_deployment {
         child["spec"]["template"]["metadata"]["annotations"] = json!({"kaos.tools/pod-spec-hash": "0123456789abcdef"});
+        for container in child["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap() {
+            if let Some(variables) = container["env"].as_array_mut() {
+                variables.retain(|variable| variable["name"] != PERMISSION);
+            }
+        }
     }
     child
 }
@@ -133,7 +156,8 @@ pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, s
     let world = release.world(&format!("{prefix}-{}", &sample[..2])).await;
     let all = documents(sample, &world.namespace);
     let file = release.cluster.folder().join(format!("{sample}.yaml"));
-    let text_of_all = all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n---\n");
+    let text_of_all =
+        all.iter().map(|object| as_kaos_reads(object.clone()).to_string()).collect::<Vec<_>>().join("\n---\n");
     std::fs::write(&file, text_of_all).unwrap();
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
@@ -154,8 +178,16 @@ pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, s
         };
         rendered.iter().find(is_it).cloned().unwrap_or_default()
     };
-    let mut left =
-        Left { world, sample, objects: Vec::new(), children: Vec::new(), kept: BTreeMap::new(), pods: BTreeMap::new() };
+    let is_changed = |object: &&Value| as_kaos_reads((*object).clone()) != **object;
+    let mut left = Left {
+        world,
+        sample,
+        objects: Vec::new(),
+        children: Vec::new(),
+        kept: BTreeMap::new(),
+        pods: BTreeMap::new(),
+        rolled: all.iter().filter(is_changed).map(|object| format!("modelapi-{}", name(object))).collect(),
+    };
     // Sample 20 also contains children. Create these children after the objects that own them.
     let (own, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(|object| is_of_kaos(object));
     for object in &own {
@@ -245,7 +277,7 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
     let sets = world.list("ReplicaSet").await;
     for deployment in left.children.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
         let own = sets.iter().filter(|set| controller(set)["name"] == deployment).count();
-        if own != 1 {
+        if own != 1 + usize::from(left.rolled.contains(deployment)) {
             wrong.push(format!("{sample}: Deployment {deployment} has {own} ReplicaSets"));
         }
     }
@@ -255,7 +287,8 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
         wrong.push(format!("{sample}: {deployments} Deployments of {left_ones}"));
     }
     let now = pods(world).await;
-    let gone = left.pods.iter().filter(|(uid, _)| !now.contains_key(*uid));
+    let is_wanted = |pod: &str| left.rolled.iter().any(|deployment| pod.starts_with(&format!("{deployment}-")));
+    let gone = left.pods.iter().filter(|(uid, pod)| !now.contains_key(*uid) && !is_wanted(pod));
     wrong.extend(gone.map(|(_, pod)| format!("{sample}: pod {pod} was restarted")));
     for (at, before) in &left.kept {
         if uid(&world.look(at).await) != before {
@@ -305,19 +338,29 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
     assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
-    // `upgrade-check` reports the leftovers of KAOS's operator, and that the upgrade will replace no pod.
+    // `upgrade-check` reports the leftovers of KAOS's operator, and the only pod that the upgrade will replace.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
     let findings = told["findings"].as_array().unwrap();
     let of = |sort: &str, about: &str| {
         findings.iter().filter(|it| it["sort"] == sort && it["about"].to_string().contains(about)).count()
     };
-    assert_eq!((of("rolls", ""), of("note", "AccessGrant"), of("lost", "Agent today-20/plain")), (0, 3, 1), "{told:#}");
+    assert_eq!((of("rolls", ""), of("note", "AccessGrant"), of("lost", "Agent today-20/plain")), (1, 3, 1), "{told:#}");
+    assert_eq!((of("rolls", "ModelAPI today-16/llm"), of("note", "ModelAPI today-16/llm")), (1, 1), "{told:#}");
     assert_eq!(of("breaks", "NetworkPolicy"), 1, "{told:#}");
 
     let operator = release.working_operator().await;
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     until_taken_over(&all).await;
+    for left in &all {
+        for deployment in &left.rolled {
+            let has_rolled = async || {
+                let sets = left.world.list("ReplicaSet").await;
+                sets.iter().filter(|set| controller(set)["name"] == **deployment).count() > 1
+            };
+            left.world.until_true("a field that KAOS ignored counts", has_rolled).await;
+        }
+    }
     // The status of an AccessGrant must no longer say that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {

@@ -49,7 +49,7 @@ const OTHER_WORDS: &str = "
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant Removed Renamed
     ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
-    Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
+    Update User ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website
     Bound Complete ContainerCreating CrashLoopBackOff ErrImageNeverPull ErrImagePull Event Exists FailedAttachVolume
     FailedBinding FailedCreate FailedMapVolume FailedMount ImageInspectError ImagePullBackOff InvalidImageName

@@ -7,13 +7,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A response with its status and its body.
+/// A response with its status, its headers and its body.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) body: String,
+    head: String,
 }
 
 impl Response {
+    /// Returns the value of a header. `name` must be in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.head.lines().filter_map(|line| line.split_once(':'));
+        headers.find(|(header, _)| header.to_lowercase() == name).map(|(_, value)| value.trim())
+    }
+
     /// Returns the body as JSON. Fails if the status is not a success.
     pub(crate) fn json(&self) -> Result<Value> {
         ensure!((200..300).contains(&self.status), "HTTP {}: {}", self.status, self.body);
@@ -62,7 +69,8 @@ fn exchange(
     let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a head")?;
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).with_context(|| head.to_owned())?;
     let chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-    Ok(Response { status, body: if chunked { joined(body)? } else { body.to_owned() } })
+    let body = if chunked { joined(body)? } else { body.to_owned() };
+    Ok(Response { status, body, head: head.to_owned() })
 }
 
 /// Joins the chunks of a chunked body.

@@ -1,5 +1,5 @@
-//! Samples 7 and 8 in a secured cluster. All requests in this module go through the gateway, which asks the decision
-//! point. So do the requests of the Agents to peers and stores.
+//! Samples 7 and 8, and tools, in a secured cluster. All requests in this module go through the gateway, which asks the
+//! decision point. So do the requests of the Agents to peers, tools and stores.
 //!
 //! The API server signs the tokens of the Agents. A script replaces the identity provider of the users.
 
@@ -122,26 +122,88 @@ fn rendered(control: &ControlPlane, users: &Value) -> Result<PathBuf> {
     Ok(at("installed.yaml"))
 }
 
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+/// Returns a grant of ada for one resource.
+fn grant(name: &str, resource: &Value) -> Value {
+    object("AccessGrant", name, &json!({"subjects": [{"kind": "User", "name": "ada"}], "resources": [resource]}))
+}
+
 /// Returns an Agent that asks the Agent `asked` of sample 8, and a grant of ada for this Agent.
 fn courier() -> [Value; 2] {
     let delegates = json!({"tool_calls": [{"name": "delegate_to_asked", "arguments": {"task": "Is there a grant?"}}]});
     let responses = json!([delegates.to_string(), "It has answered."]).to_string();
-    let of = |kind: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": "courier"}, "spec": spec});
+    let agent = json!({
+        "modelAPI": "authorization-modelapi", "model": "gpt-4o-mini", "agentNetwork": {"access": ["asked"]},
+        "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": responses}]},
+    });
+    [object("Agent", "courier", &agent), grant("courier", &json!({"kind": "Agent", "name": "courier"}))]
+}
+
+/// Returns an MCPServer, an Agent that names it, and a grant of ada for the MCPServer.
+fn tools() -> [Value; 3] {
+    let plus =
+        "def plus(left: int, right: int) -> int:\n    \"\"\"Sum of two whole numbers.\"\"\"\n    return left + right\n";
+    let agent = json!({"modelAPI": "authorization-modelapi", "model": "gpt-4o-mini", "mcpServers": ["sums"]});
     [
-        of(
-            "Agent",
-            json!({
-                "modelAPI": "authorization-modelapi", "model": "gpt-4o-mini", "agentNetwork": {"access": ["asked"]},
-                "container": {"env": [{"name": "DEBUG_MOCK_RESPONSES", "value": responses}]},
-            }),
-        ),
-        of(
-            "AccessGrant",
-            json!({
-                "subjects": [{"kind": "User", "name": "ada"}], "resources": [{"kind": "Agent", "name": "courier"}],
-            }),
-        ),
+        object("MCPServer", "sums", &json!({"runtime": "python-string", "params": plus})),
+        object("Agent", "adder", &agent),
+        grant("sums", &json!({"kind": "MCPServer", "name": "sums"})),
     ]
+}
+
+/// Calls the tool `plus` of an MCPServer like an MCP client, with these headers. Returns the body of the answer, or the
+/// status if the gateway refuses the first request.
+fn call_tool(secured: &Secured, path: &str, headers: &[(&str, &str)]) -> std::result::Result<String, u16> {
+    let send = |more: &[(&str, &str)], body: &Value| {
+        let accept = ("accept", "application/json, text/event-stream");
+        secured.send(path, &[headers, &[accept], more].concat(), Some(body))
+    };
+    let request =
+        |id: u32, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let client =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let begun = send(&[], &request(1, "initialize", client));
+    if begun.status != 200 {
+        return Err(begun.status);
+    }
+    let session = [("mcp-session-id", begun.header("mcp-session-id").unwrap())];
+    let ready = send(&session, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!(ready.status, 202, "{}", ready.body);
+    let arguments = json!({"name": "plus", "arguments": {"left": 19, "right": 23}});
+    Ok(send(&session, &request(2, "tools/call", arguments)).body)
+}
+
+/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself: the
+/// MCP client among the pinned packages uses `httpx2`, and KAOS's runtime adds its tokens only to requests of `httpx`.
+async fn only_callers_with_a_grant_reach_tools(secured: &Secured, world: &World) {
+    world.apply_all(&tools()).await;
+    secured.cluster.until_ready(world, &["MCPServer/sums".to_owned(), "Agent/adder".to_owned()]).await;
+    until_enforced(world, "AccessGrant/sums").await;
+    let route = world.look("HTTPRoute/mcp-sums").await;
+    let path = format!("{}/mcp", text(&route["spec"]["rules"][0]["matches"][0]["path"]["value"]));
+    let user = |name: &str| ("authorization", format!("Bearer {}", text(&secured.tokens[name])));
+    let agent = async |name: &str| {
+        let pod = secured.cluster.pod(world, &format!("agent-{name}")).await;
+        ("x-agent-authorization", format!("Bearer {}", pod.file(TOKEN).unwrap()))
+    };
+    let (adder, patrol) = (agent("adder").await, agent("patrol").await);
+    for (about, headers, is_allowed) in [
+        ("a user with a grant", vec![user("ada")], true),
+        ("a user without a grant", vec![user("bob")], false),
+        ("an Agent that names the server, for a user", vec![adder.clone(), user("bob")], true),
+        ("an Agent that names the server, for nobody", vec![adder], false),
+        ("an Agent that does not name the server", vec![patrol], false),
+        ("nobody", Vec::new(), false),
+    ] {
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        match call_tool(secured, &path, &headers) {
+            Ok(answer) => assert!(is_allowed && answer.contains("42"), "{about}: {answer}"),
+            Err(status) => assert_eq!((is_allowed, status), (false, 403), "{about}"),
+        }
+    }
 }
 
 /// Waits until the decision point has an AccessGrant.
@@ -191,6 +253,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
         it["event_type"] == "delegation_response" && it["content"].to_string().contains("You have a grant.")
     };
     assert!(events["events"].as_array().unwrap().iter().any(is_answer), "{events:#}");
+    only_callers_with_a_grant_reach_tools(&secured, &world).await;
     // Without the grant, the gateway refuses the same request.
     world.delete("AccessGrant/ada").await;
     let is_refused = async || secured.ask("ada", &to("asked"), Some(&chat)).status == 403;

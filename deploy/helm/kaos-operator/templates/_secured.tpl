@@ -45,10 +45,12 @@ this. Values that are incomplete always fail. */ -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
 {{- if $row.unserved -}}
 {{- $name := $row.variable | default "" -}}
+{{- $before := get $earlier $name -}}
+{{- range $row.impliedBy }}{{ if get $earlier . }}{{ $before = $before | default $row.implied }}{{ end }}{{ end -}}
 {{- $places := list
   (list $row.value (include "kaos-operator.text" (dict "values" $.Values "path" $row.value)))
   (list (printf "extraConfig.%s" $name) (include "kaos-operator.extra" (dict "root" $ "name" $name)))
-  (list (printf "%s in ConfigMap kaos-operator-config of the earlier release" $name) (get $earlier $name))
+  (list (printf "%s in ConfigMap kaos-operator-config of the earlier release" $name) $before)
 -}}
 {{- range $places -}}
 {{- if has (last .) $row.unserved -}}

@@ -40,7 +40,7 @@ impl UpgradeTarget<'_> {
     ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
         let mut findings = secured::findings(documents, self.values, self.home);
         findings.extend(reference_grants::findings(documents, self.values, self.home));
-        findings.extend(left::findings(documents, self.snapshot));
+        findings.extend(left::findings(documents, self.snapshot, &self.preset.name));
         let then = self.values.applied_to(documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
         let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;

@@ -93,7 +93,7 @@ fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFi
         let places = [
             (row.value.clone(), values.text(&row.value)),
             (format!("extraConfig.{name}"), values.extra(name).unwrap_or_default()),
-            (format!("{name} in ConfigMap {home}/{OPERATOR_CONFIG}"), text(earlier, name).to_owned()),
+            (format!("{name} in ConfigMap {home}/{OPERATOR_CONFIG}"), row.before(earlier).to_owned()),
         ];
         for (place, text) in places.into_iter().filter(|(_, text)| row.unserved.contains(text)) {
             let message = format!("is {text}, but {}", row.effect);

@@ -32,6 +32,8 @@ pub(super) struct Row {
     pub(super) weaker: Option<Weaker>,
     unless: Vec<String>,
     movable: bool,
+    implied: String,
+    implied_by: Vec<String>,
     pub(super) unserved: Vec<String>,
     pub(super) effect: String,
     #[serde(rename = "do")]
@@ -185,6 +187,13 @@ impl Row {
         };
         let is_moved = !text(now, EXTERNAL).is_empty() && decision_point(now, home) != decision_point(earlier, home);
         (self.movable && is_moved) || self.unless.iter().any(is_replaced)
+    }
+
+    /// Returns the text of the earlier release. Other variables can imply this text.
+    pub(super) fn before<'a>(&'a self, earlier: &'a Environment) -> &'a str {
+        let own = text(earlier, &self.variable);
+        let is_implied = || self.implied_by.iter().any(|other| !text(earlier, other).is_empty());
+        if own.is_empty() && is_implied() { &self.implied } else { own }
     }
 
     /// Returns whether the row is about a value that protects objects.
