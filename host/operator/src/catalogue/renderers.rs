@@ -8,7 +8,7 @@ use kaos_policy::{
     kubernetes::Checks,
     manifest::Privilege,
     memo::Memo,
-    render::Renderer,
+    render::{DecisionKey, Renderer},
     settings::SettingsErrors,
 };
 
@@ -21,6 +21,7 @@ pub(crate) struct Renderers {
     user_privileges: UserPrivileges,
     grantable: Option<BTreeSet<Privilege>>,
     memo: Arc<Memo>,
+    decision_key: DecisionKey,
 }
 
 impl Renderers {
@@ -33,7 +34,14 @@ impl Renderers {
         grantable: Option<BTreeSet<Privilege>>,
         memo: usize,
     ) -> Self {
-        Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)) }
+        let (memo, decision_key) = (Arc::new(Memo::new(memo)), DecisionKey::default());
+        Self { cluster, user_privileges, grantable, memo, decision_key }
+    }
+
+    /// Sets the key of the ids of decisions.
+    pub(crate) fn with_decision_key(mut self, key: DecisionKey) -> Self {
+        self.decision_key = key;
+        self
     }
 
     /// Returns the renderer for a kind.
@@ -50,6 +58,7 @@ impl Renderers {
         let renderer = kind
             .renderer_on(&self.cluster, served.clone())?
             .with_memo(Arc::clone(&self.memo))
+            .with_decision_key(self.decision_key.clone())
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
             // Do not check for unknown fields: a newer API server may have fields that this program does not know. The

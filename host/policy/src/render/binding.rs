@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 
+use super::DecisionKey;
 use crate::{
     contract::Cluster, guard::UserPrivileges, kubernetes::Checks, manifest::Privilege, memo::Memo, policy::Policy,
     settings::Effective,
@@ -26,6 +27,7 @@ pub(super) struct Binding {
     pub(super) grantable: Option<BTreeSet<Privilege>>,
     pub(super) checks: Checks,
     pub(super) memo: Option<Arc<Memo>>,
+    pub(super) decision_key: DecisionKey,
 }
 
 impl Binding {
