@@ -173,3 +173,61 @@ pub(crate) fn shows(text: &str, canary: &str) -> bool {
         || encoded.iter().any(|form| text.contains(form))
         || encoded::parts(text).iter().any(|(_, decoded)| decoded.contains(canary))
 }
+
+#[test]
+fn no_text_makes_the_masks_panic() {
+    let pieces = [
+        "token",
+        "password",
+        "=",
+        ":",
+        ": ",
+        " ",
+        "\n",
+        "  ",
+        "- ",
+        "\"",
+        "'",
+        "\\",
+        "\\\"",
+        "`",
+        "{",
+        "}",
+        "[",
+        "]",
+        "<",
+        ">",
+        "://",
+        "@",
+        "/",
+        "?",
+        "&",
+        "--",
+        "ü",
+        "😀",
+        "|",
+        "secretName",
+        "Bearer ",
+        "Basic ",
+        "dG9rZW46IHg=",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END ",
+        "---",
+        "\r\n",
+        "\t",
+        "a1b2c",
+        "1234",
+        "$(X)",
+        ",",
+        "#",
+        MASK,
+    ];
+    let mut rng = Rng::with_seed(7);
+    for _ in 0..4000 {
+        let told: String = (0..rng.usize(1..24)).map(|_| pieces[rng.usize(..pieces.len())]).collect();
+        let object = json!({"token": "a1b2c", "pin": "123", "text": told, &told: 1});
+        let masks = Masks::of([&object]);
+        assert!(!masks.text(&told).contains("a1b2c"), "{told:?}");
+        drop((text(&told), masks.value(&object)));
+    }
+}
