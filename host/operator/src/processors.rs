@@ -87,6 +87,15 @@ impl Processors {
         .await
     }
 
+    /// Starts CPU-bound work with low priority. Does not wait until the work ends.
+    pub(crate) fn spawn_when_free(&self, is_local: bool, work: impl FnOnce() + Send + 'static) {
+        if self.compute == Compute::Inline {
+            return work();
+        }
+        let processors = self.clone();
+        tokio::spawn(async move { processors.run_when_free(is_local, &mut Patience::default(), work).await });
+    }
+
     /// Runs policies with low priority: waits until a processor is free that no pass needs. If the patience is used up,
     /// waits in the order of arrival, so that the work ends even if passes always need all processors. Work with
     /// `is_local` then counts as work for a tenant's policies.

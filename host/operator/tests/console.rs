@@ -146,7 +146,9 @@ impl World {
 fn writer() -> Value {
     // The API server sets the default of `replicas`, but `plant` does not.
     json!({"modelAPI": "llm", "model": "gpt", "replicas": 1, "container": {"env": [
-        {"name": "PLAIN", "value": "visible"}, {"name": "API_KEY", "value": "s3cret-value"}]}})
+        {"name": "PLAIN", "value": "visible"}, {"name": "API_KEY", "value": "s3cret-value"},
+        {"name": "X_URL", "value": "postgres://user:s3cret-word@db/x"},
+        {"name": "X_ARGS", "value": "--api_key=s3cret-flag --quiet"}]}})
 }
 
 fn add(stage: &Stage, plural: &str, kind: &str, namespace: &str, name: &str, spec: &Value) {

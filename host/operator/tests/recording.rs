@@ -227,6 +227,15 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     assert!(ran.stdout.contains("Website team/good") && ran.stdout.contains("Change"), "{}", ran.stdout);
     let ran = stage.policy(&["record", &door, "--decision", &id, "-o", "-"]).await;
     assert!(ran.code == 0 && ran.stdout.contains(&id) && !ran.stdout.contains(CANARY), "{}", ran.stderr);
+    for kind in ["websites.example.com", "Website", "websites"] {
+        let ran = stage.policy(&["record", &format!("{kind}/bad"), "-n", "team", &door, "--list"]).await;
+        assert!(ran.code == 0 && ran.stdout.contains("Website team/bad"), "{kind}: {}{}", ran.stdout, ran.stderr);
+        assert!(!ran.stdout.contains("team/good"), "{}", ran.stdout);
+    }
+    let ran = stage.policy(&["record", "nonsense/bad", "-n", "team", &door]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("no policy answers for this kind"), "{}", ran.stderr);
+    let ran = stage.policy(&["record", "website/bad", "-n", "elsewhere", &door]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("in namespace elsewhere"), "{}", ran.stderr);
     let ran = stage.policy(&["record", &door, "--decision", "0000000000000000"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("has no decision 0000000000000000"), "{}", ran.stderr);
 }

@@ -1,7 +1,8 @@
-//! Measures three parts in one run, in real time on an embedded cluster:
+//! Measures four parts in one run, in real time on an embedded cluster:
 //! - how fast an installed policy starts to serve
 //! - how much a policy that burns fuel slows down other policies
-//! - how long a plan for a thousand objects takes
+//! - how long a plan for a thousand objects takes, and the replay of a thousand cases
+//! - how much the flight recorder costs during a swap
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
 //! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.
@@ -9,6 +10,8 @@
 mod isolation;
 mod part;
 mod planning;
+mod recording;
+mod replaying;
 mod stage;
 mod swap;
 
@@ -26,7 +29,12 @@ fn main() -> Result<ExitCode> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let missed = runtime.block_on(async {
-        let parts = [swap::measure().await?, isolation::measure().await?, planning::measure().await?];
+        let parts = [
+            swap::measure().await?,
+            isolation::measure().await?,
+            planning::measure().await?,
+            recording::measure().await?,
+        ];
         let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
         page::publish("installing", &texts.join("\n"))?;
         anyhow::Ok(parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>())

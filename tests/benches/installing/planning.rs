@@ -1,4 +1,5 @@
-//! Measures `policy plan` as a separate process on a cluster with a thousand objects.
+//! Measures `policy plan` as a separate process on a cluster with a thousand objects, and `policy replay` of cases of the
+//! same objects.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,16 +14,19 @@ use kube::{Client, Config};
 use serde_json::json;
 
 use crate::part::Part;
+use crate::replaying::{self, Replays};
 use crate::stage::{Stage, milliseconds, percentile};
 
 /// The number of Agents on the cluster.
-const OBJECTS: usize = 1_000;
+pub(crate) const OBJECTS: usize = 1_000;
 /// The upper bound for the time of a plan in milliseconds. This time does not include listing the objects.
 const PLAN: f64 = 2000.0;
+/// The upper bound for the time of the replays in milliseconds.
+const REPLAY: f64 = 2000.0;
 /// The number of runs.
 const RUNS: usize = 5;
 /// The exit code of `policy plan` if the plan contains changes.
-const CHANGES: i32 = 2;
+pub(crate) const CHANGES: i32 = 2;
 
 /// Measures `policy plan`. Returns a sentence for the performance page.
 pub(crate) async fn measure() -> Result<Part> {
@@ -32,7 +36,7 @@ pub(crate) async fn measure() -> Result<Part> {
     model["status"] = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm:8000"});
     stage.cluster.plant("kaos.tools", "modelapis", model);
     for number in 0..OBJECTS {
-        let mut agent = samples::agent(&format!("a{number}"), "llm", &json!({}));
+        let mut agent = samples::agent(&replaying::name(number), "llm", &json!({}));
         agent["metadata"]["namespace"] = json!("default");
         stage.cluster.plant("kaos.tools", "agents", agent);
     }
@@ -48,8 +52,13 @@ pub(crate) async fn measure() -> Result<Part> {
         let (kubeconfig, settings) = (kubeconfig.clone(), settings.clone());
         whole.push(tokio::task::spawn_blocking(move || plan(&kubeconfig, &settings)).await??);
     }
+    let replays = Replays::prepare(&folder, &kubeconfig)?;
+    let replayed: Vec<Duration> = (0..RUNS).map(|_| replays.run(&settings)).collect::<Result<_>>()?;
     std::fs::remove_dir_all(folder)?;
+    let replayed = milliseconds(percentile(&replayed, 50));
     let (whole, listing) = (milliseconds(percentile(&whole, 50)), milliseconds(percentile(&listing, 50)));
+    let slow = (replayed > REPLAY)
+        .then(|| format!("replaying {OBJECTS} cases takes {replayed:.0} ms, but the aim is at most {REPLAY}"));
     let missed = (whole - listing > PLAN).then(|| {
         format!(
             "planning takes {:.0} ms in addition to listing {OBJECTS} objects, but the aim is at most {PLAN}",
@@ -57,22 +66,25 @@ pub(crate) async fn measure() -> Result<Part> {
         )
     });
     let text = format!(
-        "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, of which listing the Agents takes {listing:.0} ms (aim: 2000 ms and the listing).\n"
+        "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, of which listing the Agents takes {listing:.0} ms (aim: 2000 ms and the listing). `policy replay` of {OBJECTS} cases of these Agents with the same settings, which gives the same counts: {replayed:.0} ms (aim: 2000 ms), {:.2} times as long as the plan.\n",
+        replayed / whole
     );
-    Ok(Part { text, missed })
+    Ok(Part { text, missed: missed.or(slow) })
 }
 
 fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {
     let began = Instant::now();
-    let status = Command::new(std::env::current_exe()?)
-        .args(["policy", "plan", "--for", "agent", "-o", "json", "--settings"])
-        .arg(settings)
-        .arg("--kubeconfig")
-        .arg(kubeconfig)
-        .stdout(Stdio::null())
-        .status()?;
+    let status = planning(kubeconfig, settings)?.stdout(Stdio::null()).status()?;
     ensure!(status.code() == Some(CHANGES), "policy plan ended with {status}");
     Ok(began.elapsed())
+}
+
+/// Returns the command that plans the settings.
+pub(crate) fn planning(kubeconfig: &Path, settings: &Path) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["policy", "plan", "--for", "agent", "-o", "json", "--settings"]);
+    command.arg(settings).arg("--kubeconfig").arg(kubeconfig);
+    Ok(command)
 }
 
 /// Measures the time to list the objects of the plan over the connection that `policy plan` uses.

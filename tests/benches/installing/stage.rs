@@ -71,6 +71,11 @@ impl Stage {
 
     /// Creates a cluster with an operator. The operator runs until `stop` is cancelled.
     pub(crate) async fn with_operator(stop: &CancellationToken) -> Result<Self> {
+        Self::with_options(stop, Options::default()).await
+    }
+
+    /// Creates a cluster with an operator with these options.
+    pub(crate) async fn with_options(stop: &CancellationToken, options: Options) -> Result<Self> {
         let stage = Self::bare()?;
         stage.cluster.settled().await;
         let loader = Loader::new(sample_cluster())?;
@@ -83,7 +88,7 @@ impl Stage {
         let gatekeeper = Gatekeeper::new(Engine::new()?, Box::new(timed), sample_cluster(), SizeClass::default());
         let installing = Installing { own, settings: Vec::new(), gatekeeper, in_namespaces: true };
         let metrics = Arc::new(Metrics::new());
-        let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, Options::default());
+        let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, options);
         let operator = operator.installing(installing);
         let probe = operator.probe();
         tokio::spawn(operator.run(stop.clone()));

@@ -21,7 +21,7 @@ const BEYOND: f64 = 300.0;
 const AGENTS: usize = 20;
 
 /// Returns an edition of the Agents' policy: the package, its component, and the component's digest.
-fn edition(number: u32) -> Result<(Value, Vec<u8>, String)> {
+pub(crate) fn edition(number: u32) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
     let mut file = file.to_owned();

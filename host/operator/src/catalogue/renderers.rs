@@ -8,7 +8,7 @@ use kaos_policy::{
     kubernetes::Checks,
     manifest::Privilege,
     memo::Memo,
-    render::{Observer, Renderer},
+    render::{DecisionKey, Observer, Renderer},
     settings::SettingsErrors,
 };
 
@@ -22,6 +22,7 @@ pub(crate) struct Renderers {
     grantable: Option<BTreeSet<Privilege>>,
     memo: Arc<Memo>,
     observer: Arc<dyn Observer>,
+    decision_key: DecisionKey,
 }
 
 impl Renderers {
@@ -35,7 +36,14 @@ impl Renderers {
         memo: usize,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)), observer }
+        let (memo, decision_key) = (Arc::new(Memo::new(memo)), DecisionKey::default());
+        Self { cluster, user_privileges, grantable, memo, observer, decision_key }
+    }
+
+    /// Sets the key of the ids of decisions.
+    pub(crate) fn with_decision_key(mut self, key: DecisionKey) -> Self {
+        self.decision_key = key;
+        self
     }
 
     /// Returns the renderer for a kind.
@@ -53,6 +61,7 @@ impl Renderers {
             .renderer_on(&self.cluster, served.clone())?
             .with_memo(Arc::clone(&self.memo))
             .with_observer(&self.observer)
+            .with_decision_key(self.decision_key.clone())
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
             // Do not check for unknown fields: a newer API server may have fields that this program does not know. The

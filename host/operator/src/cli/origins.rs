@@ -5,7 +5,7 @@ use std::io;
 use kaos_policy::render::Explained;
 
 use super::{output::Output, table::Table, variables::heading};
-use crate::{input::Document, offline::Entry};
+use crate::{input::Document, masking::Masks, offline::Entry};
 
 /// Prints the name of one object, and below the name the origin of each value in its children. With `with_status`, adds
 /// the phase and the message that the object would get.
@@ -24,12 +24,13 @@ pub(in crate::cli) fn table(entry: &Entry) -> Table {
     table
 }
 
-/// Returns the child, the path and the origin of each value.
+/// Returns the child, the path and the origin of each value. Masks secret values in keys.
 pub(in crate::cli) fn rows(entry: &Entry) -> Vec<[String; 3]> {
+    let masks = Masks::of_pass(&entry.rendered);
     let row = |Explained { child, path, from, layer, overlay }| {
         let of_overlay = overlay.map(|overlay| format!("the overlay {overlay}")).filter(|overlay| *overlay != from);
         let from = [Some(from), layer, of_overlay].into_iter().flatten().collect::<Vec<_>>();
-        [child, path, from.join(", ")]
+        [child, masks.text(&path), masks.text(&from.join(", "))]
     };
     entry.rendered.explained().into_iter().map(row).collect()
 }

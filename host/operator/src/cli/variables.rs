@@ -11,7 +11,7 @@ use kaos_policy::{
 use super::{output::Output, table::Table};
 use crate::{
     input::Document,
-    masking::{MASK, is_secret},
+    masking::{MASK, Masks, is_secret},
     offline::Entry,
 };
 
@@ -33,27 +33,28 @@ pub(super) fn heading(out: &mut Output, document: &Document, entry: &Entry, with
     out.text(&format!("{}{}\n", document.identity, printable(&status)))
 }
 
-/// Returns the container, name, value and origin of each variable.
+/// Returns the container, name, value and origin of each variable. Masks secret values.
 pub(in crate::cli) fn variables(entry: &Entry) -> Vec<[String; 4]> {
+    let masks = Masks::of_pass(&entry.rendered);
     let row = |variable: &EnvVar| {
         let EnvVar { container, name, source, .. } = variable;
-        [container.clone(), name.clone(), value(name, source), explained(variable, entry)]
+        [container.clone(), name.clone(), value(name, source, &masks), masks.text(&explained(variable, entry))]
     };
     entry.rendered.env().iter().map(row).collect()
 }
 
-fn value(name: &str, source: &EnvSource) -> String {
+fn value(name: &str, source: &EnvSource, masks: &Masks) -> String {
     let selected = |of: &str, KeySelector { name, key, optional }: &KeySelector| {
         format!("{of} {name}, key {key}{}", if *optional { " (optional)" } else { "" })
     };
     match source {
         EnvSource::Literal(value) if value.is_empty() => "\"\"".to_owned(),
         EnvSource::Literal(_) if is_secret(name) => MASK.to_owned(),
-        EnvSource::Literal(value) => value.clone(),
+        EnvSource::Literal(value) => masks.text(value),
         EnvSource::SecretKey(from) => selected("Secret", from),
         EnvSource::ConfigMapKey(from) => selected("ConfigMap", from),
         EnvSource::FieldPath(path) => format!("field {path}"),
-        EnvSource::Other(text) => text.clone(),
+        EnvSource::Other(text) => masks.text(text),
     }
 }
 
@@ -65,4 +66,18 @@ fn explained(variable: &EnvVar, entry: &Entry) -> String {
     let source = origin.strip_prefix("settings.").and_then(|setting| settings.source(&Path::parse(setting)));
     let of = if entry.rendered.overlays.is_empty() { String::new() } else { format!(" (policy {})", policy.name) };
     source.map_or_else(|| format!("{origin}{of}"), |source| format!("{origin}{of}, {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_within_the_value_of_a_variable_with_another_name_is_masked() {
+        let shown = |name: &str, text: &str| value(name, &EnvSource::Literal(text.to_owned()), &Masks::default());
+        assert_eq!(shown("X_URL", "postgres://user:s3cret@db/x"), format!("postgres://{MASK}@db/x"));
+        assert_eq!(shown("ARGS", "--api-key s3cret --quiet"), format!("--api-key {MASK} --quiet"));
+        assert_eq!(shown("API_TOKEN", "s3cret"), MASK);
+        assert_eq!(shown("URL", "https://host/path"), "https://host/path");
+    }
 }

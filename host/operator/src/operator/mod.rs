@@ -10,7 +10,7 @@ mod workers;
 
 use std::{sync::Arc, time::Duration};
 
-use kaos_policy::contract::Cluster;
+use kaos_policy::{contract::Cluster, render::DecisionKey};
 use kube::Client;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -101,7 +101,8 @@ impl Operator {
                 options.grantable.privileges.clone(),
                 options.memo,
                 Arc::new(PolicyCalls { metrics: Arc::clone(&metrics) }),
-            ),
+            )
+            .with_decision_key(DecisionKey::new(&options.decision_key.0)),
             watch: watch.clone(),
             memories: memories.clone(),
             metrics,
@@ -124,7 +125,7 @@ impl Operator {
             let Some(context) = weak.upgrade() else { return };
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
-            let RecorderSize { cases, bytes, dropped } = context.runner.recorder.size();
+            let RecorderSize { cases, bytes, dropped } = context.runner.recorder.size(context.runner.clock.now());
             metrics.recorded(cases, bytes, dropped);
         });
         Self { context, queue, options, installing: None, news, changes }
@@ -173,7 +174,10 @@ impl Operator {
         let mut swaps =
             tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions, options.left_out.clone()));
         let mut kept = tokio::spawn(keep(&context, &options, news));
-        let _ends_with_this = [Tied(watched.abort_handle()), Tied(swaps.abort_handle()), Tied(kept.abort_handle())];
+        let (recorder, clock) = (Arc::clone(&context.runner.recorder), context.runner.clock);
+        let dropped = tokio::spawn(async move { recorder.drop_old(clock).await });
+        let tasks = [watched.abort_handle(), swaps.abort_handle(), kept.abort_handle(), dropped.abort_handle()];
+        let _ends_with_this = tasks.map(Tied);
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));

@@ -77,6 +77,8 @@ pub struct Options {
     pub memo: usize,
     /// The size limit of the flight recorder, in bytes; 0 switches it off.
     pub record: usize,
+    /// The key of the ids of decisions. Without a key, the ids are the same in every process.
+    pub decision_key: Hidden,
 }
 
 impl Default for Options {
@@ -108,6 +110,7 @@ impl Default for Options {
             seed: 0,
             memo: 6 << 20,
             record: RECORD,
+            decision_key: Hidden::default(),
         }
     }
 }

@@ -3,15 +3,18 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use kaos_policy::{
+    contract::ResourceType,
     policy::Policy,
     render::{DecisionId, DecisionIdError, LayerInputs},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    catalogue::Snapshot,
     kinds,
     queue::Queue,
     reconcile::{Context, PolicyRunner, explain},
+    record::Case,
     replay::masked,
     watch::ObjectKey,
 };
@@ -70,10 +73,7 @@ impl Probe {
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;
-        let kinds = snapshot.kinds().map(|(of, _)| of);
-        let of =
-            kinds::meant(kind, kinds, |of| self.context.access.watch.served(of)).map_err(|error| error.to_string())?;
-        let key = ObjectKey::new(of.clone(), namespace, name);
+        let key = ObjectKey::new(self.kind(&snapshot, kind)?, namespace, name);
         let mut answer = explain(&self.context.runner, &key).await.ok_or_else(unknown)?;
         answer["object"] = json!(key.reference());
         Ok(answer)
@@ -82,7 +82,23 @@ impl Probe {
     /// Returns the list of the decisions in the flight recorder, the oldest first.
     pub fn decisions(&self) -> Value {
         let PolicyRunner { recorder, clock, .. } = &self.context.runner;
-        json!(recorder.list(clock.now()))
+        json!(recorder.list(clock.now(), |_| true))
+    }
+
+    /// Returns the list of the decisions about one object, the oldest first. `kind` is a name as for
+    /// [`explain`](Self::explain).
+    pub fn decisions_of(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        let PolicyRunner { catalogue, recorder, clock, .. } = &self.context.runner;
+        let snapshot = catalogue.load().ok_or_else(|| "the operator has no policies yet".to_owned())?;
+        let of = self.kind(&snapshot, kind)?;
+        Ok(json!(recorder.list_of(clock.now(), (&of, namespace, name))))
+    }
+
+    /// Returns the kind that a word names.
+    fn kind(&self, snapshot: &Snapshot, word: &str) -> Result<ResourceType, String> {
+        let kinds = snapshot.kinds().map(|(of, _)| of);
+        let meant = kinds::meant(word, kinds, |of| self.context.access.watch.served(of));
+        meant.cloned().map_err(|error| error.to_string())
     }
 
     /// Returns a decision in the flight recorder as a case, with masks instead of secret values.
@@ -90,7 +106,7 @@ impl Probe {
         let id: DecisionId = id.parse().map_err(|error: DecisionIdError| error.to_string())?;
         let runner = &self.context.runner;
         let unknown = || format!("the flight recorder has no decision {id}: it may be too old, or no longer fit");
-        let case = runner.recorder.case(id).ok_or_else(unknown)?;
+        let case = runner.recorder.case(id, runner.clock.now()).ok_or_else(unknown)?;
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
         let mask = move || {
@@ -101,7 +117,9 @@ impl Probe {
                 };
                 known.iter().find(is_it).cloned()
             };
-            json!(masked(case, &find))
+            // The id of a running operator depends on a key that nobody knows, so it can stay in the case.
+            let decision = case.decision;
+            json!(Case { decision, ..masked(case, &find) })
         };
         Ok(runner.compute(false, mask).await)
     }

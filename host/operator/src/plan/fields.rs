@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    masking::{self, MASK},
+    masking::{MASK, Masks, Secrecy, is_secret, is_secret_argument},
     schema::{Segment, path},
 };
 
@@ -42,6 +42,8 @@ struct Walk<'a> {
 enum FieldStep<'a> {
     Key(&'a str),
     Item(usize),
+    /// An item that is the value of a secret flag: `["--token", "…"]`.
+    Argument(usize),
     Named(&'a str),
 }
 
@@ -63,7 +65,9 @@ impl<'a> Walk<'a> {
     fn lists(&mut self, old: &'a [Value], new: &'a [Value]) {
         let (Some(names), Some(new_names)) = (names(old), names(new)) else {
             for at in 0..old.len().max(new.len()) {
-                self.step(FieldStep::Item(at), old.get(at), new.get(at));
+                let is_argument = is_secret_argument(old, at) || is_secret_argument(new, at);
+                let step = if is_argument { FieldStep::Argument(at) } else { FieldStep::Item(at) };
+                self.step(step, old.get(at), new.get(at));
             }
             return;
         };
@@ -100,30 +104,32 @@ impl<'a> Walk<'a> {
     }
 
     fn report(&mut self, before: Option<&Value>, after: Option<&Value>) {
-        let hide = self.is_hidden();
-        let shown = |value: Option<&Value>| value.map(|value| if hide { MASK.into() } else { masked(value) });
+        let secrecy = self.secrecy();
+        // Show no part of a secret value, also not the keys below it.
+        let is_hidden =
+            |value: &Value| secrecy.hides_texts() && (value.is_string() || value.is_object() || value.is_array());
+        let masks = Masks::default();
+        let shown = |value: Option<&Value>| {
+            value.map(|value| if is_hidden(value) { MASK.into() } else { masks.below(value, secrecy) })
+        };
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Returns whether the current value is secret: the value is data of a Secret, or the field's name shows that the
-    /// value is secret.
-    fn is_hidden(&self) -> bool {
-        let keys: Vec<&str> = self
-            .path
-            .iter()
-            .filter_map(|step| match step {
-                FieldStep::Key(key) | FieldStep::Named(key) => Some(*key),
-                FieldStep::Item(_) => None,
-            })
-            .collect();
-        let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
-        // Some fields are secret because of a name in their path, such as `env[API_KEY].value` and `data["api-key"]`. A
-        // reference to a Secret is not secret.
-        let by_name = match keys.as_slice() {
-            [.., "env", name, "value"] | ["data" | "stringData", name] => masking::is_secret(name),
-            _ => false,
-        };
-        of_secret || by_name
+    /// Returns how secret the current value is: the value is data of a Secret, or a name in its path shows that it is
+    /// secret, such as `env[API_KEY].value` and `data["api-key"]`. A reference to a Secret is not secret.
+    fn secrecy(&self) -> Secrecy {
+        let of_secret = ["data", "stringData", "binaryData"];
+        let (mut secrecy, mut is_named) = (Secrecy::Open, false);
+        for (depth, step) in self.path.iter().enumerate() {
+            match step {
+                FieldStep::Key(key) if depth == 0 && self.secret && of_secret.contains(key) => return Secrecy::Part,
+                FieldStep::Key(key) => secrecy = secrecy.below(key, std::mem::take(&mut is_named)),
+                FieldStep::Named(name) => is_named = is_secret(name),
+                FieldStep::Argument(_) => secrecy = Secrecy::Whole,
+                FieldStep::Item(_) => {}
+            }
+        }
+        secrecy
     }
 
     fn shown(&self) -> String {
@@ -132,28 +138,11 @@ impl<'a> Walk<'a> {
             .iter()
             .map(|step| match step {
                 FieldStep::Key(key) => Segment::Key(key),
-                FieldStep::Item(at) => Segment::Index(*at),
+                FieldStep::Item(at) | FieldStep::Argument(at) => Segment::Index(*at),
                 FieldStep::Named(name) => Segment::Named(name),
             })
             .collect();
         path(segments)
-    }
-}
-
-/// Masks the secret parts of a value.
-fn masked(value: &Value) -> Value {
-    match value {
-        Value::String(text) => masking::text(text).into(),
-        Value::Array(items) => items.iter().map(masked).collect(),
-        Value::Object(fields) => {
-            let name = fields.get("name").and_then(Value::as_str);
-            let field = |(key, value): (&String, &Value)| {
-                let secret = key == "value" && name.is_some_and(masking::is_secret);
-                (key.clone(), if secret { MASK.into() } else { masked(value) })
-            };
-            Value::Object(fields.iter().map(field).collect())
-        }
-        other => other.clone(),
     }
 }
 

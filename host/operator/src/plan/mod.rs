@@ -7,7 +7,6 @@ mod changed_path;
 mod effect;
 mod fields;
 mod immutable;
-mod secret_values;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -30,10 +29,10 @@ pub use changed_path::FrozenPath;
 pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
 pub use immutable::refused;
-pub(crate) use secret_values::{SecretValues, is_reference_key, is_secret_key};
 pub use side::{Said, Side};
 
 use crate::{
+    masking::Masks,
     offline::{Answering, StoredObjects, World},
     pods::pods,
 };
@@ -110,10 +109,7 @@ impl Difference {
 
 impl Difference {
     /// Masks secret values in everything that is shown.
-    fn mask(&mut self, secrets: &SecretValues) {
-        if secrets.is_empty() {
-            return;
-        }
+    fn mask(&mut self, secrets: &Masks) {
         let sides = [&mut self.before, &mut self.after].into_iter().flatten().map(|side| &mut side.said);
         for said in sides.chain(self.newest.iter_mut().flatten()) {
             match said {
@@ -230,13 +226,15 @@ pub struct AnsweredSide<'a> {
     pub manifests: Option<&'a [Value]>,
     /// The needs of the policies.
     pub needs: &'a [Need],
+    /// The pass, if this program made it.
+    pub rendered: Option<&'a Rendered>,
 }
 
 impl<'a> AnsweredSide<'a> {
     /// Returns the answer of a pass.
     pub fn of(rendered: &'a Rendered) -> Self {
         let manifests = rendered.planned().map(|planned| planned.manifests.as_slice());
-        Self { side: Side::of(rendered), manifests, needs: &rendered.needs }
+        Self { side: Side::of(rendered), manifests, needs: &rendered.needs, rendered: Some(rendered) }
     }
 }
 
@@ -278,8 +276,12 @@ pub fn difference_of(
     if difference.is_change() || difference.newest.iter().any(Option::is_some) {
         let read: Vec<Value> = answers.iter().flatten().flat_map(|answer| read_by(answer.needs, live)).collect();
         let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
-        let known = std::iter::once(object).chain(manifests).chain(&read).chain(settings.iter().copied());
-        difference.mask(&SecretValues::of(known));
+        let passes = || answers.iter().flatten().filter_map(|answer| answer.rendered);
+        let found: Vec<Value> = passes().flat_map(Rendered::found_objects).collect();
+        let bound = passes().flat_map(|rendered| rendered.settings.iter().map(|settings| settings.tree()));
+        let known = std::iter::once(object).chain(manifests).chain(&read).chain(&found).chain(bound);
+        let known = known.chain(settings.iter().copied());
+        difference.mask(&Masks::of(known));
     }
     difference
 }
@@ -295,7 +297,7 @@ fn read_by(needs: &[Need], live: LiveObject<'_>) -> Vec<Value> {
 
 /// Returns an object with its secret values masked.
 pub fn masked(object: &Value) -> Value {
-    SecretValues::of([object]).value(object)
+    Masks::of([object]).value(object)
 }
 
 fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {

@@ -60,12 +60,14 @@ fn no_secret_value_is_shown() {
     let added = deployment(
         &json!([{"name": "web", "env": [{"name": "DB_PASSWORD", "value": "topsecret"}], "args": ["--token=topsecret"]}]),
     );
+    let arguments = |value: &str| deployment(&json!([{"name": "web", "args": ["--token", value, "--quiet"]}]));
     let config = |value: &str| json!({"kind": "ConfigMap", "data": {"config.yaml": format!("model: m\napi_key: {value}\n"), "api-key": value}});
     for (before, after) in [
         (secret("topsecret"), secret("topsecret2")),
         (env("topsecret"), env("topsecret2")),
         (nothing, added),
         (config("topsecret"), config("topsecret2")),
+        (arguments("topsecret"), arguments("topsecret2")),
     ] {
         let told = shown(&before, &after);
         assert!(!told.is_empty() && !told.concat().contains("topsecret"), "{told:?}");
@@ -149,7 +151,7 @@ fn a_secret_value_is_masked_under_its_new_name_and_in_messages() {
     let mut difference =
         Difference { object, before: None, after: Some(side), children, pods: 0, newest: [None, None] };
     assert!(serde_json::to_string(&difference).unwrap().contains(canary));
-    difference.mask(&SecretValues::of([&before, &after]));
+    difference.mask(&Masks::of([&before, &after]));
     let told = serde_json::to_string(&difference).unwrap();
     assert!(!told.contains(canary) && told.contains("FOO"), "{told}");
 }

@@ -8,15 +8,16 @@ use super::{
     resolve::{gates, render},
     select::select,
 };
-use crate::watch::ObjectKey;
+use crate::{masking::Masks, watch::ObjectKey};
 
-/// Returns the object's inputs, plan and decisions. Returns `None` if the object does not exist or has no policy.
+/// Returns the object's inputs, plan and decisions, without secret values. Returns `None` if the object does not exist or has no policy.
 pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Value> {
     let object = runner.watch.object(key)?;
     let memory = runner.memories.look(key);
     let selected = select(&runner.catalogue, key, &object)?;
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
     let children = runner.watch.children(uid);
+    let mut masks = Masks::default();
     let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
     match runner.renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
@@ -29,6 +30,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
                 answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
                 let is_gated = rendered.planned().is_some_and(|plan| gates::bind(plan, &object, &children));
                 answer["plan"] = json!(rendered.document(is_gated, &json!({})));
+                masks = Masks::of_pass(&rendered);
             }
         },
     }
@@ -36,7 +38,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
         .iter()
         .map(|child| json!({ "of": child.of, "name": child.name, "uid": child.uid, "version": child.version }))
         .collect();
-    Some(answer)
+    Some(masks.value(&answer))
 }
 
 fn last(memory: &Memory) -> Value {

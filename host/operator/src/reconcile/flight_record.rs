@@ -22,8 +22,9 @@ use crate::{
     watch::Watch,
 };
 
-/// Keeps the decision of the policies that were asked last, if the recorder wants it.
-pub(crate) async fn keep_decision(
+/// Keeps the decision of the policies that were asked last, if the recorder wants it. Does not wait until the case is
+/// written. If too many cases wait, leaves the decision out: the next pass offers a failure, a refusal or a fallback again.
+pub(crate) fn keep_decision(
     runner: &PolicyRunner,
     renderer: &Arc<Renderer>,
     rendered: &Arc<Rendered>,
@@ -46,10 +47,13 @@ pub(crate) async fn keep_decision(
     if !runner.recorder.wants(decision, why) {
         return;
     }
+    let Some(place) = runner.recorder.place(why) else { return };
     let recording = Recording::of(runner, selected);
     let (renderer, rendered) = (Arc::clone(renderer), Arc::clone(rendered));
-    let keep = move || recording.keep(&renderer, &rendered, why, None);
-    runner.compute(selected.descent.kind.is_local(), keep).await;
+    runner.processors.spawn_when_free(selected.descent.kind.is_local(), move || {
+        recording.keep(&renderer, &rendered, why, None);
+        drop(place);
+    });
 }
 
 /// Everything that a case needs in addition to the pass.

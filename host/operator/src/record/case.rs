@@ -203,10 +203,13 @@ impl Case {
             format: String,
         }
         let wrong = |error: serde_json::Error| CaseError::NotACase(error.to_string());
-        let OnlyFormat { format } = serde_json::from_str(text).map_err(wrong)?;
-        if format != FORMAT {
-            return Err(CaseError::OtherFormat(format));
+        match serde_json::from_str::<Self>(text) {
+            Ok(case) if case.format == FORMAT => Ok(case),
+            Ok(case) => Err(CaseError::OtherFormat(case.format)),
+            Err(error) => {
+                let OnlyFormat { format } = serde_json::from_str(text).map_err(wrong)?;
+                Err(if format == FORMAT { wrong(error) } else { CaseError::OtherFormat(format) })
+            }
         }
-        serde_json::from_str(text).map_err(wrong)
     }
 }

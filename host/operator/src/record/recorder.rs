@@ -2,20 +2,34 @@
 //!
 //! The recorder keeps every failure, refusal, fallback and change of a plan, and some of the routine decisions. If the
 //! memory is full, the oldest routine decisions go first. A case stays for at most one day.
+//!
+//! Nobody waits for the recorder. If many decisions come at once, such as after a swap of policies, the recorder leaves
+//! out changes and routine decisions first.
+
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io::{Read as _, Write as _},
-    sync::Mutex,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use jiff::{SignedDuration, Timestamp};
-use kaos_policy::{contract::Reference, render::DecisionId};
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    render::DecisionId,
+};
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use super::{Case, Why};
-use crate::locking::lock;
+use crate::{clock::Clock, locking::lock};
 
 /// The time for which the recorder keeps a case.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -28,11 +42,32 @@ pub(super) const LARGEST: usize = 2 << 20;
 /// The recorder keeps one of this many decisions that it would not keep otherwise.
 const ONE_OF: u64 = 16;
 
+/// The maximum number of cases that wait to be written.
+const WAITING: usize = 32;
+/// The memory of the id of a dropped case.
+const DROPPED_ID: usize = 96;
+/// The share of the memory for ids of dropped cases.
+const SHARE_OF_IDS: usize = 16;
+/// The minimum interval at which the recorder looks for old cases.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Keeps cases in bounded memory.
 pub(crate) struct Recorder {
     /// The size limit in bytes; 0 switches the recorder off.
     capacity: usize,
     kept: Mutex<Kept>,
+    waiting: AtomicUsize,
+    /// Notifies the task that drops old cases.
+    added: Notify,
+}
+
+/// The permission to write one case, until this value is dropped.
+pub(crate) struct Place(Arc<Recorder>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -41,6 +76,10 @@ struct Kept {
     entries: VecDeque<Entry>,
     routine: VecDeque<Entry>,
     ids: BTreeSet<DecisionId>,
+    /// Decisions whose cases did not fit. The recorder does not write these cases again.
+    dropped_ids: BTreeSet<DecisionId>,
+    /// The same decisions, the oldest first.
+    dropped_at: VecDeque<(Timestamp, DecisionId)>,
     of_object: BTreeMap<Reference, usize>,
     bytes: usize,
     dropped: u64,
@@ -81,14 +120,31 @@ impl Entry {
 impl Recorder {
     /// Creates a recorder with a size limit in bytes. 0 switches the recorder off.
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, kept: Mutex::default() }
+        Self { capacity, kept: Mutex::default(), waiting: AtomicUsize::new(0), added: Notify::new() }
     }
 
     /// Returns whether the recorder keeps this decision.
     pub(crate) fn wants(&self, decision: DecisionId, why: Why) -> bool {
-        self.capacity > 0
-            && (why != Why::Routine || decision.number().is_multiple_of(ONE_OF))
-            && !lock(&self.kept).ids.contains(&decision)
+        if self.capacity == 0 || (why == Why::Routine && !decision.number().is_multiple_of(ONE_OF)) {
+            return false;
+        }
+        let kept = lock(&self.kept);
+        !kept.ids.contains(&decision) && !kept.dropped_ids.contains(&decision)
+    }
+
+    /// Returns a place for a case, or `None` if too many cases wait. A part of the places is only for failures, refusals
+    /// and fallbacks.
+    pub(crate) fn place(self: &Arc<Self>, why: Why) -> Option<Place> {
+        let most = match why {
+            Why::Failure | Why::Refusal | Why::Fallback => WAITING,
+            Why::Change | Why::Routine | Why::Requested => WAITING / 2,
+        };
+        let one_more = |waiting| (waiting < most).then_some(waiting + 1);
+        if self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok() {
+            return Some(Place(Arc::clone(self)));
+        }
+        lock(&self.kept).dropped += 1;
+        None
     }
 
     /// Keeps a case, and drops the cases that are too old or do not fit any more.
@@ -99,6 +155,7 @@ impl Recorder {
         kept.expire(now);
         let Some(text) = text else {
             kept.dropped += 1;
+            kept.remember(case.decision, now, self.capacity);
             return;
         };
         if !kept.ids.insert(case.decision) {
@@ -112,22 +169,58 @@ impl Recorder {
             answer: case.answer.verdict.word(),
         };
         kept.add(Entry { listed, at: now, text });
-        while kept.bytes > self.capacity && kept.drop_oldest() {}
+        while kept.bytes > self.capacity {
+            let Some(Listed { decision, why, .. }) = kept.drop_oldest() else { break };
+            if why != Why::Routine {
+                kept.remember(decision, now, self.capacity);
+            }
+        }
+        drop(kept);
+        self.added.notify_one();
     }
 
-    /// Returns the list of all cases, the oldest first.
-    pub(crate) fn list(&self, now: Timestamp) -> Vec<Listed> {
+    /// Drops each case when it is a day old. Never returns.
+    pub(crate) async fn drop_old(&self, clock: Clock) {
+        loop {
+            let oldest = lock(&self.kept).oldest();
+            match oldest {
+                None => self.added.notified().await,
+                Some(oldest) => {
+                    let left = KEPT_FOR.saturating_sub(clock.now().duration_since(oldest));
+                    let left = Duration::try_from(left).unwrap_or_default();
+                    tokio::time::sleep(left.max(LOOK)).await;
+                    lock(&self.kept).expire(clock.now());
+                }
+            }
+        }
+    }
+
+    /// Returns the list of the cases of these objects, the oldest first.
+    pub(crate) fn list(&self, now: Timestamp, wanted: impl Fn(&Reference) -> bool) -> Vec<Listed> {
         let mut kept = lock(&self.kept);
         kept.expire(now);
-        let mut all: Vec<&Entry> = kept.entries.iter().chain(&kept.routine).collect();
+        let all = kept.entries.iter().chain(&kept.routine);
+        let mut all: Vec<&Entry> = all.filter(|entry| wanted(&entry.listed.object)).collect();
         all.sort_by_key(|entry| entry.at);
         all.into_iter().map(|entry| entry.listed.clone()).collect()
     }
 
+    /// Returns the list of the cases of one object, the oldest first. A cluster-scoped object is in every namespace.
+    pub(crate) fn list_of(&self, now: Timestamp, (of, namespace, name): (&ResourceType, &str, &str)) -> Vec<Listed> {
+        let is_it = |object: &Reference| {
+            object.of().group() == of.group()
+                && object.kind == of.kind
+                && object.name == name
+                && object.namespace.as_deref().is_none_or(|own| own == namespace)
+        };
+        self.list(now, is_it)
+    }
+
     /// Returns a case with its secret values; `None` if the recorder does not have it.
-    pub(crate) fn case(&self, decision: DecisionId) -> Option<Case> {
+    pub(crate) fn case(&self, decision: DecisionId, now: Timestamp) -> Option<Case> {
         let text = {
-            let kept = lock(&self.kept);
+            let mut kept = lock(&self.kept);
+            kept.expire(now);
             let mut all = kept.entries.iter().chain(&kept.routine);
             all.find(|entry| entry.listed.decision == decision)?.text.clone()
         };
@@ -137,8 +230,9 @@ impl Recorder {
     }
 
     /// Returns the size of the recorder.
-    pub(crate) fn size(&self) -> RecorderSize {
-        let kept = lock(&self.kept);
+    pub(crate) fn size(&self, now: Timestamp) -> RecorderSize {
+        let mut kept = lock(&self.kept);
+        kept.expire(now);
         RecorderSize { cases: kept.ids.len(), bytes: kept.bytes, dropped: kept.dropped }
     }
 }
@@ -166,16 +260,43 @@ impl Kept {
         }
     }
 
-    /// Drops the oldest routine decision, or the oldest other case. Returns whether there was one.
-    fn drop_oldest(&mut self) -> bool {
-        let oldest = self.routine.pop_front().or_else(|| self.entries.pop_front());
-        let is_some = oldest.is_some();
-        self.dropped += u64::from(is_some);
-        self.forget(oldest);
-        is_some
+    /// Drops the oldest routine decision, or the oldest other case. Returns it.
+    fn drop_oldest(&mut self) -> Option<Listed> {
+        let oldest = self.routine.pop_front().or_else(|| self.entries.pop_front())?;
+        let listed = oldest.listed.clone();
+        self.dropped += 1;
+        self.forget(Some(oldest));
+        Some(listed)
+    }
+
+    /// Remembers that a case did not fit. Forgets the oldest such cases if there are too many.
+    fn remember(&mut self, decision: DecisionId, now: Timestamp, capacity: usize) {
+        if self.dropped_ids.insert(decision) {
+            self.dropped_at.push_back((now, decision));
+            self.bytes += DROPPED_ID;
+        }
+        while self.dropped_at.len() * DROPPED_ID > capacity / SHARE_OF_IDS {
+            self.forget_dropped();
+        }
+    }
+
+    fn forget_dropped(&mut self) {
+        if let Some((_, decision)) = self.dropped_at.pop_front() {
+            self.dropped_ids.remove(&decision);
+            self.bytes -= DROPPED_ID;
+        }
+    }
+
+    /// Returns the time of the oldest case.
+    fn oldest(&self) -> Option<Timestamp> {
+        let cases = [self.entries.front(), self.routine.front()].into_iter().flatten().map(|entry| entry.at);
+        cases.chain(self.dropped_at.front().map(|(at, _)| *at)).min()
     }
 
     fn expire(&mut self, now: Timestamp) {
+        while self.dropped_at.front().is_some_and(|(at, _)| now.duration_since(*at) > KEPT_FOR) {
+            self.forget_dropped();
+        }
         let is_old = |entry: Option<&Entry>| entry.is_some_and(|entry| now.duration_since(entry.at) > KEPT_FOR);
         while is_old(self.entries.front()) {
             let oldest = self.entries.pop_front();

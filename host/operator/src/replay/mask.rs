@@ -1,33 +1,38 @@
-//! Masks the secret values of a case. Repeats the pass with the masked inputs, so that the answer in the case belongs to
-//! the inputs in the case.
+//! Masks the secret values of a case. Repeats the pass with the masked inputs, so that the answer and the id in the case
+//! belong to the inputs in the case.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use kaos_policy::{
+    contract::Outcome,
+    digest::Digest,
     policy::Policy,
-    render::{LayerInputs, PassInputs, RecordedAnswer},
+    render::{DecisionId, LayerInputs, PassInputs, RecordedAnswer},
     settings::Effective,
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH},
 };
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::{
     answered::answer_of,
     sides::{said, side},
 };
 use crate::{
-    masking::{self, MASK},
-    plan::{Around, Change, SecretValues, difference_of, is_reference_key, is_secret_key},
-    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked},
+    masking::{MASK, Masks},
+    plan::{Around, Change, difference_of},
+    record::{Case, CaseAnswer, CaseFailure, CaseVerdict, MaskEffect, Masked, ObservedChildren},
 };
 
 /// The maximum number of paths of masked values in a case.
 const NAMED: usize = 50;
-/// The minimum number of digits of a secret number.
-const DIGITS: usize = 5;
+/// The annotations with hashes of whole manifests. Somebody who knows the rest of a manifest can test guesses of a secret
+/// value with them.
+const HASHES: [&str; 3] = [APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH];
 
 /// Masks secret values, and remembers their paths.
 struct Masker {
-    secrets: SecretValues,
+    masks: Masks,
     paths: BTreeSet<String>,
 }
 
@@ -36,33 +41,34 @@ type Find<'a> = &'a dyn Fn(&LayerInputs) -> Option<Arc<Policy>>;
 
 /// Masks the secret values of a case: the values of fields and variables with secret names, and these values wherever
 /// they appear. `find` returns a policy at hand. With all policies at hand, the answer becomes the answer for the masked
-/// inputs.
+/// inputs. The id becomes the id of the masked inputs, because nobody may test guesses of a masked value with the id.
 #[must_use]
 pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     let mut masker = Masker::new(&case, &case.answer.verdict);
     let (mut inputs, mut assessed) = (case.inputs.clone(), case.assessed.clone());
     masker.inputs(&mut inputs);
-    for (_, live) in assessed.iter_mut().flat_map(|assessed| &mut assessed.children) {
-        if let Some(live) = live {
-            masker.value(live, "children", false);
-        }
+    if let Some(assessed) = &mut assessed {
+        masker.assessed(assessed);
     }
     let is_input_masked = !masker.paths.is_empty();
-    let answer = CaseAnswer::new(masker.verdict(case.answer.verdict.clone()), case.answer.fuel);
+    let answer = CaseAnswer::new(masker.verdict(case.answer.verdict.clone(), &case), case.answer.fuel);
     for passed_over in &mut case.passed_over {
-        passed_over.how = masker.message(&passed_over.how);
+        passed_over.how = masker.text(&passed_over.how, "passedOver");
     }
     if masker.paths.is_empty() {
         return case;
     }
+    without_hashes(&mut inputs, assessed.as_mut());
     (case.inputs, case.assessed) = (inputs, assessed);
+    case.decision = DecisionId::of(&Digest::of_json(&json!([case.inputs, case.assessed])));
     let again = (is_input_masked && case.incomplete.is_none()).then(|| again(&case, find, &mut masker));
     let effect;
     (case.answer, effect) = match again {
         None => (answer, MaskEffect::Nothing),
-        Some(None) => (answer, MaskEffect::Unknown),
-        Some(Some(now)) => {
+        Some(None) => (without_hashes_of(answer), MaskEffect::Unknown),
+        Some(Some((now, decision))) => {
             let effect = effect_of(&case, &answer, &now);
+            case.decision = decision;
             (now, effect)
         }
     };
@@ -71,20 +77,25 @@ pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     case
 }
 
-/// Repeats the decision with the masked inputs.
-fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<CaseAnswer> {
+/// Repeats the decision with the masked inputs. Returns its answer and its id.
+fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<(CaseAnswer, DecisionId)> {
     let layer = |layer: &LayerInputs| Some((find(layer)?, Arc::new(layer.settings.effective())));
     let layers: Vec<(Arc<Policy>, Arc<Effective>)> =
         case.inputs.layers.iter().map(layer).collect::<Option<Vec<_>>>()?;
     let repeated = case.inputs.repeat(layers)?.ok()?;
+    let decision = match &case.assessed {
+        None => repeated.rendered.decision(),
+        Some(assessed) => repeated.rendered.assessment(&assessed.outcome, &assessed.children()),
+    };
     // Mask the verdict as a replay does, and then also the values that only the original inputs contain.
     let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
-    Some(CaseAnswer::new(masker.verdict(masked_as(verdict, case)), fuel))
+    let verdict = masker.verdict(masked_as(verdict, case), case);
+    Some((CaseAnswer::new(verdict, fuel), decision))
 }
 
 /// Masks a verdict in the same way as the case that it belongs to.
 pub(super) fn masked_as(verdict: CaseVerdict, case: &Case) -> CaseVerdict {
-    Masker::new(case, &verdict).verdict(verdict)
+    Masker::new(case, &verdict).verdict(verdict, case)
 }
 
 fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
@@ -111,94 +122,129 @@ fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     }
 }
 
+/// Masks the hashes in the objects of a masked case.
+fn without_hashes(inputs: &mut PassInputs, assessed: Option<&mut ObservedChildren>) {
+    for need in inputs.layers.iter_mut().flat_map(|layer| &mut layer.needs) {
+        if let RecordedAnswer::Objects(objects) = &mut need.answer {
+            objects.iter_mut().for_each(mask_hashes);
+        }
+    }
+    let children = assessed.into_iter().flat_map(|assessed| &mut assessed.children);
+    children.filter_map(|(_, live)| live.as_mut()).for_each(mask_hashes);
+}
+
+/// Masks the hashes in an answer that belongs to the inputs without masks.
+fn without_hashes_of(CaseAnswer { verdict, fuel, .. }: CaseAnswer) -> CaseAnswer {
+    let verdict = match verdict {
+        CaseVerdict::Planned(mut planned) => {
+            planned.manifests.iter_mut().for_each(mask_hashes);
+            CaseVerdict::Planned(planned)
+        }
+        other => other,
+    };
+    CaseAnswer::new(verdict, fuel)
+}
+
+fn mask_hashes(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(mask_hashes),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if HASHES.contains(&key.as_str()) { *value = MASK.into() } else { mask_hashes(value) }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 impl Masker {
     /// Collects the secret values of the inputs and of the answer.
     fn new(Case { inputs, assessed, .. }: &Case, verdict: &CaseVerdict) -> Self {
-        let manifests = match verdict {
-            CaseVerdict::Planned(planned) => planned.manifests.as_slice(),
-            CaseVerdict::Refused(_) | CaseVerdict::Failed(_) => &[],
-        };
         let settings = inputs.layers.iter().map(|layer| &layer.settings.values);
         let found = inputs.layers.iter().flat_map(|layer| &layer.needs).flat_map(|need| match &need.answer {
             RecordedAnswer::Objects(objects) => objects.as_slice(),
             RecordedAnswer::Secret(_) | RecordedAnswer::Unserved | RecordedAnswer::Forbidden(_) => &[],
         });
+        let manifests = match verdict {
+            CaseVerdict::Planned(planned) => planned.manifests.as_slice(),
+            CaseVerdict::Refused(_) | CaseVerdict::Failed(_) => &[],
+        };
         let children = assessed.iter().flat_map(|assessed| &assessed.children).filter_map(|(_, live)| live.as_ref());
         let all = std::iter::once(&inputs.object).chain(settings).chain(found).chain(manifests).chain(children);
-        Self { secrets: SecretValues::of(all), paths: BTreeSet::new() }
+        Self { masks: Masks::of(all), paths: BTreeSet::new() }
     }
 
     fn inputs(&mut self, inputs: &mut PassInputs) {
-        self.value(&mut inputs.object, "object", false);
+        self.value(&mut inputs.object, "object");
         for layer in &mut inputs.layers {
             let name = &layer.policy.name;
-            self.value(&mut layer.settings.values, &format!("settings of {name}"), false);
+            let path = format!("settings of {name}");
+            self.value(&mut layer.settings.values, &path);
+            for source in &mut layer.settings.sources {
+                source.path = self.text(&source.path, &path);
+            }
             for need in &mut layer.needs {
-                let RecordedAnswer::Objects(objects) = &mut need.answer else { continue };
-                for object in objects {
-                    self.value(object, &format!("{name}/{}", need.need.id), false);
+                let path = format!("{name}/{}", need.need.id);
+                self.typed(&mut need.need.target, &path);
+                match &mut need.answer {
+                    RecordedAnswer::Objects(objects) => {
+                        for object in objects {
+                            self.value(object, &path);
+                        }
+                    }
+                    RecordedAnswer::Forbidden(reason) => *reason = self.text(reason, &path),
+                    RecordedAnswer::Secret(_) | RecordedAnswer::Unserved => {}
                 }
             }
         }
     }
 
-    fn verdict(&mut self, verdict: CaseVerdict) -> CaseVerdict {
-        if let CaseVerdict::Failed(mut failure) = verdict {
-            failure.message = self.message(&failure.message);
-            return CaseVerdict::Failed(failure);
+    fn assessed(&mut self, assessed: &mut ObservedChildren) {
+        if !self.typed(&mut assessed.outcome, "outcome") {
+            assessed.outcome = Outcome::Failed(MASK.to_owned());
         }
-        let Ok(mut value) = serde_json::to_value(&verdict) else { return verdict };
-        self.value(&mut value, "answer", false);
-        serde_json::from_value(value).unwrap_or(verdict)
+        for (_, live) in &mut assessed.children {
+            if let Some(live) = live {
+                self.value(live, "children");
+            }
+        }
     }
 
-    /// Masks a message of a policy, which can quote its input.
-    fn message(&mut self, text: &str) -> String {
-        let shown = masking::text(&self.secrets.text(text));
+    /// Masks a verdict of the policies of this case.
+    fn verdict(&mut self, mut verdict: CaseVerdict, case: &Case) -> CaseVerdict {
+        if let CaseVerdict::Failed(failure) = &mut verdict {
+            failure.message = self.text(&failure.message, "answer");
+            return verdict;
+        }
+        if self.typed(&mut verdict, "answer") {
+            return verdict;
+        }
+        let message = "the answer is not readable with masks".to_owned();
+        let policy = case.inputs.layers.first().map(|layer| layer.policy.clone());
+        let failed = |policy| CaseVerdict::Failed(CaseFailure { policy, category: "Masked".to_owned(), message });
+        policy.map_or(verdict, failed)
+    }
+
+    /// Masks a text, such as a message of a policy, which can quote its input.
+    fn text(&mut self, text: &str, path: &str) -> String {
+        let shown = self.masks.text(text);
         if shown != text {
-            self.paths.insert("answer".to_owned());
+            self.paths.insert(path.to_owned());
         }
         shown
     }
 
-    /// Masks the secret texts in a value. With `hidden`, every text is secret.
-    fn value(&mut self, value: &mut Value, path: &str, hidden: bool) {
-        match value {
-            Value::String(text) => {
-                let is_masked = hidden && !matches!(text.as_str(), "" | "true" | "false");
-                let shown = if is_masked { MASK.to_owned() } else { self.secrets.text(text) };
-                if shown != *text {
-                    self.paths.insert(path.to_owned());
-                    *text = shown;
-                }
-            }
-            Value::Number(number) => {
-                if hidden && number.to_string().len() >= DIGITS {
-                    self.paths.insert(path.to_owned());
-                    *value = 0.into();
-                }
-            }
-            Value::Array(items) => {
-                for (at, item) in items.iter_mut().enumerate() {
-                    self.value(item, &format!("{path}[{at}]"), hidden);
-                }
-            }
-            Value::Object(fields) => {
-                let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-                let (is_secret, named) = (text("kind") == "Secret", masking::is_secret(text("name")));
-                for (key, value) in fields {
-                    let is_content = is_secret && matches!(key.as_str(), "data" | "stringData");
-                    let is_value = named && matches!(key.as_str(), "value" | "literal");
-                    let path = format!("{path}.{key}");
-                    if let Some(literal) = value.get_mut("literal").filter(|_| named && key == "source") {
-                        self.value(literal, &path, true);
-                    } else {
-                        let hidden = (hidden && !is_reference_key(key)) || is_content || is_value || is_secret_key(key);
-                        self.value(value, &path, hidden);
-                    }
-                }
-            }
-            Value::Null | Value::Bool(_) => {}
-        }
+    /// Masks the texts in a value with a type. Returns whether the masked value still has this type.
+    fn typed<T: Serialize + DeserializeOwned>(&mut self, value: &mut T, path: &str) -> bool {
+        let Ok(mut masked) = serde_json::to_value(&*value) else { return false };
+        self.value(&mut masked, path);
+        serde_json::from_value(masked).map(|masked| *value = masked).is_ok()
+    }
+
+    fn value(&mut self, value: &mut Value, path: &str) {
+        let paths = &mut self.paths;
+        self.masks.mask(value, path, &mut |path| {
+            paths.insert(path.to_owned());
+        });
     }
 }

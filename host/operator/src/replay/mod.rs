@@ -14,7 +14,7 @@ mod mask;
 mod repeat;
 mod sides;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use known_code::{KnownCode, ReplayError};
 pub use mask::masked;

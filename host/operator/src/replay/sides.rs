@@ -31,5 +31,5 @@ pub(super) fn side<'a>(
         CaseVerdict::Planned(planned) => Some(planned.manifests.as_slice()),
         CaseVerdict::Refused(_) | CaseVerdict::Failed(_) => None,
     };
-    Some(AnsweredSide { side, manifests, needs: &[] })
+    Some(AnsweredSide { side, manifests, needs: &[], rendered: None })
 }

@@ -3,20 +3,20 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jiff::{SignedDuration, Timestamp};
 use kaos_policy::{
     code::Native,
     contract::{
-        Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Plan, Reference, Refusal, Report, ResourceType,
-        Sample, Subject, Target,
+        Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Reference, Refusal, Report,
+        ResourceType, Sample, Subject, Target,
     },
     digest::Digest,
     limits::Limits,
     lookup::Fixed,
     manifest::{OnRefusal, PolicyFile},
     policy::{Policy, Stack},
-    render::{LayerInputs, Renderer},
+    render::{LayerInputs, Rendered, Renderer},
     settings::{Effective, Layer, Origin},
+    stamp::POD_SPEC_HASH,
 };
 use serde_json::{Value, json};
 
@@ -24,12 +24,14 @@ use super::{KnownCode, Proposed, Replayed, Replayer, mask::masked_as, masked};
 use crate::{
     catalogue::{Catalogue, Kind},
     masking::MASK,
-    plan::{Effect, Said},
+    plan::{Answers, Around, Difference, Effect, Said, difference},
     policies::{Loader, sample_cluster},
-    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked, PassedOver, RecordedPass, Recorder, Why},
+    record::{Case, CaseAnswer, CaseVerdict, MaskEffect, Masked, ObservedChildren, PassedOver, RecordedPass, Why},
 };
 
 const CANARY: &str = "canary-4711";
+
+pub(crate) type Translate = fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>;
 
 fn kite() -> ResourceType {
     ResourceType::new("example.org/v1", "Kite")
@@ -60,7 +62,7 @@ fn describe() -> Descriptor {
     }
 }
 
-fn object_of(subject: &Subject) -> Value {
+pub(crate) fn object_of(subject: &Subject) -> Value {
     serde_json::from_str(&subject.object).unwrap()
 }
 
@@ -85,22 +87,32 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     if token.len() > 10 && token.len() != CANARY.len() {
         return Err(Refusal::Unsupported("the token is too long".to_owned()));
     }
-    let color = match subject.found.first().map(|found| &found.answer) {
+    let settings: Value = serde_json::from_str(&subject.settings).unwrap();
+    let data =
+        json!({"url": format!("http://x?t={token}"), "color": color(subject), "size": settings["size"].to_string()});
+    Ok(plan(&object, &data, env))
+}
+
+/// Returns the colour in the ConfigMap that a Kite names.
+pub(crate) fn color(subject: &Subject) -> Value {
+    match subject.found.first().map(|found| &found.answer) {
         Some(Answer::Objects(texts)) => {
             let found: Vec<Value> = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
             found.first().map_or(Value::Null, |found| found["data"]["color"].clone())
         }
         _ => Value::Null,
-    };
-    let settings: Value = serde_json::from_str(&subject.settings).unwrap();
+    }
+}
+
+/// Returns the plan with one ConfigMap.
+pub(crate) fn plan(object: &Value, data: &Value, env: Vec<EnvVar>) -> Plan {
     let manifest = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": object["metadata"]["name"]},
-        "data": {"url": format!("http://x?t={token}"), "color": color, "size": settings["size"].to_string()},
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": object["metadata"]["name"]}, "data": data,
     });
     let manifests = vec![manifest.to_string()];
     let (origins, gates, notes, kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (finalizer, gates_hold, extra) = (None, false, "{}".to_owned());
-    Ok(Plan { manifests, origins, gates, env, notes, finalizer, kept, gates_hold, extra })
+    Plan { manifests, origins, gates, env, notes, finalizer, kept, gates_hold, extra }
 }
 
 fn assess(_: &Subject, _: &Observation) -> Report {
@@ -114,19 +126,20 @@ fn assess(_: &Subject, _: &Observation) -> Report {
     }
 }
 
-fn policy(needs: fn(&Subject) -> Vec<Need>) -> Arc<Policy> {
+fn policy(needs: fn(&Subject) -> Vec<Need>, translate: Translate) -> Arc<Policy> {
     let code = Native { describe, needs, map_env: |_, base| Ok(base), translate, assess };
     let digest = Digest::of(b"kite");
     Arc::new(Policy::admit(Arc::new(code), digest, &PolicyFile::default(), Limits::default()).unwrap())
 }
 
-struct Bench {
+/// A policy for Kites with its settings.
+pub(crate) struct Bench {
     kind: Arc<Kind>,
     renderer: Renderer,
     policy: Arc<Policy>,
 }
 
-fn object(token: &str) -> Value {
+pub(crate) fn object(token: &str) -> Value {
     json!({
         "apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "k", "namespace": "n", "uid": "u"},
         "spec": {"colors": "c", "env": [{"name": "API_TOKEN", "value": token}]},
@@ -135,28 +148,38 @@ fn object(token: &str) -> Value {
 }
 
 impl Bench {
-    fn new() -> Self {
-        let policy = policy(needs);
+    pub(crate) fn new() -> Self {
+        Self::with(translate, &json!({"apiKey": CANARY, "size": 7}))
+    }
+
+    pub(crate) fn with(translate: Translate, settings: &Value) -> Self {
+        let policy = policy(needs, translate);
         let stacks = BTreeMap::from([(kite(), Stack::single(Arc::clone(&policy)).unwrap())]);
-        let layers = [Layer::tree(Origin::CommandLine, "kite", json!({"apiKey": CANARY, "size": 7}))];
+        let layers = [Layer::tree(Origin::CommandLine, "kite", settings.clone())];
         let snapshot = Catalogue::new(&stacks, &layers).unwrap().load().unwrap();
         let kind = snapshot.answer_for(&object("")).kind().unwrap();
         let renderer = kind.renderer(&Cluster::default(), |_| true).unwrap();
         Self { kind, renderer, policy }
     }
 
+    /// Makes a pass over a Kite that names a ConfigMap with this data.
+    pub(crate) fn rendered(&self, kite: &Value, data: &Value) -> Rendered {
+        let metadata = json!({"name": "c", "namespace": "n"});
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+        self.renderer.render(kite, &Fixed::new([config])).unwrap()
+    }
+
     /// Records the pass over a Kite with this token.
-    fn case(&self, token: &str) -> Case {
-        let config = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"},
-            "data": {"color": "red", "password": CANARY},
-        });
-        let rendered = self.renderer.render(&object(token), &Fixed::new([config])).unwrap();
+    pub(crate) fn case(&self, token: &str) -> Case {
+        self.case_of(&self.rendered(&object(token), &json!({"color": "red", "password": CANARY})))
+    }
+
+    fn case_of(&self, rendered: &Rendered) -> Case {
         let pass = RecordedPass {
             at: "2026-01-01T00:00:00Z".parse().unwrap(),
             why: Why::Requested,
             renderer: &self.renderer,
-            rendered: &rendered,
+            rendered,
             kind: &self.kind,
             without: &[],
             is_cluster_scoped: &|_| false,
@@ -169,8 +192,12 @@ impl Bench {
     }
 
     fn masked(&self, token: &str) -> Case {
+        self.masked_case_of(&self.rendered(&object(token), &json!({"color": "red", "password": CANARY})))
+    }
+
+    pub(crate) fn masked_case_of(&self, rendered: &Rendered) -> Case {
         let find = |_: &LayerInputs| Some(Arc::clone(&self.policy));
-        masked(self.case(token), &find)
+        masked(self.case_of(rendered), &find)
     }
 }
 
@@ -226,12 +253,10 @@ fn a_mask_that_changes_the_answer_is_reported() {
 fn an_object_that_the_case_lacks_makes_the_result_unknown() {
     let bench = Bench::new();
     let case = bench.case("short");
-    let layers = vec![(policy(other_needs), Arc::new(case.inputs.layers[0].settings.effective()))];
+    let layers = vec![(policy(other_needs, translate), Arc::new(case.inputs.layers[0].settings.effective()))];
     let repeated = case.inputs.repeat(layers).unwrap().unwrap();
     assert_eq!(repeated.unknown.len(), 1, "{:?}", repeated.unknown);
 }
-
-type Translate = fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>;
 
 fn refuse(_: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
     Err(Refusal::Unsupported("no kites today".to_owned()))
@@ -274,6 +299,40 @@ fn a_candidate_that_answers_where_a_fallback_answered_is_compared_with_the_failu
     assert_eq!(difference.newest, [Some(Said::Failed("translate trapped".to_owned())), None]);
 }
 
+/// Changes the URL of every third Kite.
+fn translate_differently(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    let plan = translate(subject, env)?;
+    let is_third = object_of(subject)["metadata"]["name"].as_str().unwrap_or_default().ends_with(['0', '3', '6', '9']);
+    let manifests =
+        plan.manifests.iter().map(|text| if is_third { text.replace("http:", "https:") } else { text.clone() });
+    Ok(Plan { manifests: manifests.collect(), ..plan })
+}
+
+#[test]
+fn replays_of_many_cases_count_the_same_changes_as_a_comparison_of_the_objects() {
+    let settings = json!({"apiKey": CANARY, "size": 7});
+    let (bench, candidate) = (Bench::new(), Bench::with(translate_differently, &settings));
+    let (mut of_replays, mut of_objects) = (Vec::new(), Vec::new());
+    for number in 0..200 {
+        let mut kite = object(&format!("t{number:04}"));
+        kite["metadata"]["name"] = json!(format!("k{number}"));
+        let colors = json!({"color": "red"});
+        let (before, after) = (bench.rendered(&kite, &colors), candidate.rendered(&kite, &colors));
+        let case = bench.masked_case_of(&before);
+        let Replayed { difference: replayed, unknown, .. } =
+            with_candidate(&case, translate_differently, OnRefusal::Hold);
+        assert!(unknown.is_empty());
+        of_replays.push(replayed);
+        let around = Around { live: &|_| None, settings: Vec::new() };
+        of_objects.push(difference(&kite, [Some(Answers::of(&before)), Some(Answers::of(&after))], &around));
+    }
+    let children = |all: &[Difference]| all.iter().map(|it| json!([it.object, it.children])).collect::<Vec<_>>();
+    assert_eq!(children(&of_replays), children(&of_objects));
+    let (of_replays, of_objects) = (Effect::of(&of_replays), Effect::of(&of_objects));
+    assert_eq!(of_replays.counts(), of_objects.counts());
+    assert_eq!(of_replays.counts().changed, 80);
+}
+
 #[test]
 fn a_file_of_another_format_is_refused_with_the_format() {
     let told = |text: &str| Case::parse(text).unwrap_err().to_string();
@@ -281,55 +340,36 @@ fn a_file_of_another_format_is_refused_with_the_format() {
     assert!(told("{}").contains("is not a case") && told("nonsense").contains("is not a case"));
 }
 
-/// Returns a case about another object, with another decision for each number.
-fn numbered(bench: &Bench, number: u64, why: Why) -> Case {
-    let mut case = bench.case("short");
-    case.decision = format!("{number:016x}").parse().unwrap();
-    case.object.name = format!("k{number}");
-    Case { why, ..case }
-}
-
 #[test]
-fn a_full_recorder_drops_routine_decisions_first_and_counts_what_it_drops() {
-    let (bench, now) = (Bench::new(), Timestamp::UNIX_EPOCH);
-    let recorder = Recorder::new(30_000);
-    for number in 0..8 {
-        recorder.keep(&numbered(&bench, number, Why::Routine), now);
-        recorder.keep(&numbered(&bench, 100 + number, Why::Failure), now);
-    }
-    assert_eq!(recorder.size().dropped, 0);
-    for number in 0..100 {
-        recorder.keep(&numbered(&bench, 1000 + number, Why::Change), now);
-    }
-    let size = recorder.size();
-    assert!(size.bytes <= 30_000 && size.dropped > 8 && size.cases > 4, "{size:?}");
-    assert!(!serde_json::to_string(&recorder.list(now)).unwrap().contains("Routine"));
-    let newest = numbered(&bench, 1099, Why::Change);
-    assert_eq!(recorder.case(newest.decision), Some(newest));
-}
-
-#[test]
-fn a_case_stays_for_a_day_and_an_object_has_a_share() {
-    let (bench, now) = (Bench::new(), Timestamp::UNIX_EPOCH);
-    let recorder = Recorder::new(1 << 20);
-    for number in 0..40 {
-        let mut case = numbered(&bench, number, Why::Change);
-        case.object.name = "same".to_owned();
-        recorder.keep(&case, now);
-    }
-    assert_eq!((recorder.size().cases, recorder.size().dropped), (32, 8));
-    assert!(recorder.list(now + SignedDuration::from_hours(25)).is_empty());
-    assert_eq!((recorder.size().cases, recorder.size().bytes), (0, 0));
-}
-
-#[test]
-fn a_recorder_without_memory_wants_nothing_and_a_decision_is_kept_once() {
+fn the_id_of_a_masked_case_shows_nothing_about_the_masked_value() {
     let bench = Bench::new();
-    let case = numbered(&bench, 16, Why::Failure);
-    assert!(!Recorder::new(0).wants(case.decision, Why::Failure));
-    let recorder = Recorder::new(1 << 20);
-    assert!(recorder.wants(case.decision, Why::Failure) && recorder.wants(case.decision, Why::Routine));
-    assert!(!recorder.wants(numbered(&bench, 17, Why::Routine).decision, Why::Routine));
-    recorder.keep(&case, Timestamp::UNIX_EPOCH);
-    assert!(!recorder.wants(case.decision, Why::Failure));
+    let (one, other) = (bench.case("1234"), bench.case("9876"));
+    assert_ne!(one.decision, other.decision);
+    let (one, other) = (bench.masked("1234"), bench.masked("9876"));
+    assert_eq!((one.decision, &one.inputs, &one.answer), (other.decision, &other.inputs, &other.answer));
+    let repeated = one.inputs.repeat(bench.layers(&one)).unwrap().unwrap();
+    assert_eq!(repeated.rendered.decision(), one.decision, "the id belongs to the inputs in the case");
+    let nobody = |_: &LayerInputs| None;
+    let [one, other] = ["1234", "9876"].map(|token| masked(bench.case(token), &nobody));
+    assert_eq!((one.decision, &one.answer.digest), (other.decision, &other.answer.digest));
+}
+
+#[test]
+fn the_hashes_of_unmasked_manifests_are_masked() {
+    let bench = Bench::new();
+    let mut case = bench.case(CANARY);
+    let live = json!({"kind": "Deployment", "metadata": {"annotations": {POD_SPEC_HASH: "0123", "other": "4567"}}});
+    let child = Reference {
+        api_version: "apps/v1".to_owned(),
+        kind: "Deployment".to_owned(),
+        namespace: None,
+        name: "d".to_owned(),
+    };
+    let outcome = Outcome::Failed(format!("cannot use {CANARY}"));
+    case.assessed = Some(ObservedChildren { outcome, children: vec![(child, Some(live))] });
+    let find = |_: &LayerInputs| Some(Arc::clone(&bench.policy));
+    let assessed = masked(case, &find).assessed.unwrap();
+    let live = assessed.children[0].1.as_ref().unwrap();
+    assert_eq!(live["metadata"]["annotations"], json!({POD_SPEC_HASH: MASK, "other": "4567"}));
+    assert_eq!(assessed.outcome, Outcome::Failed(format!("cannot use {MASK}")));
 }

@@ -15,6 +15,9 @@ pub trait Report: Send + Sync + 'static {
     /// Returns the list of the recorded decisions, or the reason why there is none.
     fn decisions(&self) -> Result<Value, String>;
 
+    /// Returns the list of the recorded decisions about an object, or the reason why there is none.
+    fn decisions_of(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String>;
+
     /// Returns a recorded decision, or the reason why the operator does not have it.
     fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>>;
 }

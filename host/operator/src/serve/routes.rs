@@ -42,17 +42,21 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// Returns the routes `/debug/objects/<kind>/<namespace>/<name>` and `/debug/decisions[/<id>]`, for callers on this
-/// machine. The caller must serve these routes only on loopback.
+/// Returns the routes `/debug/objects/<kind>/<namespace>/<name>[/decisions]` and `/debug/decisions[/<id>]`, for callers on
+/// this machine. The caller must serve these routes only on loopback.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
-    let (listing, recorded) = (Arc::clone(&report), Arc::clone(&report));
+    let (listing, of_object, recorded) = (Arc::clone(&report), Arc::clone(&report), Arc::clone(&report));
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {
         answered(report.explain(kind, namespace, name).await)
     };
     let decisions = async move || answered(listing.decisions());
+    let decisions_of = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {
+        answered(of_object.decisions_of(&kind, &namespace, &name))
+    };
     let decision = async move |Path(id): Path<String>| answered(recorded.decision(id).await);
     Router::new()
         .route("/debug/objects/{kind}/{namespace}/{name}", get(object))
+        .route("/debug/objects/{kind}/{namespace}/{name}/decisions", get(decisions_of))
         .route("/debug/decisions", get(decisions))
         .route("/debug/decisions/{id}", get(decision))
         .route_layer(middleware::from_fn(asked_by_local_name))

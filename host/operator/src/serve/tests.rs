@@ -46,6 +46,10 @@ impl Report for Known {
         Ok(json!([{"decision": "0123456789abcdef"}]))
     }
 
+    fn decisions_of(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        Ok(json!([{"object": format!("{kind} {namespace}/{name}")}]))
+    }
+
     fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>> {
         let known = (id == "0123456789abcdef").then(|| json!({"decision": id}));
         Box::pin(std::future::ready(known.ok_or_else(|| format!("{id} is unknown"))))
@@ -136,6 +140,11 @@ async fn the_debug_page_answers_requests_with_a_local_host_name() {
             let page = get(at[0], "/debug/objects/widget/n/w", host).await;
             assert!(page.starts_with("HTTP/1.1 200") && page.contains("widget n/w"), "{page}");
         }
+        let of_object = get(at[0], "/debug/objects/widget/n/w/decisions", "localhost").await;
+        assert!(
+            of_object.starts_with("HTTP/1.1 200") && of_object.contains("\"object\": \"widget n/w\""),
+            "{of_object}"
+        );
         let unknown = get(at[0], "/debug/objects/widget/n/x", "localhost").await;
         assert!(unknown.starts_with("HTTP/1.1 404") && unknown.ends_with("widget is unknown\n"), "{unknown}");
         assert!(get(at[0], "/debug/objects/widget/n/w", "evil.example").await.starts_with("HTTP/1.1 403"));

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::observed::{self, Observer};
+use super::{
+    DecisionKey,
+    observed::{self, Observer},
+};
 use crate::{
     code::Sandbox, contract::Cluster, failure::Failure, guard::UserPrivileges, kubernetes::Checks, manifest::Privilege,
     memo::Memo, policy::Policy, settings::Effective,
@@ -36,6 +39,7 @@ pub(super) struct Binding {
     pub(super) grantable: Option<BTreeSet<Privilege>>,
     pub(super) checks: Checks,
     pub(super) memo: Option<Arc<Memo>>,
+    pub(super) decision_key: DecisionKey,
 }
 
 impl Binding {

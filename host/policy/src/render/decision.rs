@@ -1,6 +1,6 @@
 //! The id of a decision, which ties a log line, an Event and a recorded case together.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -9,10 +9,28 @@ use crate::digest::Digest;
 /// The number of bytes in an id.
 const BYTES: usize = 8;
 
-/// The id of a decision: a short digest of all inputs of a pass. The same policies, settings and objects give the same
-/// id on every machine.
+/// The id of a decision: a short digest of all inputs of a pass. With the same key, the same policies, settings and
+/// objects give the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId([u8; BYTES]);
+
+/// The key of the ids of a process. Without the key, nobody can test a guess of a secret input with the id. Empty: the ids
+/// are the same in every process.
+#[derive(Clone, Default)]
+pub struct DecisionKey(Arc<[u8]>);
+
+impl DecisionKey {
+    /// Uses these random bytes as the key.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Debug for DecisionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DecisionKey")
+    }
+}
 
 /// The error for a text that is not the id of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,10 +39,18 @@ pub struct DecisionIdError(String);
 
 impl DecisionId {
     /// Derives the id from the inputs before the first lookup, and from the found objects.
-    pub(super) fn new(key: &Digest, found: &Digest) -> Self {
-        let digest = Digest::of(&[key.bytes().as_slice(), found.bytes().as_slice()].concat());
+    pub(super) fn new(secret: &DecisionKey, key: &Digest, found: &Digest) -> Self {
+        let inputs = Digest::of(&[key.bytes().as_slice(), found.bytes().as_slice()].concat());
+        if secret.0.is_empty() {
+            return Self::of(&inputs);
+        }
+        Self::of(&Digest::of(&[&*secret.0, inputs.bytes().as_slice()].concat()))
+    }
+
+    /// Derives the id from a digest of all inputs.
+    pub fn of(inputs: &Digest) -> Self {
         let mut id = [0; BYTES];
-        id.copy_from_slice(&digest.bytes()[..BYTES]);
+        id.copy_from_slice(&inputs.bytes()[..BYTES]);
         Self(id)
     }
 
@@ -68,9 +94,13 @@ mod tests {
 
     #[test]
     fn an_id_parses_its_own_text_and_no_other() {
-        let id = DecisionId::new(&Digest::of(b"key"), &Digest::of(b"found"));
+        let key = DecisionKey::default();
+        let id = DecisionId::new(&key, &Digest::of(b"key"), &Digest::of(b"found"));
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_ne!(id, DecisionId::new(&Digest::of(b"key"), &Digest::of(b"other")));
+        assert_ne!(id, DecisionId::new(&key, &Digest::of(b"key"), &Digest::of(b"other")));
+        let other = DecisionKey::new(b"other");
+        assert_ne!(id, DecisionId::new(&other, &Digest::of(b"key"), &Digest::of(b"found")));
+        assert_eq!(format!("{other:?}"), "DecisionKey");
         for text in ["", "12", "+123456789abcdef", "0123456789abcdeg", "0123456789abcdef0"] {
             assert!(text.parse::<DecisionId>().is_err(), "{text}");
         }

@@ -54,6 +54,11 @@ impl Rendered {
         planned.manifests.iter().enumerate().flat_map(explain).collect()
     }
 
+    /// Returns the objects that the layers found.
+    pub fn found_objects(&self) -> Vec<Value> {
+        self.found().into_values().flatten().collect()
+    }
+
     /// Returns the objects that the layers found, by the ids of their needs.
     fn found(&self) -> BTreeMap<String, Vec<Value>> {
         let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();

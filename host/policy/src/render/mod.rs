@@ -25,7 +25,7 @@ mod size;
 mod verdict;
 
 pub use amended::SetBy;
-pub use decision::{DecisionId, DecisionIdError};
+pub use decision::{DecisionId, DecisionIdError, DecisionKey};
 pub use document::{Document, Message, Refused};
 pub use error::RenderError;
 pub use explained::Explained;

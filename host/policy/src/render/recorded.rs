@@ -6,7 +6,7 @@ use kaos_objects::Fields;
 use serde_json::{Value, json};
 
 use super::{
-    AnsweredNeed, PassInputs, RecordedAnswer, RenderError, Rendered, Renderer,
+    AnsweredNeed, DecisionKey, PassInputs, RecordedAnswer, RenderError, Rendered, Renderer,
     binding::{Binding, Bound},
 };
 use crate::{
@@ -47,6 +47,7 @@ impl PassInputs {
             grantable: self.grantable.clone(),
             checks: self.checks,
             memo: None,
+            decision_key: DecisionKey::default(),
         });
         let lookup = RecordedLookup { inputs: self, unknown: RefCell::default() };
         let rendered = renderer.render(&self.whole_object(), &lookup);

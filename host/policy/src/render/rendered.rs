@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{DecisionId, ObjectRef, Planned, PolicyFailure, Verdict};
+use super::{DecisionId, DecisionKey, ObjectRef, Planned, PolicyFailure, Verdict};
 use crate::{
     contract::{Blocker, Child, EnvVar, Found, Need, Note, Outcome, Reference, Refusal, Subject},
     digest::Digest,
@@ -36,6 +36,7 @@ pub struct Rendered {
     /// The objects that each overlay found, the lowest overlay first.
     pub(super) overlay_found: Arc<[Vec<Found>]>,
     pub(super) decision: DecisionId,
+    pub(super) decision_key: DecisionKey,
     pub(super) is_whole: bool,
     pub(super) recalled: bool,
     /// The number of steps for checking the settings in the object's annotations. A step takes about 0.2 µs.
@@ -119,7 +120,7 @@ impl Rendered {
         &self.subject
     }
 
-    /// Returns the id of the decision. Equal inputs have equal ids.
+    /// Returns the id of the decision. Equal inputs have equal ids in all renderers with the same [`DecisionKey`].
     pub fn decision(&self) -> DecisionId {
         self.decision
     }
@@ -127,7 +128,7 @@ impl Rendered {
     /// Returns the id of an assessment of these live children, which is a decision of its own.
     pub fn assessment(&self, outcome: &Outcome, children: &[Child]) -> DecisionId {
         let decision = Digest::of_written(&self.decision);
-        DecisionId::new(&decision, &Digest::of_written(&(outcome, children)))
+        DecisionId::new(&self.decision_key, &decision, &Digest::of_written(&(outcome, children)))
     }
 
     /// Returns whether the policies saw the object and every needed object completely. False if a limit hid one.

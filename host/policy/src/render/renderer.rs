@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    RenderError, Rendered,
+    DecisionKey, RenderError, Rendered,
     binding::{Binding, Bound},
     observed::Observer,
     pass,
@@ -35,7 +35,8 @@ impl Renderer {
         let overlays = stack.overlays().iter().map(bind).collect::<Result<_, SettingsErrors>>()?;
         let user_privileges = UserPrivileges::default();
         let checks = Checks::default();
-        Ok(Self(Binding { base, overlays, cluster, user_privileges, grantable: None, checks, memo: None }))
+        let (grantable, memo, decision_key) = (None, None, DecisionKey::default());
+        Ok(Self(Binding { base, overlays, cluster, user_privileges, grantable, checks, memo, decision_key }))
     }
 
     /// Makes the renderer store answers in this memo, and return valid answers from the memo.
@@ -51,6 +52,13 @@ impl Renderer {
         for bound in std::iter::once(&mut self.0.base).chain(&mut self.0.overlays) {
             bound.observer = Some(Arc::clone(observer));
         }
+        self
+    }
+
+    /// Sets the key of the ids of decisions.
+    #[must_use]
+    pub fn with_decision_key(mut self, key: DecisionKey) -> Self {
+        self.0.decision_key = key;
         self
     }
 

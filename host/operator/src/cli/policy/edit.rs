@@ -155,6 +155,9 @@ fn unmask(edit: &mut Value, live: &Value, shown: &Value, path: &str, unknown: &m
         Value::Object(fields) => {
             for (name, value) in fields {
                 let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                if name.contains(MASK) {
+                    unknown.push(below.clone());
+                }
                 unmask(value, &live[name], &shown[name], &below, unknown);
             }
         }
@@ -252,5 +255,9 @@ mod tests {
         assert!(wrong(&text.replace("model: gpt", "model: [1]")).contains("spec.model"));
         let unknown = edited(&live, &text.replace("model: gpt", "model: gpt\n  unknown: 1")).unwrap();
         assert!(unknown.warnings.join("").contains("spec.unknown"), "{:?}", unknown.warnings);
+        let mut live = agent();
+        live["metadata"]["annotations"]["x.s3cret-value"] = json!("1");
+        let masked_key = edited(&live, &shown_for_edit(&live).unwrap()).unwrap_err().join("; ");
+        assert!(masked_key.contains(&format!("x.{MASK} contains {MASK}")), "{masked_key}");
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     catalogue::{Kind, PIN, Snapshot, Without},
     input::Identity,
     live::Gathered,
-    masking::{MASK, is_secret},
+    masking::{MASK, Masks, Secrecy},
     offline::{Entry, Started, named_in_vain},
     policies::Loader,
     status::conditions::conditions,
@@ -89,8 +89,8 @@ pub(super) async fn explained(
         format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
     });
     let because = gone.chain(because(standing, snapshot, &kind, &object));
-    let because = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
-    Ok(ExplainedObject { object, entry, because })
+    let because: Vec<String> = because.chain(amendments(&entry)).chain(failure(&entry)).collect();
+    Ok(ExplainedObject::new(object, entry, because))
 }
 
 /// Returns one sentence for each policy and each settings package that determines the answer.
@@ -166,9 +166,27 @@ pub(super) struct ExplainedObject {
     pub(super) object: Value,
     pub(super) entry: Arc<Entry>,
     pub(super) because: Vec<String>,
+    masks: Masks,
 }
 
 impl ExplainedObject {
+    /// Explains the result of a pass. Masks secret values in the sentences.
+    pub(super) fn new(object: Value, entry: Arc<Entry>, because: impl IntoIterator<Item = String>) -> Self {
+        let masks = Masks::of_pass(&entry.rendered);
+        let because = because.into_iter().map(|line| masks.text(&line)).collect();
+        Self { object, entry, because, masks }
+    }
+
+    /// Returns the conditions of the object. Masks secret values that a message quotes.
+    pub(super) fn conditions(&self) -> Vec<Value> {
+        conditions(&self.object).map(|condition| self.masks.value(condition)).collect()
+    }
+
+    /// Formats a need for people.
+    pub(super) fn need(&self, need: &Need) -> String {
+        self.masks.text(&shown(&need.target))
+    }
+
     pub(super) fn needs(&self) -> Vec<(&Need, &'static str)> {
         let rendered = &self.entry.rendered;
         let own = |need: &Need| need.id.strip_prefix(&rendered.policy.name)?.strip_prefix('/').map(str::to_owned);
@@ -199,10 +217,14 @@ impl ExplainedObject {
                 .sources()
                 .filter_map(given)
                 .map(|(path, source)| {
-                    let value = path.find_in(settings.tree());
-                    let hide = path.names().last().is_some_and(|name| is_secret(name));
-                    let shown = if hide { MASK.to_owned() } else { value.map(Value::to_string).unwrap_or_default() };
-                    [policy.name.clone(), path.to_string(), shown, source]
+                    let names = path.names().iter();
+                    let secrecy = names.fold(Secrecy::Open, |secrecy, name| secrecy.below(name, false));
+                    let value = path.find_in(settings.tree()).map(|value| self.masks.below(value, secrecy));
+                    let shown = match value {
+                        Some(Value::String(text)) if text == MASK => text,
+                        other => other.map(|value| value.to_string()).unwrap_or_default(),
+                    };
+                    [policy.name.clone(), self.masks.text(&path.to_string()), shown, source]
                 })
                 .collect::<Vec<_>>()
         };
@@ -211,20 +233,20 @@ impl ExplainedObject {
         policies.zip(&rendered.settings).flat_map(of).collect()
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let cell = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut text = format!("{}\n", self.entry.rendered.object.reference());
         for line in &self.because {
             text += &format!("  {line}\n");
         }
         let mut states = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
-        for condition in conditions(&self.object) {
+        for condition in self.conditions() {
             states.row(["type", "status", "reason", "message"].map(|field| cell(&condition[field])));
         }
         let mut inputs = Table::new(&["INPUT", "", "FIELDS"]);
         for (need, word) in self.needs() {
             let fields = if need.fields.is_empty() { "all".to_owned() } else { need.fields.join(", ") };
-            inputs.row([shown(&need.target), word.to_owned(), fields]);
+            inputs.row([self.need(need), word.to_owned(), fields]);
         }
         let mut settings = Table::new(&["POLICY", "SETTING", "VALUE", "FROM"]);
         for setting in self.settings() {
@@ -242,9 +264,11 @@ impl ExplainedObject {
         text
     }
 
-    fn document(&self) -> Value {
+    pub(super) fn document(&self) -> Value {
         let rendered = &self.entry.rendered;
-        let input = |(need, word): &(&Need, &str)| json!({"target": need.target, "found": word, "fields": need.fields});
+        let input = |(need, word): &(&Need, &str)| {
+            self.masks.value(&json!({"target": need.target, "found": word, "fields": need.fields}))
+        };
         let needs: Vec<Value> = self.needs().iter().map(input).collect();
         let settings: Vec<Value> = self
             .settings()
@@ -260,7 +284,7 @@ impl ExplainedObject {
         json!({
             "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
             "amended": amended, "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings,
-            "env": env, "origins": rendered.explained(), "conditions": conditions(&self.object).collect::<Vec<_>>(),
+            "env": env, "origins": self.masks.value(&json!(rendered.explained())), "conditions": self.conditions(),
         })
     }
 }

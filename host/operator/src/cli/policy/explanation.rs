@@ -5,13 +5,8 @@ use kaos_policy::{
     kubernetes::Checks,
 };
 
-use super::{
-    explain::{explained, shown},
-    origins,
-    serving::ServingPolicies,
-    variables,
-};
-use crate::{input::Identity, live::Gathered, offline::Started, status::conditions::conditions};
+use super::{explain::explained, origins, serving::ServingPolicies, variables};
+use crate::{input::Identity, live::Gathered, offline::Started};
 
 /// The explanation of one object. The arrays are the cells of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +39,10 @@ pub(in crate::cli) async fn explanation(
     };
     let input = |(need, word): (&Need, &'static str)| {
         let fields = if need.fields.is_empty() { "all".to_owned() } else { need.fields.join(", ") };
-        [shown(&need.target), word.to_owned(), fields]
+        [told.need(need), word.to_owned(), fields]
     };
     Ok(Explanation {
-        conditions: conditions(&told.object).map(condition).collect(),
+        conditions: told.conditions().iter().map(condition).collect(),
         inputs: told.needs().into_iter().map(input).collect(),
         settings: told.settings(),
         variables: variables(&told.entry),

@@ -22,6 +22,8 @@ mod held;
 mod in_force;
 mod inspect;
 mod install;
+#[cfg(test)]
+mod leaks;
 mod list;
 mod live_object;
 mod named;

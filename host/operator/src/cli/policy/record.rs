@@ -110,12 +110,14 @@ impl Record {
         let home = cluster.operator_namespace.clone();
         let mut case = if let Some(address) = from_operator {
             let door = Door::new(&address)?;
-            let listed = if decision.is_none() { door.list()? } else { Vec::new() };
+            let listed = match (decision, &object) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(object)) => door.list_of(object, &namespace)?,
+                (None, None) => door.list()?,
+            };
             if list {
                 let mut table = Table::new(&["DECISION", "TIME", "WHY", "OBJECT", "ANSWER"]);
-                for Listed { decision, object, at, why, answer } in
-                    listed.iter().filter(|it| of(it, object.as_ref(), &namespace))
-                {
+                for Listed { decision, object, at, why, answer } in &listed {
                     table.row([
                         decision.to_string(),
                         at.clone(),
@@ -127,11 +129,10 @@ impl Record {
                 out.text(&table.to_string())?;
                 return Ok(ExitCode::SUCCESS);
             }
-            let newest = || listed.iter().rfind(|it| of(it, object.as_ref(), &namespace)).map(|it| it.decision);
-            let Some(decision) = decision.or_else(newest) else {
+            let Some(decision) = decision.or_else(|| listed.last().map(|newest| newest.decision)) else {
                 bail!(
-                    "the flight recorder has no decision about this object: leave out --from-operator to record \
-                         the live object"
+                    "the flight recorder has no decision about this object in namespace {namespace}: leave out \
+                     --from-operator to record the live object"
                 );
             };
             door.case(decision)?
@@ -159,17 +160,6 @@ impl Record {
         tell(&case);
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Returns whether a decision is about the object that the user named. The user can leave out the object.
-fn of(listed: &Listed, object: Option<&ObjectWord>, namespace: &str) -> bool {
-    object.is_none_or(|ObjectWord { kind, name }| {
-        let singular = listed.object.kind.to_lowercase();
-        let word = kind.to_lowercase();
-        (word == singular || word.strip_suffix('s') == Some(&singular))
-            && listed.object.name == *name
-            && listed.object.namespace.as_deref() == Some(namespace)
-    })
 }
 
 fn live_case(asked: &RenderedObject) -> Case {
@@ -210,16 +200,24 @@ async fn pack(case: &mut Case, client: Client, home: &str) -> anyhow::Result<()>
 
 /// Tells what the reader of the case must know.
 fn tell(case: &Case) {
-    complain("recorded", format_args!("{}: decision {}, {}", case.object, case.decision, case.answer.verdict.word()));
+    for (severity, message) in told(case) {
+        complain(severity, message);
+    }
+}
+
+/// Returns what the reader of the case must know: a word for the kind of the message, and the message.
+pub(super) fn told(case: &Case) -> Vec<(&'static str, String)> {
+    let mut told =
+        vec![("recorded", format!("{}: decision {}, {}", case.object, case.decision, case.answer.verdict.word()))];
     if let Some(why) = &case.incomplete {
-        complain("note", format_args!("the case cannot be replayed: {why}"));
+        told.push(("note", format!("the case cannot be replayed: {why}")));
     }
     let elsewhere = case.policies.iter().filter(|source| source.revision.is_some() && source.code.is_none());
     for source in elsewhere {
         let remedy = "record with --with-policy, or give the component to `policy replay` with --component";
-        complain("note", format_args!("a replay needs the code of {}: {remedy}", source.from));
+        told.push(("note", format!("a replay needs the code of {}: {remedy}", source.from)));
     }
-    let Some(Masked { values, paths, effect }) = &case.masked else { return };
+    let Some(Masked { values, paths, effect }) = &case.masked else { return told };
     let effect = match effect {
         MaskEffect::Nothing => "the masks do not change the answer".to_owned(),
         MaskEffect::Fuel { before } => {
@@ -232,7 +230,8 @@ fn tell(case: &Case) {
     };
     let many = if *values == 1 { "1 value".to_owned() } else { format!("{values} values") };
     let first = paths.first().map_or("", String::as_str);
-    complain("masked", format_args!("{many}, such as {first}: {effect}"));
+    told.push(("masked", format!("{many}, such as {first}: {effect}")));
+    told
 }
 
 /// The debug pages of a running operator.
@@ -254,6 +253,11 @@ impl Door {
 
     fn list(&self) -> anyhow::Result<Vec<Listed>> {
         Ok(serde_json::from_str(&self.page("/debug/decisions")?)?)
+    }
+
+    /// Returns the decisions about one object, the oldest first. The operator knows which kind the user means.
+    fn list_of(&self, ObjectWord { kind, name }: &ObjectWord, namespace: &str) -> anyhow::Result<Vec<Listed>> {
+        Ok(serde_json::from_str(&self.page(&format!("/debug/objects/{kind}/{namespace}/{name}/decisions"))?)?)
     }
 
     fn case(&self, decision: DecisionId) -> anyhow::Result<Case> {

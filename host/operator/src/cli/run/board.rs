@@ -71,6 +71,10 @@ impl Report for Board {
         Ok(self.probe()?.decisions())
     }
 
+    fn decisions_of(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        self.probe()?.decisions_of(kind, namespace, name)
+    }
+
     fn decision(&self, id: String) -> BoxFuture<'static, Result<Value, String>> {
         let probe = self.probe();
         Box::pin(async move { probe?.decision(&id).await })

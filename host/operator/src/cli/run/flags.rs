@@ -171,6 +171,8 @@ pub(super) enum FlagError {
     Key(#[from] ReadError),
     #[error("--digest-key-file {}: is shorter than 16 bytes", .0.display())]
     ShortKey(PathBuf),
+    #[error("this system has no random numbers: {0}")]
+    NoRandomness(getrandom::Error),
 }
 
 impl Run {
@@ -222,9 +224,17 @@ impl Run {
             instance: identity(),
             seed: fastrand::u64(..),
             record: self.record_memory,
+            decision_key: Hidden(random_key()?),
             ..Options::default()
         })
     }
+}
+
+/// Returns a random key.
+fn random_key() -> Result<Vec<u8>, FlagError> {
+    let mut key = vec![0; 32];
+    getrandom::fill(&mut key).map_err(FlagError::NoRandomness)?;
+    Ok(key)
 }
 
 /// Parses a size: `0`, `512KiB` or `16MiB`.

@@ -157,7 +157,7 @@ async fn ask_policies(
     if let Verdict::Failed(failure) = &rendered.verdict {
         runner.metrics.policy_failure(&failure.policy, failure.failure.category());
     }
-    keep_decision(runner, &renderer, &rendered, selected, memory).await;
+    keep_decision(runner, &renderer, &rendered, selected, memory);
     Asked::Answered(renderer, rendered)
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+use super::in_parallel;
 use crate::{
     reading::{self, OBJECTS},
     record::Case,
@@ -23,16 +24,15 @@ pub(super) struct CaseFile {
 
 /// Reads the cases of files and directories, in the order of the names.
 pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<CaseFile>> {
-    let mut cases = Vec::new();
-    for path in paths {
-        for path in in_path(path)? {
-            let text = reading::text(&path, OBJECTS)?;
-            let name = path.display().to_string();
-            let case = Case::parse(&text).with_context(|| name.clone())?;
-            cases.push(CaseFile { name, case });
-        }
-    }
-    Ok(cases)
+    let paths: Vec<Vec<PathBuf>> = paths.iter().map(|path| in_path(path)).collect::<anyhow::Result<_>>()?;
+    in_parallel(&paths.concat(), |path| one(path)).into_iter().collect()
+}
+
+fn one(path: &Path) -> anyhow::Result<CaseFile> {
+    let text = reading::text(path, OBJECTS)?;
+    let name = path.display().to_string();
+    let case = Case::parse(&text).with_context(|| name.clone())?;
+    Ok(CaseFile { name, case })
 }
 
 fn in_path(path: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -75,13 +75,18 @@ fn proposed(loader: &Loader, path: &std::path::Path) -> anyhow::Result<Proposed>
     }
 }
 
-/// Repeats all passes, with one thread for each processor.
+/// Repeats all passes.
 fn all(replayer: &Replayer<'_>, cases: &[CaseFile]) -> Vec<Outcome> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(cases.len()).max(1);
-    let share = |part: &[CaseFile]| part.iter().map(|file| replayer.replay(&file.case)).collect::<Vec<_>>();
+    in_parallel(cases, |file| replayer.replay(&file.case))
+}
+
+/// Maps items with one thread for each processor. Keeps the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len()).max(1);
+    let map = &map;
     thread::scope(|scope| {
-        let parts = cases.chunks(cases.len().div_ceil(threads).max(1));
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || share(part))).collect();
+        let parts = items.chunks(items.len().div_ceil(threads).max(1));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(map).collect::<Vec<_>>())).collect();
         let joined =
             running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect()

@@ -1,0 +1,48 @@
+//! Masks secret values, which must not appear on screens, in logs or in files. Everything that shows or writes values uses
+//! this module: cases, plans, previews, explanations, the console, and the debug pages.
+//!
+//! The names of variables, fields and flags show which values are secret. Such a value is masked wherever it appears: in
+//! a line of text, in JSON or YAML within a text, in a URL, as a number, or in base64.
+//!
+//! | module | content |
+//! |---|---|
+//! | `names` | names of secret values |
+//! | `scan` | secret parts of texts in any format |
+//! | `structure` | texts that contain JSON or YAML |
+//! | `encoded` | encoded forms of values |
+//! | `masks` | collects the secret values of objects, and masks them |
+
+mod encoded;
+mod masks;
+mod names;
+mod scan;
+mod structure;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use masks::Masks;
+pub(crate) use masks::is_secret_argument;
+pub(crate) use names::Secrecy;
+pub use names::is_secret;
+
+/// The text that replaces a secret value.
+pub const MASK: &str = "********";
+
+/// The minimum length of a secret value that is masked within other texts, in bytes. Shorter values would mask unrelated
+/// text.
+const SHORTEST: usize = 5;
+
+/// Bytes that `Debug` does not show.
+#[derive(Clone, Default)]
+pub struct Hidden(pub Vec<u8>);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// Masks the secret values that a text itself shows: `api_key: …`, `--token=…`, `postgres://user:…@db`.
+pub fn text(text: &str) -> String {
+    Masks::default().text(text)
+}

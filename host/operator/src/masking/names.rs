@@ -1,0 +1,167 @@
+//! Decides by the names of variables, fields and flags which values are secret.
+
+/// Parts of names that belong to secret values, in upper case.
+const PARTS: [&str; 12] = [
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "SECRET",
+    "TOKEN",
+    "CREDENTIAL",
+    "APIKEY",
+    "PRIVATE",
+    "AUTHORIZATION",
+    "COOKIE",
+    "BEARER",
+];
+/// Parts of names in which words stand together without a separator.
+const JOINED: [&str; 7] =
+    ["ACCESSKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "MASTERKEY", "ACCOUNTKEY", "SHAREDKEY", "SSHKEY"];
+/// Whole words that belong to secret values.
+const WORDS: [&str; 4] = ["KEY", "KEYS", "PIN", "JWT"];
+/// Ends of names that belong to connection strings, which may contain passwords.
+const CONNECTIONS: [&str; 3] = ["DATABASE_URL", "CONNECTION_STRING", "DSN"];
+/// Words that show that a field counts tokens.
+const AMOUNTS: [&str; 6] = ["MAX", "MIN", "NUM", "TOTAL", "INPUT", "OUTPUT"];
+
+/// Returns whether a variable or field of this name may contain a secret. In doubt, returns true, because a user can
+/// still read the value with kubectl.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    if is_amount(&name) {
+        return false;
+    }
+    PARTS.iter().chain(&JOINED).any(|part| name.contains(part))
+        || CONNECTIONS.iter().any(|end| name.ends_with(end))
+        || name.split(['_', '-', '.']).any(|word| WORDS.contains(&word))
+        // The variable `PWD` names a directory.
+        || ["_PWD", "-PWD", ".PWD"].iter().any(|end| name.ends_with(end))
+}
+
+/// Returns whether a name in upper case belongs to a number of tokens, or to a switch for tokens of Kubernetes.
+fn is_amount(name: &str) -> bool {
+    let has_word = |word: &str| name.starts_with(word) || name.contains(&format!("_{word}_"));
+    ["BUDGET", "LIMIT", "COUNT", "AUTOMOUNTSERVICEACCOUNTTOKEN"].iter().any(|end| name.ends_with(end))
+        || (name.ends_with("TOKENS") && AMOUNTS.iter().any(|word| has_word(word)))
+}
+
+/// Returns whether a key belongs to a reference to a secret.
+fn is_reference_key(key: &str) -> bool {
+    matches!(key, "key" | "name" | "valueFrom" | "from") || key.ends_with("Name") || key.ends_with("Ref")
+}
+
+/// Returns whether a key in a text belongs to a secret value. In `db.secretRef.name`, the last word counts.
+pub(super) fn is_secret_in_text(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    !last.is_empty() && !is_reference_key(last) && is_secret(name)
+}
+
+/// Returns whether an argument is a flag whose value is the next argument, such as `--token`.
+pub(super) fn is_secret_flag(argument: &str) -> bool {
+    let name = argument.trim_start_matches('-');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.len() < argument.len() && name.chars().all(is_name) && is_secret_in_text(name)
+}
+
+/// Returns whether a value under a secret name is certainly not secret: nothing, a switch, or a reference to a variable.
+pub(super) fn is_plain(value: &str) -> bool {
+    let variable = value.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let variable = variable.or_else(|| value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')));
+    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    matches!(value, "" | "true" | "false" | "null" | "~") || variable.is_some_and(is_name)
+}
+
+/// How secret a value is, because of the names above it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    /// No name shows that the value is secret.
+    #[default]
+    Open,
+    /// The value is a part of a secret value: its texts are secret, and its long numbers.
+    Part,
+    /// The value itself has a secret name.
+    Whole,
+    /// The value itself has a name for one or several secrets, such as `tokens`. A short number can be their number.
+    Several,
+}
+
+impl Secrecy {
+    /// Returns the secrecy of the value of a key. `is_named` says whether the object has a secret name in its field
+    /// `name` or `key`, like a variable.
+    pub(crate) fn below(self, key: &str, is_named: bool) -> Self {
+        let is_value = || is_named && matches!(key, "value" | "literal" | "default" | "content" | "values");
+        if is_reference_key(key) {
+            Self::Open
+        } else if is_value() || is_secret(key) {
+            let plural = ["TOKENS", "KEYS"];
+            let is_plural = plural.iter().any(|end| key.to_ascii_uppercase().ends_with(end));
+            if is_plural { Self::Several } else { Self::Whole }
+        } else if self == Self::Open {
+            Self::Open
+        } else {
+            Self::Part
+        }
+    }
+
+    /// Returns whether texts are secret.
+    pub(crate) fn hides_texts(self) -> bool {
+        self != Self::Open
+    }
+
+    /// Returns whether a number of this many digits is secret.
+    pub(crate) fn hides_number(self, digits: usize) -> bool {
+        match self {
+            Self::Open => false,
+            Self::Part | Self::Several => digits >= super::SHORTEST,
+            Self::Whole => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in [
+            "PROXY_API_KEY",
+            "SLACK_BOT_TOKEN",
+            "db_password",
+            "CLIENT_SECRET",
+            "OPENAI_APIKEY",
+            "GPG_PASSPHRASE",
+            "HTTP_AUTHORIZATION",
+            "DATABASE_URL",
+            "accessKey",
+            "DB_PWD",
+            "door-pin",
+            // The values of these variables are not secret, but a rule for names cannot find this out.
+            "TOKENIZER_OFF",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        let counts = ["MEMORY_SHORT_TERM_TOKEN_BUDGET", "tokenBudget", "TOKEN_LIMIT", "LLM_MAX_TOKENS", "token_count"];
+        let more = ["maxTokens", "num_output_tokens", "automountServiceAccountToken", "PWD", "topologyKey", "spinner"];
+        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"].into_iter().chain(counts).chain(more) {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_flag_and_a_reference_are_told_apart_from_values() {
+        for flag in ["--token", "-api-key", "--db.password"] {
+            assert!(is_secret_flag(flag), "{flag}");
+        }
+        for other in ["token", "--token=x", "--verbose", "--secretName", "--token x", "--"] {
+            assert!(!is_secret_flag(other), "{other}");
+        }
+        for plain in ["", "true", "$(OTHER)", "${OTHER_2}"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for secret in ["$(a b)", "$x", "x", "truer"] {
+            assert!(!is_plain(secret), "{secret}");
+        }
+    }
+}
