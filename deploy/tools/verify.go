@@ -64,7 +64,7 @@ var checks = []struct {
 	run  func(*released)
 }{
 	{"the provenance names every file, and one commit", (*released).checkProvenance},
-	{"the sources have the name of the commit", (*released).checkSources},
+	{"the sources name the commit of the provenance", (*released).checkSources},
 	{"the crates are those of the sources", (*released).checkCrates},
 	{"the image is complete, and its programs are the released programs", (*released).checkImage},
 	{"the bills of materials list the crates of the programs and of the lock files", (*released).checkBills},

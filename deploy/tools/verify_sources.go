@@ -34,6 +34,8 @@ func (r *released) checkSources() {
 	}
 	if err := r.equalsRepository(file); err != nil {
 		r.problem(file, "%v", err)
+	} else {
+		fmt.Printf("ok: the sources are those of the commit in %s\n", r.repository)
 	}
 	if err := r.checkTag(); err != nil {
 		r.problem(provenanceFile, "%v", err)
