@@ -131,7 +131,10 @@ func readTar(from io.Reader, each func(header *tar.Header, content []byte) error
 		if err != nil {
 			return err
 		}
-		content, err := io.ReadAll(io.LimitReader(packed, mostBytes))
+		if header.Size > mostBytes {
+			return fmt.Errorf("%s has more than %d MiB", header.Name, mostBytes>>20)
+		}
+		content, err := io.ReadAll(packed)
 		if err != nil {
 			return err
 		}
@@ -141,27 +144,81 @@ func readTar(from io.Reader, each func(header *tar.Header, content []byte) error
 	}
 }
 
-// filesOf returns the regular files of a compressed archive by their names, and the comment of the archive, in which
-// `git archive` notes the commit.
-func filesOf(name string) (map[string][]byte, string, error) {
+// contents are the files of an archive by their names.
+type contents map[string][]byte
+
+// archived is a compressed archive.
+type archived struct {
+	files contents
+	// The symbolic links with their targets, and the names of the programs.
+	links    map[string]string
+	programs map[string]bool
+	// The time of the newest file.
+	modified time.Time
+	// `git archive` notes the commit in the comment of the archive.
+	comment string
+}
+
+// unpack reads an archive. It refuses names that two tools may read as different files.
+func unpack(name string) (*archived, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	files, comment := map[string][]byte{}, ""
+	read := &archived{files: contents{}, links: map[string]string{}, programs: map[string]bool{}}
+	seen := map[string]bool{}
 	err = readTar(unpacked, func(header *tar.Header, content []byte) error {
-		switch header.Typeflag {
-		case tar.TypeXGlobalHeader:
-			comment = header.PAXRecords["comment"]
-		case tar.TypeReg:
-			files[path.Clean(header.Name)] = content
+		name := strings.TrimSuffix(header.Name, "/")
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			read.comment = header.PAXRecords["comment"]
+			return nil
+		}
+		if name != path.Clean(name) || !filepath.IsLocal(name) || seen[name] {
+			return fmt.Errorf("the archive has an unclean or a second file %s", header.Name)
+		}
+		seen[name] = true
+		if header.ModTime.After(read.modified) {
+			read.modified = header.ModTime
+		}
+		switch {
+		case header.Mode&0o7000 != 0:
+			return fmt.Errorf("%s has the mode %o", name, header.Mode)
+		case header.Typeflag == tar.TypeReg:
+			read.files[name] = content
+			read.programs[name] = header.Mode&0o111 != 0
+		case header.Typeflag == tar.TypeSymlink:
+			read.links[name] = header.Linkname
+		case header.Typeflag != tar.TypeDir:
+			return fmt.Errorf("%s is neither a file nor a folder", name)
 		}
 		return nil
 	})
-	return files, comment, err
+	return read, err
+}
+
+// writeFiles writes an archive of plain files, ordered by name.
+func writeFiles(to string, files contents, modified time.Time) error {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	compressed := compressor(file)
+	packed := tar.NewWriter(compressed)
+	for _, name := range sorted(files) {
+		if err := writeFile(packed, header(name, len(files[name]), 0o644, modified), files[name]); err != nil {
+			return err
+		}
+	}
+	for _, end := range []io.Closer{packed, compressed} {
+		if err := end.Close(); err != nil {
+			return err
+		}
+	}
+	return file.Close()
 }

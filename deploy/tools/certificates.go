@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
+	"fmt"
+	"regexp"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
@@ -21,4 +23,16 @@ func certificates() ([]byte, error) {
 		}
 	}
 	return text.Bytes(), nil
+}
+
+// A line of go.mod with the module of the certificates.
+var certificatesModule = regexp.MustCompile(`(?m)^\tgolang\.org/x/crypto/x509roots/fallback (\S+)$`)
+
+// certificatesVersion returns the version of the certificates that a go.mod fixes.
+func certificatesVersion(goMod []byte) (string, error) {
+	found := certificatesModule.FindSubmatch(goMod)
+	if found == nil {
+		return "", fmt.Errorf("deploy/tools/go.mod fixes no version of the certificates")
+	}
+	return string(found[1]), nil
 }

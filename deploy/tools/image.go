@@ -86,15 +86,15 @@ func indexOf(programs []string, facts imageFacts) (v1.ImageIndex, error) {
 		if err != nil {
 			return nil, err
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: image,
-			Descriptor: v1.Descriptor{
-				MediaType: types.OCIManifestSchema1,
-				Platform:  &v1.Platform{OS: system, Architecture: architecture},
-			},
-		})
+		index = withImage(index, image, v1.Platform{OS: system, Architecture: architecture})
 	}
 	return plain(index)
+}
+
+func withImage(index v1.ImageIndex, image v1.Image, platform v1.Platform) v1.ImageIndex {
+	return mutate.AppendManifests(index, mutate.IndexAddendum{
+		Add: image, Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1, Platform: &platform},
+	})
 }
 
 // settings returns how a container engine starts the program. A test compares this with deploy/Dockerfile.
@@ -117,38 +117,45 @@ func settings(facts imageFacts) v1.Config {
 }
 
 func imageOf(program []byte, platform v1.Platform, facts imageFacts) (v1.Image, error) {
-	layer, err := layerOf(program, facts.created)
-	if err != nil {
-		return nil, err
-	}
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err = mutate.Append(image, mutate.Addendum{
-		Layer:   layer,
-		History: v1.History{Created: v1.Time{Time: facts.created}, CreatedBy: "deploy/release " + facts.version},
-	})
-	if err != nil {
-		return nil, err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = platform.OS, platform.Architecture
-	config.Created = v1.Time{Time: facts.created}
-	config.Config = settings(facts)
-	return mutate.ConfigFile(image, config)
-}
-
-// layerOf returns the only layer: the program, and the certificates of public authorities.
-func layerOf(program []byte, modified time.Time) (v1.Layer, error) {
 	roots, err := certificates()
 	if err != nil {
 		return nil, err
 	}
-	var packed bytes.Buffer
-	compressed := compressor(&packed)
-	files := tar.NewWriter(compressed)
+	files, err := layerFiles(program, roots, facts.created)
+	if err != nil {
+		return nil, err
+	}
+	return imageWith(files, configOf(files, platform, facts))
+}
+
+// imageWith returns the image whose only layer has these files.
+func imageWith(files []byte, config *v1.ConfigFile) (v1.Image, error) {
+	layer, err := layerOf(files)
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if image, err = mutate.AppendLayers(image, layer); err != nil {
+		return nil, err
+	}
+	return mutate.ConfigFile(image, config)
+}
+
+// configOf returns the configuration of the image with these files. It has the digest of the files, so two images with
+// the same configuration have the same files.
+func configOf(files []byte, platform v1.Platform, facts imageFacts) *v1.ConfigFile {
+	at := v1.Time{Time: facts.created}
+	return &v1.ConfigFile{
+		OS: platform.OS, Architecture: platform.Architecture, Created: at, Config: settings(facts),
+		RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{{Algorithm: "sha256", Hex: hexSum(files)}}},
+		History: []v1.History{{Created: at, CreatedBy: "deploy/release " + facts.version}},
+	}
+}
+
+// layerFiles returns the only layer as a tar archive: the program, and the certificates of public authorities.
+func layerFiles(program, roots []byte, modified time.Time) ([]byte, error) {
+	var written bytes.Buffer
+	files := tar.NewWriter(&written)
 	parts := strings.Split(path.Dir(certificatesPath), "/")
 	for end := range parts {
 		name := strings.Join(parts[:end+1], "/") + "/"
@@ -162,7 +169,14 @@ func layerOf(program []byte, modified time.Time) (v1.Layer, error) {
 	if err := writeFile(files, header(programPath, len(program), 0o555, modified), program); err != nil {
 		return nil, err
 	}
-	if err := files.Close(); err != nil {
+	err := files.Close()
+	return written.Bytes(), err
+}
+
+func layerOf(files []byte) (v1.Layer, error) {
+	var packed bytes.Buffer
+	compressed := compressor(&packed)
+	if _, err := compressed.Write(files); err != nil {
 		return nil, err
 	}
 	if err := compressed.Close(); err != nil {
@@ -173,6 +187,11 @@ func layerOf(program []byte, modified time.Time) (v1.Layer, error) {
 		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
 		tarball.WithMediaType(types.OCILayer),
 	)
+}
+
+// namesOf returns the annotations of the layout, from which skopeo and containerd read the name of the image.
+func namesOf(version string) map[string]string {
+	return map[string]string{refName: version, "io.containerd.image.name": repository + ":" + version}
 }
 
 // dockerImage is an entry of manifest.json. Versions of `docker load` without the store of containerd need this file.
@@ -192,10 +211,7 @@ func writeLayout(to io.Writer, index v1.ImageIndex, facts imageFacts) error {
 	if err != nil {
 		return err
 	}
-	err = at.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		refName:                    facts.version,
-		"io.containerd.image.name": repository + ":" + facts.version,
-	}))
+	err = at.AppendIndex(index, layout.WithAnnotations(namesOf(facts.version)))
 	if err != nil {
 		return err
 	}

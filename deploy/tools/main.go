@@ -15,9 +15,11 @@ var commands = map[string]func(arguments []string) error{
 	"archive":    archiveCommand,
 	"compare":    compareCommand,
 	"compress":   compressCommand,
+	"crates":     cratesCommand,
 	"finish":     finishCommand,
 	"image":      imageCommand,
 	"krew":       krewCommand,
+	"manifests":  manifestsCommand,
 	"provenance": provenanceCommand,
 	"push":       pushCommand,
 	"sbom":       sbomCommand,
@@ -27,7 +29,7 @@ var commands = map[string]func(arguments []string) error{
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: tools archive|compare|compress|finish|image|krew|provenance|push|sbom|sign|verify …")
+		fmt.Fprintln(os.Stderr, "usage: tools archive|compare|compress|crates|finish|image|krew|manifests|provenance|push|sbom|sign|verify …")
 		os.Exit(2)
 	}
 	switch err := commands[os.Args[1]](os.Args[2:]); {

@@ -68,14 +68,19 @@ type runDetails struct {
 
 func (s *statement) version() string { return s.Predicate.BuildDefinition.ExternalParameters.Version }
 
-func (s *statement) commit() string {
+// source returns the sources from which the release was built.
+func (s *statement) source() resource {
 	for _, source := range s.Predicate.BuildDefinition.ResolvedDependencies {
 		if source.Digest != nil && source.Digest.GitCommit != "" {
-			return source.Digest.GitCommit
+			return source
 		}
 	}
-	return ""
+	return resource{Digest: &digests{}}
 }
+
+func (s *statement) commit() string { return s.source().Digest.GitCommit }
+
+func (s *statement) origin() string { return s.source().URI }
 
 // provenanceCommand writes the provenance of all files in the folder of a release. The file names no time, so two
 // releases that are made by hand have the same file.

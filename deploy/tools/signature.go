@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
@@ -54,8 +55,8 @@ func fitsKey(folder, key string) error {
 }
 
 // fitsIdentity checks the signature of SHA256SUMS by an identity that Sigstore certified. It needs the network, unless
-// a file has Sigstore's roots of trust.
-func fitsIdentity(folder, identity, issuer, trusted string) error {
+// a file has Sigstore's roots of trust. The certificate of a workflow must have the commit of the workflow.
+func fitsIdentity(folder, identity, issuer, commit, trusted string) error {
 	read, err := bundle.LoadJSONFromPath(filepath.Join(folder, bundleFile))
 	if err != nil {
 		return fmt.Errorf("%s: the release has no signature by an identity: %w", bundleFile, err)
@@ -73,13 +74,13 @@ func fitsIdentity(folder, identity, issuer, trusted string) error {
 	if err != nil {
 		return err
 	}
-	if err := signedBy(read, material, identity, issuer, sums); err != nil {
+	if err := signedBy(read, material, identity, issuer, commit, sums); err != nil {
 		return fmt.Errorf("%s: %w", bundleFile, err)
 	}
 	return nil
 }
 
-func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identity, issuer string, content []byte) error {
+func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identity, issuer, commit string, content []byte) error {
 	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
 	// Only an instance of Sigstore without a log of certificates issues certificates without a proof of that log.
 	if len(material.CTLogs()) > 0 {
@@ -89,7 +90,19 @@ func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identit
 	if err != nil {
 		return err
 	}
-	wanted, err := verify.NewShortCertificateIdentity(issuer, "", identity, "")
+	who, err := verify.NewSANMatcher(identity, "")
+	if err != nil {
+		return err
+	}
+	service, err := verify.NewIssuerMatcher(issuer, "")
+	if err != nil {
+		return err
+	}
+	var facts certificate.Extensions
+	if issuer == projectIssuer {
+		facts.SourceRepositoryDigest = commit
+	}
+	wanted, err := verify.NewCertificateIdentity(who, service, facts)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,14 +17,17 @@ type released struct {
 	folder, version, commit string
 	sums                    map[string]string
 	said                    *statement
+	// The identity that signed the release.
+	signer string
 	// The folder for the unpacked image.
 	scratch string
-	// The digest of the image, and its programs by platform.
+	// The digest of the image, and the platforms of its programs.
 	image    string
-	programs map[string]string
+	inImage  map[string]bool
 	problems []string
-	// The directory of the repository, if the sources can be compared with it.
+	// The directory of the repository with which to compare the sources.
 	repository string
+	sources    *sources
 }
 
 func (r *released) path(name string) string { return filepath.Join(r.folder, name) }
@@ -31,6 +35,11 @@ func (r *released) path(name string) string { return filepath.Join(r.folder, nam
 // problem notes what is wrong with a file.
 func (r *released) problem(file, format string, arguments ...any) {
 	r.problems = append(r.problems, file+": "+fmt.Sprintf(format, arguments...))
+}
+
+// unchecked tells the user what nobody checked.
+func (r *released) unchecked(format string, arguments ...any) {
+	fmt.Printf("NOT CHECKED: "+format+"\n", arguments...)
 }
 
 // expect notes a problem if two texts differ.
@@ -55,51 +64,98 @@ var checks = []struct {
 	run  func(*released)
 }{
 	{"the provenance names every file, and one commit", (*released).checkProvenance},
+	{"the sources name the commit of the provenance", (*released).checkSources},
+	{"the crates are those of the sources", (*released).checkCrates},
 	{"the image is complete, and its programs are the released programs", (*released).checkImage},
 	{"the bills of materials list the crates of the programs and of the lock files", (*released).checkBills},
-	{"the chart, install.yaml and the CRDs belong to this version and this image", (*released).checkManifests},
-	{"the sources and the crates are those of the commit", (*released).checkSources},
+	{"the chart, install.yaml and the CRDs are those of the sources, with this image", (*released).checkManifests},
 	{"the plugin is the released program, and krew's manifest has its digests", (*released).checkPlugin},
+}
+
+// signatures are the options that say who must have signed a release.
+type signatures struct {
+	key, identity, issuer, trusted string
+	unsigned                       bool
 }
 
 // verifyCommand checks a release, prints each check, and names the files with problems.
 func verifyCommand(arguments []string) error {
+	var by signatures
 	flags := flag.NewFlagSet("verify", flag.ExitOnError)
-	key := flags.String("key", "", "the public key that signed the release")
-	identity := flags.String("identity", "", "the identity that signed the release")
-	issuer := flags.String("issuer", projectIssuer, "the service that vouched for the identity")
-	trusted := flags.String("trusted-root", "", "a file with Sigstore's roots of trust, to need no network")
-	unsigned := flags.Bool("unsigned", false, "check no signature")
+	version := flags.String("version", "", "the version that the release must have")
+	flags.StringVar(&by.key, "key", "", "the public key that signed the release")
+	flags.StringVar(&by.identity, "identity", "", "the identity that signed the release")
+	flags.StringVar(&by.issuer, "issuer", projectIssuer, "the service that vouched for the identity")
+	flags.StringVar(&by.trusted, "trusted-root", "", "a file with Sigstore's roots of trust, to need no network")
+	flags.BoolVar(&by.unsigned, "unsigned", false, "check no signature")
 	checkout := flags.String("repository", "", "the repository with the commit, to compare the sources")
+	alone := flags.Bool("no-repository", false, "compare the sources with no repository")
 	_ = flags.Parse(arguments)
 	if flags.NArg() != 1 {
 		return errors.New("name the folder of the release")
 	}
-	r := &released{folder: flags.Arg(0), repository: *checkout, programs: map[string]string{}}
-	r.checkSums()
-	if err := r.report("every file has its digest in " + sumsFile); err != nil {
+	given := map[string]bool{}
+	flags.Visit(func(one *flag.Flag) { given[one.Name] = true })
+	if err := contradiction(given); err != nil {
 		return err
+	}
+	r := &released{folder: flags.Arg(0), inImage: map[string]bool{}}
+	if !*alone {
+		r.repository = *checkout
 	}
 	if err := r.readProvenance(); err != nil {
 		return err
 	}
-	switch {
-	case *unsigned:
-		fmt.Println("no signature was checked: anybody can have made this release")
-	case *key != "":
-		if err := fitsKey(r.folder, *key); err != nil {
-			return err
-		}
-		fmt.Printf("ok: the owner of %s signed the release\n", *key)
-	default:
-		if *identity == "" {
-			*identity = projectIdentity + r.version
-		}
-		if err := fitsIdentity(r.folder, *identity, *issuer, *trusted); err != nil {
-			return err
-		}
-		fmt.Printf("ok: %s signed the release\n", *identity)
+	fmt.Printf("this release says that it is kaos-operator %s\n", r.version)
+	if want := strings.TrimPrefix(*version, "v"); want != "" && want != r.version {
+		return fmt.Errorf("%s: the version is %s instead of %s", provenanceFile, r.version, want)
 	}
+	r.checkSums()
+	if err := r.report("every file has its digest in " + sumsFile); err != nil {
+		return err
+	}
+	if err := r.checkSignature(by); err != nil {
+		return err
+	}
+	return r.checkAll()
+}
+
+// contradiction refuses options of which one would be ignored.
+func contradiction(given map[string]bool) error {
+	for _, pair := range [][2]string{
+		{"unsigned", "key"}, {"unsigned", "identity"}, {"unsigned", "issuer"}, {"unsigned", "trusted-root"},
+		{"key", "identity"}, {"key", "issuer"}, {"key", "trusted-root"},
+	} {
+		if given[pair[0]] && given[pair[1]] {
+			return fmt.Errorf("use --%s or --%s, and not both", pair[0], pair[1])
+		}
+	}
+	return nil
+}
+
+func (r *released) checkSignature(by signatures) error {
+	switch {
+	case by.unsigned:
+		r.unchecked("anybody can have made this release: no signature was checked")
+		return nil
+	case by.key != "":
+		if err := fitsKey(r.folder, by.key); err != nil {
+			return err
+		}
+		fmt.Printf("ok: the owner of %s signed the release\n", by.key)
+		return nil
+	}
+	if r.signer = by.identity; r.signer == "" {
+		r.signer = projectIdentity + r.version
+	}
+	if err := fitsIdentity(r.folder, r.signer, by.issuer, r.commit, by.trusted); err != nil {
+		return err
+	}
+	fmt.Printf("ok: %s signed the release\n", r.signer)
+	return nil
+}
+
+func (r *released) checkAll() error {
 	var err error
 	if r.scratch, err = os.MkdirTemp("", "release-"); err != nil {
 		return err
@@ -164,6 +220,12 @@ func (r *released) readProvenance() error {
 		return fmt.Errorf("%s: %w", provenanceFile, err)
 	}
 	r.version, r.commit = r.said.version(), r.said.commit()
+	if !isVersion.MatchString(r.version) {
+		return fmt.Errorf("%s: %q is not a version", provenanceFile, r.version)
+	}
+	if !isCommit.MatchString(r.commit) {
+		return fmt.Errorf("%s: %q is not a commit", provenanceFile, r.commit)
+	}
 	return nil
 }
 
@@ -175,11 +237,17 @@ var (
 func (r *released) checkProvenance() {
 	r.expect(provenanceFile, "the type", r.said.Type, statementType)
 	r.expect(provenanceFile, "the type of the predicate", r.said.PredicateType, predicateType)
-	if !isVersion.MatchString(r.version) {
-		r.problem(provenanceFile, "%q is not a version", r.version)
+	build := r.said.Predicate.BuildDefinition
+	r.expect(provenanceFile, "the type of the build", build.BuildType, buildType)
+	r.expect(provenanceFile, "the repository", build.ExternalParameters.Repository, project)
+	r.expect(provenanceFile, "the origin of the commit", r.said.origin(), "git+"+project)
+	// The workflow of the project signs only what it made itself.
+	builders := []string{r.signer}
+	if r.signer != projectIdentity+r.version {
+		builders = append(builders, byHand)
 	}
-	if !isCommit.MatchString(r.commit) {
-		r.problem(provenanceFile, "%q is not a commit", r.commit)
+	if builder := r.said.Predicate.RunDetails.Builder.ID; r.signer != "" && !slices.Contains(builders, builder) {
+		r.problem(provenanceFile, "the builder is %q instead of %s", builder, strings.Join(builders, " or "))
 	}
 	said := map[string]string{}
 	for _, subject := range r.said.Subject {
@@ -198,4 +266,5 @@ func (r *released) checkProvenance() {
 		}
 	}
 	r.image = "sha256:" + said[repository]
+	r.checkNames()
 }

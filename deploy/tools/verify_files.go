@@ -4,16 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path"
-	"strings"
-
-	"github.com/klauspost/compress/gzip"
-	"sigs.k8s.io/yaml"
 )
 
 func hexSum(content []byte) string {
@@ -21,149 +13,111 @@ func hexSum(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// imageAnnotation is the annotation of the chart that names the image with its digest. The chart's templates use it.
-const imageAnnotation = "kaos.tools/image"
+// checkNames refuses files that no release has. The check of the crates refuses other crates.
+func (r *released) checkNames() {
+	known := map[string]bool{
+		provenanceFile: true, installFile: true, crdsFile: true, krewFile: true,
+		imageFile(r.version): true, chartFile(r.version): true, sourceFile(r.version): true,
+	}
+	for _, platform := range platforms {
+		known[programFile(platform)], known[sbomFile(platform)], known[pluginFile(platform)] = true, true, true
+	}
+	for _, name := range sorted(r.sums) {
+		if !known[name] && path.Ext(name) != ".crate" {
+			r.problem(name, "a release has no such file")
+		}
+	}
+}
 
+// checkManifests compares the manifests with those that belong to the sources and the image.
 func (r *released) checkManifests() {
-	image := repository + "@" + r.image
 	file := chartFile(r.version)
 	if !r.has(file) || !r.has(installFile) || !r.has(crdsFile) {
 		return
 	}
-	files, _, err := filesOf(r.path(file))
+	wanted, err := manifestsOf(r.sources, r.version, repository+"@"+r.image)
+	if err != nil {
+		r.problem(sourceFile(r.version), "%v", err)
+		return
+	}
+	chart, err := unpack(r.path(file))
 	if err != nil {
 		r.problem(file, "%v", err)
 		return
 	}
-	var chart struct {
-		Version, AppVersion string
-		Annotations         map[string]string
+	for name := range chart.links {
+		r.problem(file, "%s is a link", name)
 	}
-	if err := yaml.Unmarshal(files["kaos-operator/Chart.yaml"], &chart); err != nil {
-		r.problem(file, "Chart.yaml: %v", err)
-		return
-	}
-	r.expect(file, "the version of the chart", chart.Version, r.version)
-	r.expect(file, "the appVersion of the chart", chart.AppVersion, r.version)
-	r.expect(file, "the image of the chart", chart.Annotations[imageAnnotation], image)
-
-	text, err := os.ReadFile(r.path(installFile))
-	if err != nil {
-		r.problem(installFile, "%v", err)
-	} else if strings.Count(string(text), " image: "+image+"\n") != 1 {
-		r.problem(installFile, "the operator's image is not %s", image)
-	}
-	var crds bytes.Buffer
-	for _, name := range sorted(files) {
-		if path.Dir(name) == "kaos-operator/files/crds" {
-			crds.Write(files[name])
+	r.sameFiles(file, chart.files, wanted.chart)
+	for name, content := range map[string][]byte{installFile: wanted.install, crdsFile: wanted.crds} {
+		is, err := os.ReadFile(r.path(name))
+		if err != nil || !bytes.Equal(is, content) {
+			r.problem(name, "the file differs from that of the sources with the image %s@%s", repository, r.image)
 		}
-	}
-	if crds.Len() == 0 || hexSum(crds.Bytes()) != r.sums[crdsFile] {
-		r.problem(crdsFile, "the CRDs differ from those of the chart")
 	}
 }
 
-func (r *released) checkSources() {
-	file := sourceFile(r.version)
-	files, commit, err := filesOf(r.path(file))
-	if err != nil {
-		r.problem(file, "%v", err)
-		return
-	}
-	r.expect(file, "the commit in the archive", commit, r.commit)
-	under := "kaos-operator-" + r.version
-	for name := range files {
-		if !strings.HasPrefix(name, under+"/") {
-			r.problem(file, "%s is outside of the folder %s", name, under)
+// sameFiles notes each file of an archive that differs from the wanted files.
+func (r *released) sameFiles(archive string, is, wanted contents) {
+	for _, name := range sorted(is) {
+		if _, found := wanted[name]; !found {
+			r.problem(archive, "the archive has a further file %s", name)
+		} else if !bytes.Equal(is[name], wanted[name]) {
+			r.problem(archive, "%s differs from that of the sources", name)
 		}
 	}
-	if r.repository != "" {
-		if err := r.equalsRepository(file, under); err != nil {
-			r.problem(file, "%v", err)
+	for _, name := range sorted(wanted) {
+		if _, found := is[name]; !found {
+			r.problem(archive, "the archive has no %s", name)
 		}
-	}
-	crates := 0
-	for _, name := range sorted(r.sums) {
-		if strings.HasSuffix(name, ".crate") {
-			crates++
-			r.checkCrate(name)
-		}
-	}
-	if crates == 0 {
-		r.problem(r.folder, "the release has no crates")
 	}
 }
 
-// equalsRepository compares the sources with the commit in a repository.
-func (r *released) equalsRepository(file, under string) error {
-	git := exec.Command("git", "-C", r.repository, "archive", "--format=tar", "--prefix="+under+"/", r.commit)
-	wanted, err := git.Output()
-	if err != nil {
-		fmt.Printf("the repository does not have the commit %s, so the sources were not compared with it\n", r.commit)
-		return nil
-	}
-	opened, err := os.Open(r.path(file))
-	if err != nil {
-		return err
-	}
-	defer opened.Close()
-	unpacked, err := gzip.NewReader(opened)
-	if err != nil {
-		return err
-	}
-	is, err := io.ReadAll(unpacked)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(is, wanted) {
-		return fmt.Errorf("the sources differ from the commit %s in %s", r.commit, r.repository)
-	}
-	return nil
-}
-
-func (r *released) checkCrate(name string) {
-	files, _, err := filesOf(r.path(name))
-	if err != nil {
-		r.problem(name, "%v", err)
-		return
-	}
-	under := strings.TrimSuffix(name, ".crate")
-	if files[path.Join(under, "Cargo.toml")] == nil {
-		r.problem(name, "the archive has no %s/Cargo.toml", under)
-	}
-	var from struct {
-		Git struct {
-			SHA1  string
-			Dirty bool
-		}
-	}
-	if err := json.Unmarshal(files[path.Join(under, ".cargo_vcs_info.json")], &from); err != nil {
-		r.problem(name, ".cargo_vcs_info.json: %v", err)
-		return
-	}
-	r.expect(name, "the commit", from.Git.SHA1, r.commit)
-	if from.Git.Dirty {
-		r.problem(name, "the crate comes from changed sources")
-	}
-}
-
+// checkPlugin checks the archives of kubectl's plugin. No source has the man pages, because the program writes them, but
+// they are the same in all archives.
 func (r *released) checkPlugin() {
+	var pages contents
 	for _, platform := range platforms {
 		file := pluginFile(platform)
-		if r.sums[programFile(platform)] == "" || !r.has(file) {
+		if r.sums[programFile(platform)] == "" {
+			if r.sums[file] != "" {
+				r.problem(file, "the release has no program for %s", platform)
+			}
 			continue
 		}
-		files, _, err := filesOf(r.path(file))
+		if !r.has(file) {
+			continue
+		}
+		plugin, err := unpack(r.path(file))
 		if err != nil {
 			r.problem(file, "%v", err)
 			continue
 		}
-		r.expect(file, "the digest of kubectl-kaos", hexSum(files["kubectl-kaos"]), r.sums[programFile(platform)])
-		for _, needed := range []string{"LICENSE", "man/kubectl-kaos.1"} {
-			if len(files[needed]) == 0 {
-				r.problem(file, "the archive has no %s", needed)
+		r.expect(file, "the digest of kubectl-kaos", hexSum(plugin.files["kubectl-kaos"]), r.sums[programFile(platform)])
+		found := contents{}
+		for name, content := range plugin.files {
+			if isPage, _ := path.Match("man/kubectl-kaos*.1", name); isPage && len(content) > 0 {
+				found[name] = content
+				delete(plugin.files, name)
 			}
+			if plugin.programs[name] != (name == "kubectl-kaos") {
+				r.problem(file, "only kubectl-kaos is a program, and not %s", name)
+			}
+		}
+		r.sameFiles(file, plugin.files, contents{"LICENSE": r.sources.files["LICENSE"], "kubectl-kaos": plugin.files["kubectl-kaos"]})
+		if pages == nil {
+			pages = found
+		}
+		if found["man/kubectl-kaos.1"] == nil {
+			r.problem(file, "the archive has no man/kubectl-kaos.1")
+		}
+		for _, name := range sorted(found) {
+			if !bytes.Equal(found[name], pages[name]) || len(found) != len(pages) {
+				r.problem(file, "the page %s differs from that in another archive", name)
+			}
+		}
+		for name := range plugin.links {
+			r.problem(file, "%s is a link", name)
 		}
 	}
 	var wanted bytes.Buffer

@@ -2,9 +2,13 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,23 +16,43 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// readLayout unpacks an OCI layout into a folder, and returns the index with the images of all architectures.
-func readLayout(archive, folder string) (v1.ImageIndex, error) {
+// The tools of this checkout have the certificates of this version.
+//
+//go:embed go.mod
+var ownGoMod []byte
+
+// unpacked is an OCI layout in a folder.
+type unpacked struct {
+	outer *v1.IndexManifest
+	// The index with the images of all architectures.
+	index v1.ImageIndex
+	// The names of the files.
+	files map[string]bool
+}
+
+// readLayout unpacks an OCI layout into a folder.
+func readLayout(archive, folder string) (*unpacked, error) {
 	file, err := os.Open(archive)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	read := &unpacked{files: map[string]bool{}}
 	err = readTar(file, func(header *tar.Header, content []byte) error {
-		if header.Typeflag != tar.TypeReg {
+		if header.Typeflag == tar.TypeDir {
 			return nil
+		}
+		if header.Typeflag != tar.TypeReg || read.files[header.Name] {
+			return fmt.Errorf("%s is no file, or a second one", header.Name)
 		}
 		if !filepath.IsLocal(header.Name) {
 			return fmt.Errorf("the archive has a file outside of its folder: %s", header.Name)
 		}
+		read.files[header.Name] = true
 		to := filepath.Join(folder, header.Name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -42,14 +66,14 @@ func readLayout(archive, folder string) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := outer.IndexManifest()
-	if err != nil {
+	if read.outer, err = outer.IndexManifest(); err != nil {
 		return nil, err
 	}
-	if len(manifest.Manifests) != 1 || !manifest.Manifests[0].MediaType.IsIndex() {
+	if len(read.outer.Manifests) != 1 || !read.outer.Manifests[0].MediaType.IsIndex() {
 		return nil, errors.New("the layout must have one index of images")
 	}
-	return outer.ImageIndex(manifest.Manifests[0].Digest)
+	read.index, err = outer.ImageIndex(read.outer.Manifests[0].Digest)
+	return read, err
 }
 
 func (r *released) checkImage() {
@@ -57,89 +81,171 @@ func (r *released) checkImage() {
 	if !r.has(file) {
 		return
 	}
-	index, err := readLayout(r.path(file), r.scratch)
+	read, err := readLayout(r.path(file), r.scratch)
 	if err == nil {
-		err = validate.Index(index)
+		err = r.checkIndex(file, read)
 	}
 	if err != nil {
 		r.problem(file, "%v", err)
 		return
-	}
-	digest, err := index.Digest()
-	if err != nil {
-		r.problem(file, "%v", err)
-		return
-	}
-	r.expect(file, "the digest of the image", digest.String(), r.image)
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		r.problem(file, "%v", err)
-		return
-	}
-	for _, entry := range manifest.Manifests {
-		platform := entry.Platform.OS + "-" + entry.Platform.Architecture
-		image, err := index.Image(entry.Digest)
-		if err == nil {
-			err = r.checkOneImage(file, platform, image)
-		}
-		if err != nil {
-			r.problem(file, "%s: %v", platform, err)
-		}
 	}
 	for _, platform := range platforms {
-		if r.sums[programFile(platform)] != "" && strings.HasPrefix(platform, "linux-") && r.programs[platform] == "" {
+		if r.sums[programFile(platform)] != "" && strings.HasPrefix(platform, "linux-") && !r.inImage[platform] {
 			r.problem(file, "the image lacks the program for %s", platform)
 		}
 	}
-	r.checkDocker(file, index)
+	r.checkDocker(file, read.index)
 }
 
-// checkOneImage compares the files and the configuration of an image with those that it must have.
-func (r *released) checkOneImage(file, platform string, image v1.Image) error {
+// checkIndex checks the images of all architectures, and that the archive has nothing else.
+func (r *released) checkIndex(file string, read *unpacked) error {
+	if err := validate.Index(read.index); err != nil {
+		return err
+	}
+	digest, err := read.index.Digest()
+	if err != nil {
+		return err
+	}
+	r.expect(file, "the digest of the image", digest.String(), r.image)
+	if names := read.outer.Manifests[0].Annotations; !maps.Equal(names, namesOf(r.version)) {
+		r.problem(file, "the layout has the names %v instead of %v", names, namesOf(r.version))
+	}
+	manifest, err := read.index.IndexManifest()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{"index.json": true, "oci-layout": true, "manifest.json": true, blob(digest): true}
+	for _, entry := range manifest.Manifests {
+		if entry.Platform == nil || !entry.MediaType.IsImage() {
+			return fmt.Errorf("the index has an entry without a platform: %s", entry.Digest)
+		}
+		platform := entry.Platform.OS + "-" + entry.Platform.Architecture
+		image, err := read.index.Image(entry.Digest)
+		if err == nil {
+			known[blob(entry.Digest)] = true
+			err = r.checkOneImage(file, platform, image, known)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", platform, err)
+		}
+	}
+	for _, name := range sorted(read.files) {
+		if !known[name] {
+			r.problem(file, "the archive has a further file %s", name)
+		}
+	}
+	return nil
+}
+
+// checkOneImage makes the image's files and configuration again from the released program, and compares both.
+func (r *released) checkOneImage(file, platform string, image v1.Image, known map[string]bool) error {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return err
+	}
+	if len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != types.OCILayer || len(manifest.Annotations) > 0 ||
+		len(manifest.Layers[0].URLs) > 0 {
+		return errors.New("the image has something else than one layer")
+	}
+	known[blob(manifest.Config.Digest)], known[blob(manifest.Layers[0].Digest)] = true, true
 	config, err := image.ConfigFile()
 	if err != nil {
 		return err
 	}
-	labels := config.Config.Labels
-	r.expect(file, "the commit of the image", labels[revisionLabel], r.commit)
-	r.expect(file, "the version of the image", labels[versionLabel], r.version)
-	wanted := settings(imageFacts{version: labels[versionLabel], commit: labels[revisionLabel]})
-	if !reflect.DeepEqual(config.Config, wanted) {
-		r.problem(file, "%s: the configuration of the image is %+v instead of %+v", platform, config.Config, wanted)
-	}
-	r.expect(file, "the platform of the configuration", config.OS+"-"+config.Architecture, platform)
-	layers, err := image.Layers()
-	if err != nil {
-		return err
-	}
-	found := map[string]string{}
-	for _, layer := range layers {
-		content, err := layer.Uncompressed()
-		if err != nil {
-			return err
-		}
-		err = readTar(content, func(header *tar.Header, content []byte) error {
-			if header.Uid != 0 || header.Gid != 0 || header.Mode&0o222&^0o200 != 0 {
-				r.problem(file, "%s: %s has the owner %d:%d and the mode %o", platform, header.Name, header.Uid, header.Gid, header.Mode)
-			}
-			if header.Typeflag != tar.TypeDir {
-				found[header.Name] = hexSum(content)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(found) != 2 || found[certificatesPath] == "" {
-		r.problem(file, "%s: the image has the files %s instead of the program and the certificates", platform, strings.Join(sorted(found), ", "))
-	}
 	if !r.has(programFile(platform)) {
 		return nil
 	}
-	r.expect(file, "the digest of the program for "+platform, found[programPath], r.sums[programFile(platform)])
-	r.programs[platform] = found[programPath]
+	program, err := os.ReadFile(r.path(programFile(platform)))
+	if err != nil {
+		return err
+	}
+	layer, err := image.LayerByDigest(manifest.Layers[0].Digest)
+	if err != nil {
+		return err
+	}
+	is, roots, err := r.readLayer(file, platform, layer)
+	if err != nil {
+		return err
+	}
+	facts := imageFacts{version: r.version, commit: r.commit, created: r.sources.at.UTC()}
+	files, err := layerFiles(program, roots, facts.created)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(is, files) {
+		r.problem(file, "%s: the image has something else than the program and the certificates, or other owners, modes or times", platform)
+	}
+	system, architecture, err := splitPlatform(platform)
+	if err != nil {
+		return err
+	}
+	wanted := configOf(files, v1.Platform{OS: system, Architecture: architecture}, facts)
+	r.expect(file, "the commit of the image", config.Config.Labels[revisionLabel], r.commit)
+	r.expect(file, "the version of the image", config.Config.Labels[versionLabel], r.version)
+	if !config.Created.Equal(wanted.Created.Time) {
+		r.problem(file, "%s: the time of the image is %s instead of %s", platform, config.Created, wanted.Created)
+	}
+	if plainText(config) != plainText(wanted) {
+		r.problem(file, "%s: the configuration of the image is %s instead of %s", platform, plainText(config), plainText(wanted))
+	}
+	r.inImage[platform] = true
 	return nil
+}
+
+func plainText(of any) string {
+	text, _ := json.Marshal(of)
+	return string(text)
+}
+
+// readLayer returns the files of a layer as a tar archive, and the certificates among them.
+func (r *released) readLayer(file, platform string, layer v1.Layer) ([]byte, []byte, error) {
+	content, err := layer.Uncompressed()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer content.Close()
+	is, err := io.ReadAll(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	var roots []byte
+	var program string
+	err = readTar(bytes.NewReader(is), func(header *tar.Header, content []byte) error {
+		switch header.Name {
+		case certificatesPath:
+			roots = content
+		case programPath:
+			program = hexSum(content)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r.expect(file, "the digest of the program for "+platform, program, r.sums[programFile(platform)])
+	return is, roots, r.checkCertificates(file, roots)
+}
+
+// checkCertificates compares the certificates with those of the tools. Tools with other certificates cannot do this.
+func (r *released) checkCertificates(file string, roots []byte) error {
+	released, err := certificatesVersion(r.sources.files["deploy/tools/go.mod"])
+	if err != nil {
+		return err
+	}
+	own, err := certificatesVersion(ownGoMod)
+	if err != nil {
+		return err
+	}
+	if released != own {
+		r.unchecked("the image must have the certificates of %s, and these tools have those of %s: use the tools of the release's tag",
+			released, own)
+		return nil
+	}
+	wanted, err := certificates()
+	if err == nil && !bytes.Equal(roots, wanted) {
+		r.problem(file, "the image has other certificates than the sources fix")
+	}
+	return err
 }
 
 // checkDocker checks the list of images for docker: it names the same blobs as the index.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path"
 	"slices"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
@@ -11,17 +10,9 @@ import (
 
 // checkBills compares the bill of each program with the list in the program, and each crate with its lock file.
 func (r *released) checkBills() {
-	if !r.has(sourceFile(r.version)) {
-		return
-	}
-	files, _, err := filesOf(r.path(sourceFile(r.version)))
-	if err != nil {
-		r.problem(sourceFile(r.version), "%v", err)
-		return
-	}
 	locks := map[string]lockFile{}
 	for _, part := range parts {
-		lock, err := readLock(files[path.Join("kaos-operator-"+r.version, part.lock)])
+		lock, err := readLock(r.sources.files[part.lock])
 		if err != nil || len(lock) == 0 {
 			r.problem(sourceFile(r.version), "cannot read %s: %v", part.lock, err)
 			return
@@ -88,9 +79,33 @@ func (r *released) checkBill(platform string, locks map[string]lockFile) {
 		r.problem(file, "the bill lists %d crates of the program, and the program lists %d: they differ", len(inPart[programPart]), len(wanted))
 	}
 	for _, part := range parts {
-		if len(inPart[part.name]) == 0 {
-			r.problem(file, "the bill lists no crates of %s", part.name)
+		if part.name != programPart {
+			r.checkPart(file, part, inPart[part.name])
 		}
+	}
+}
+
+// checkPart compares the listed crates of a part with what the sources say about this part.
+func (r *released) checkPart(file string, part part, listed []crate) {
+	known, err := r.sources.graph(part)
+	if err != nil {
+		r.problem(sourceFile(r.version), "%v", err)
+		return
+	}
+	is, possible := map[crate]bool{}, known.possible(part)
+	for _, one := range listed {
+		if is[one] || !possible[one] {
+			r.problem(file, "the crate %s is listed twice, or is no dependency of the %s", one, part.name)
+		}
+		is[one] = true
+	}
+	for _, one := range ordered(known.required(part)) {
+		if !is[one] {
+			r.problem(file, "the bill lacks the crate %s of the %s", one, part.name)
+		}
+	}
+	if len(listed) == 0 {
+		r.problem(file, "the bill lists no crates of the %s", part.name)
 	}
 }
 

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// cargoManifest is a Cargo.toml. cargo writes a new one into each packaged crate: without paths and inherited values.
+type cargoManifest map[string]any
+
+func readManifest(text []byte) (cargoManifest, error) {
+	read := cargoManifest{}
+	return read, toml.Unmarshal(text, &read)
+}
+
+func (m cargoManifest) table(names ...string) map[string]any {
+	at := map[string]any(m)
+	for _, name := range names {
+		at, _ = at[name].(map[string]any)
+	}
+	return at
+}
+
+// publishedCrate is a crate of the sources that a release contains.
+type publishedCrate struct {
+	folder          string
+	name, version   string
+	read, workspace cargoManifest
+}
+
+func (c publishedCrate) file() string { return c.name + "-" + c.version + ".crate" }
+
+// publishedCrates returns the crates with `publish = true` by the names of their files.
+func (s *sources) publishedCrates() (map[string]publishedCrate, error) {
+	found := map[string]publishedCrate{}
+	for name, text := range s.files {
+		if path.Base(name) != "Cargo.toml" {
+			continue
+		}
+		// Templates of projects are no manifests.
+		read, err := readManifest(text)
+		if published, _ := read.table("package")["publish"].(bool); err != nil || !published {
+			continue
+		}
+		one := publishedCrate{folder: path.Dir(name), read: read}
+		if one.workspace, err = s.workspace(one.folder); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		one.name, _ = one.inherited("name").(string)
+		one.version, _ = one.inherited("version").(string)
+		found[one.file()] = one
+	}
+	return found, nil
+}
+
+// workspace returns the manifest of the nearest workspace.
+func (s *sources) workspace(folder string) (cargoManifest, error) {
+	for {
+		if text, found := s.files[path.Join(folder, "Cargo.toml")]; found {
+			if read, err := readManifest(text); err != nil || read["workspace"] != nil {
+				return read, err
+			}
+		}
+		if folder == "." {
+			return cargoManifest{}, nil
+		}
+		folder = path.Dir(folder)
+	}
+}
+
+// inherited returns a value of the package, which may be that of the workspace.
+func (c publishedCrate) inherited(key string) any {
+	value := c.read.table("package")[key]
+	if from, is := value.(map[string]any); is && from["workspace"] == true {
+		return c.workspace.table("workspace", "package")[key]
+	}
+	return value
+}
+
+// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources. It looks at everything
+// that decides which code is compiled. `has` tells whether the crate has a file.
+func (c publishedCrate) differences(packaged cargoManifest, has func(name string) bool) []string {
+	var found []string
+	known := []string{"package", "features", "lib", "bin", "example", "test", "bench", "target", "lints"}
+	for _, key := range sorted(packaged) {
+		if !slices.Contains(append(known, dependencyTables...), key) {
+			found = append(found, "the table "+key)
+		}
+	}
+	about := packaged.table("package")
+	for _, key := range sorted(about) {
+		switch {
+		case key == "build":
+			if script, is := about[key].(string); is && !has(script) || about[key] == true {
+				found = append(found, "package.build")
+			}
+		case key == "readme" || strings.HasPrefix(key, "auto"):
+		case !reflect.DeepEqual(about[key], c.inherited(key)):
+			found = append(found, "package."+key)
+		}
+	}
+	if !reflect.DeepEqual(packaged["features"], c.read["features"]) {
+		found = append(found, "the features")
+	}
+	for _, target := range targetsOf(packaged) {
+		if at, is := target["path"].(string); !is || !has(at) {
+			found = append(found, fmt.Sprintf("the path of the target %v", target["name"]))
+		}
+	}
+	is, wanted := dependenciesOf(packaged, nil), dependenciesOf(c.read, c.workspace)
+	for _, name := range sorted(is) {
+		if is[name] != wanted[name] {
+			found = append(found, name)
+		}
+	}
+	for _, name := range sorted(wanted) {
+		if is[name] == "" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func targetsOf(of cargoManifest) []map[string]any {
+	var found []map[string]any
+	if library := of.table("lib"); library != nil {
+		found = append(found, library)
+	}
+	for _, kind := range []string{"bin", "example", "test", "bench"} {
+		list, _ := of[kind].([]map[string]any)
+		found = append(found, list...)
+	}
+	return found
+}
+
+var dependencyTables = []string{"dependencies", "build-dependencies", "dev-dependencies"}
+
+// dependenciesOf returns all dependencies by table and name, each in the same form.
+func dependenciesOf(of, workspace cargoManifest) map[string]string {
+	found := map[string]string{}
+	add := func(under string, tables map[string]any) {
+		for _, kind := range dependencyTables {
+			dependencies, _ := tables[kind].(map[string]any)
+			for name, written := range dependencies {
+				plain := plainDependency(name, written, workspace)
+				// cargo leaves out dependencies of tests that no registry has.
+				if kind == "dev-dependencies" && plain["version"] == nil && plain["git"] == nil {
+					continue
+				}
+				text, _ := json.Marshal(plain)
+				found[under+kind+"."+name] = string(text)
+			}
+		}
+	}
+	add("", of)
+	for platform := range of.table("target") {
+		add("target."+platform+".", of.table("target", platform))
+	}
+	return found
+}
+
+// plainDependency returns a dependency as cargo packages it: as a table, with what it inherits, and without its path.
+func plainDependency(name string, written any, workspace cargoManifest) map[string]any {
+	plain := map[string]any{}
+	switch written := written.(type) {
+	case string:
+		plain["version"] = written
+	case map[string]any:
+		maps.Copy(plain, written)
+	}
+	features, _ := plain["features"].([]any)
+	if plain["workspace"] == true {
+		inherited := plainDependency(name, workspace.table("workspace", "dependencies")[name], nil)
+		more, _ := inherited["features"].([]any)
+		features = append(slices.Clone(features), more...)
+		maps.Copy(plain, inherited)
+	}
+	slices.SortFunc(features, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	delete(plain, "features")
+	if features = slices.Compact(features); len(features) > 0 {
+		plain["features"] = features
+	}
+	for key, usual := range map[string]any{"default-features": true, "optional": false, "path": plain["path"], "workspace": true} {
+		if plain[key] == usual {
+			delete(plain, key)
+		}
+	}
+	return plain
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// graph has what the sources say about the crates of a part, without cargo: which crates must be in it, and which can
+// be. The exact list depends on features and platforms of crates from the registry, which only cargo can resolve.
+type graph struct {
+	// The dependencies of each crate, of all kinds, from the lock file.
+	needs map[crate][]crate
+	// The manifests of the repository's own crates.
+	own map[string]cargoManifest
+}
+
+func (s *sources) graph(part part) (*graph, error) {
+	var read struct {
+		Package []struct {
+			Name, Version, Checksum string
+			Dependencies            []string
+		}
+	}
+	if err := toml.Unmarshal(s.files[part.lock], &read); err != nil {
+		return nil, err
+	}
+	made := &graph{map[crate][]crate{}, s.ownCrates()}
+	named := map[string]crate{}
+	for _, one := range read.Package {
+		found := crate{one.Name, one.Version}
+		if one.Checksum != "" {
+			delete(made.own, one.Name)
+		}
+		named[one.Name], named[found.String()] = found, found
+	}
+	for _, one := range read.Package {
+		from := crate{one.Name, one.Version}
+		made.needs[from] = nil
+		for _, written := range one.Dependencies {
+			// A name, a version if the lock file has several, and a source if the version has several.
+			words := strings.Fields(written)
+			to, found := named[strings.Join(words[:min(2, len(words))], " ")]
+			if !found {
+				return nil, fmt.Errorf("%s: %s needs the unknown crate %s", part.lock, from, written)
+			}
+			made.needs[from] = append(made.needs[from], to)
+		}
+	}
+	return made, nil
+}
+
+// ownCrates returns the manifests of the repository by the names of their crates.
+func (s *sources) ownCrates() map[string]cargoManifest {
+	found := map[string]cargoManifest{}
+	for _, name := range sorted(s.files) {
+		if path.Base(name) != "Cargo.toml" {
+			continue
+		}
+		if read, err := readManifest(s.files[name]); err == nil {
+			if named, is := read.table("package")["name"].(string); is {
+				found[named] = read
+			}
+		}
+	}
+	return found
+}
+
+// roots returns the crates that a part compiles for themselves: the policies, or the crate with the given name.
+func (g *graph) roots(part part) []crate {
+	var found []crate
+	for one := range g.needs {
+		policy := g.own[one.name].table("package", "metadata", "kaos-policy") != nil
+		if one.name == part.root || part.root == "" && policy {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// reached returns the crates that `follow` reaches from the roots.
+func (g *graph) reached(part part, follow func(crate) []crate) map[crate]bool {
+	seen, next := map[crate]bool{}, g.roots(part)
+	for len(next) > 0 {
+		one := next[0]
+		next = next[1:]
+		if !seen[one] {
+			seen[one] = true
+			next = append(next, follow(one)...)
+		}
+	}
+	return seen
+}
+
+// required returns the crates that a build of a part always contains: the own crates, and what these always need.
+func (g *graph) required(part part) map[crate]bool {
+	return g.reached(part, func(one crate) []crate { return g.direct(one, false) })
+}
+
+// possible returns the crates that a build of a part can contain.
+func (g *graph) possible(part part) map[crate]bool {
+	return g.reached(part, func(one crate) []crate {
+		if g.own[one.name] != nil {
+			return g.direct(one, true)
+		}
+		return g.needs[one]
+	})
+}
+
+// direct returns the dependencies that an own crate lists for its library, with or without those that depend on
+// features and platforms.
+func (g *graph) direct(one crate, all bool) []crate {
+	manifest := g.own[one.name]
+	listed := map[string]bool{}
+	add := func(dependencies map[string]any) {
+		for name, written := range dependencies {
+			about, _ := written.(map[string]any)
+			if other, is := about["package"].(string); is {
+				name = other
+			}
+			if optional, _ := about["optional"].(bool); all || !optional {
+				listed[name] = true
+			}
+		}
+	}
+	add(manifest.table("dependencies"))
+	if all {
+		for platform := range manifest.table("target") {
+			add(manifest.table("target", platform, "dependencies"))
+		}
+	}
+	var found []crate
+	for _, other := range g.needs[one] {
+		if listed[other.name] {
+			found = append(found, other)
+		}
+	}
+	return found
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// sources are the files of the commit of a release, as its archive of the sources has them.
+type sources struct {
+	files contents
+	// The symbolic links with their targets.
+	links map[string]string
+	// The time of the commit.
+	at time.Time
+}
+
+// readSources reads the archive of a version's sources, and returns the commit in the archive.
+func readSources(name, version string) (*sources, string, error) {
+	read, err := unpack(name)
+	if err != nil {
+		return nil, "", err
+	}
+	under := "kaos-operator-" + version + "/"
+	found := &sources{contents{}, map[string]string{}, read.modified}
+	for name, content := range read.files {
+		inside, is := strings.CutPrefix(name, under)
+		if !is {
+			return nil, "", fmt.Errorf("%s is outside of the folder %s", name, under)
+		}
+		found.files[inside] = content
+	}
+	for name, target := range read.links {
+		found.links[strings.TrimPrefix(name, under)] = target
+	}
+	return found, read.comment, nil
+}
+
+// file returns a file, also below a link to a folder.
+func (s *sources) file(name string) ([]byte, bool) {
+	if content, found := s.files[name]; found {
+		return content, true
+	}
+	for at := name; at != "."; at = path.Dir(at) {
+		if target, found := s.links[at]; found {
+			content, found := s.files[path.Join(path.Dir(at), target, strings.TrimPrefix(name, at))]
+			return content, found
+		}
+	}
+	return nil, false
+}
