@@ -114,7 +114,7 @@ async fn push_prints_a_line_for_each_step_of_a_rollout() {
         printed(&stage.policy(&["pause", "agent"]).await, &[paused]);
         printed(&stage.policy(&["promote", "agent"]).await, &["3 of 3 objects moved"]);
     };
-    let push = ["push", &settings];
+    let push: [&str; 2] = ["push", &settings];
     let (ran, ()) = tokio::join!(stage.policy(&push), steers);
     printed(&ran, &["is Active: agent (settings)"]);
     let mut rest = ran.stderr.as_str();

@@ -63,8 +63,8 @@ struct Track {
     is_unproven: bool,
     /// Whether the object was ready for long enough at a look.
     was_good: bool,
-    /// Whether the object was ready for long enough at the last look.
-    is_good: bool,
+    /// What the object showed at the last look.
+    last: Option<Shown>,
     loss: Option<Loss>,
 }
 
@@ -149,7 +149,7 @@ impl Track {
         now: Timestamp,
     ) -> Shown {
         if self.moved_at.is_none() && moved_at.is_some() {
-            (self.is_unproven, self.loss) = (!self.is_good, None);
+            (self.is_unproven, self.loss) = (self.last != Some(Shown::Good), None);
         }
         self.moved_at = moved_at;
         if moved_at.is_none() {
@@ -160,9 +160,9 @@ impl Track {
             return Shown::Waits;
         }
         let shown = self.judge(sight, moved_at.unwrap_or(started), steady, now);
-        self.is_good = shown == Shown::Good;
-        self.was_good |= self.is_good;
-        self.is_unproven &= !self.is_good;
+        self.last = Some(shown);
+        self.was_good |= shown == Shown::Good;
+        self.is_unproven &= shown != Shown::Good;
         if !matches!(shown, Shown::Lost(_) | Shown::Unsteady { .. }) {
             self.loss = None;
         }
