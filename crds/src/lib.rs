@@ -50,7 +50,7 @@ pub use preview::{
 #[cfg(feature = "schema")]
 pub use revision::PolicyRevision;
 pub use revision::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
-pub use rollout::{PolicyRollout, PolicyRolloutPause, PolicyRolloutStep};
+pub use rollout::{PolicyRollout, PolicyRolloutLoss, PolicyRolloutPart, PolicyRolloutPause, PolicyRolloutStep};
 pub use status::{Condition, DeploymentStatus, NOT_OBSERVED, Phase, PolicyStatus, Status};
 
 /// The API group of the KAOS kinds.

@@ -48,6 +48,14 @@ pub struct PolicyRollout {
     /// The number of requests of persons that the operator has handled.
     #[serde(default)]
     pub requests: i64,
+    /// The time up to which a person accepted that moved objects became not ready. Such objects count neither for nor
+    /// against the package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub accepted: Option<String>,
+    /// Objects that became not ready more than once since their move, the longest first. At most 20 objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<PolicyRolloutLoss>,
 }
 
 /// A step of a rollout.
@@ -71,6 +79,34 @@ pub struct PolicyRolloutStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub moved_at: Option<String>,
+    /// The parts in which the step moved its objects. Absent if all objects moved at the start of the step. At most 32
+    /// parts: the operator joins the two parts with the shortest time between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PolicyRolloutPart>,
+}
+
+/// A part of a step: the objects that moved at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRolloutPart {
+    /// The largest hash of an object that moved, as 16 hexadecimal digits.
+    pub up_to: String,
+    /// The time at which the objects moved.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub since: String,
+}
+
+/// An object that became not ready more than once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRolloutLoss {
+    /// The kind, namespace and name of the object.
+    pub object: String,
+    /// The time at which the object first became not ready.
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub since: String,
 }
 
 /// Why a rollout is paused.

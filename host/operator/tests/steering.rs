@@ -106,11 +106,19 @@ async fn a_person_pauses_resumes_promotes_and_returns_a_rollout() {
 #[tokio::test(flavor = "multi_thread")]
 async fn push_prints_a_line_for_each_step_of_a_rollout() {
     let (stage, _operator) = started("following").await;
-    let staged = "{mode: staged, steps: [1, 100%], pause: 1s, maxUnavailable: 100%}";
-    let ran = stage.policy(&["push", &packed(&stage, "registry.example/agent:2", staged)]).await;
+    let staged = "{mode: staged, steps: [1, 100%], pause: 1h, maxUnavailable: 100%}";
+    let settings = packed(&stage, "registry.example/agent:2", staged);
+    let (step, paused) = ("step 1 of 2 (1): 1 of 3 objects moved", ", paused: PausedByPerson");
+    let steers = async {
+        until_listed(&stage, step).await;
+        printed(&stage.policy(&["pause", "agent"]).await, &[paused]);
+        printed(&stage.policy(&["promote", "agent"]).await, &["3 of 3 objects moved"]);
+    };
+    let push: [&str; 2] = ["push", &settings];
+    let (ran, ()) = tokio::join!(stage.policy(&push), steers);
     printed(&ran, &["is Active: agent (settings)"]);
     let mut rest = ran.stderr.as_str();
-    for told in ["step 1 of 2 (1): 1 of 3 objects moved", "step 2 of 2 (100%): 3 of 3 objects moved"] {
+    for told in [step, paused] {
         let Some((before, after)) = rest.split_once(told) else { panic!("{told}: {}", ran.stderr) };
         let line = before.lines().last().unwrap_or_default();
         assert!(line.starts_with("waiting: PolicyRevision policy-agent-settings-"), "{line}");

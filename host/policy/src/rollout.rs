@@ -31,8 +31,8 @@ pub struct Rollout {
     /// How many objects are moved at the end of each step: numbers, or percentages of all objects.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::shares")]
     pub steps: Option<Vec<Share>>,
-    /// The minimum duration of a step.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The minimum duration of a step, from 30 seconds.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::pause")]
     pub pause: Option<Wait>,
     /// The time for which a moved object may be not ready.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,6 +22,7 @@
 //! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
 //! | `staged` | packages that serve in steps |
+//! | `staged_evidence` | what counts as evidence of a rollout |
 //! | `staged_ends` | an operator that ends at any write of a rollout or of a return |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
@@ -55,6 +56,7 @@ mod rehearsed;
 mod scripted;
 mod staged;
 mod staged_ends;
+mod staged_evidence;
 mod starting;
 mod support;
 mod swapping;

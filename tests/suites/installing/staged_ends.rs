@@ -51,7 +51,7 @@ fn an_operator_that_ends_at_any_write_of_a_rollout_arrives_all_the_same() {
         play(scenario(), async |world| {
             let all = three_widgets(world).await;
             world.crash_point.plan(writes, after);
-            let rollout = "rollout: {mode: staged, steps: [1, 100%], pause: 10s}";
+            let rollout = "rollout: {mode: staged, steps: [1, 100%], pause: 30s}";
             world.apply(&package("widgets", "2", rollout)).await;
             reached.set(crash_and_start(world).await);
             ends_with(world, &all, "2").await;

@@ -1,5 +1,5 @@
-//! Rollouts under crashes. Users install settings in steps and steer the rollouts, pods fail, and the operator ends at
-//! random writes. Whatever happens, the last installed settings must serve everywhere at the end. Two stories end the
+//! Rollouts under crashes. Users install settings in steps and steer the rollouts, edit and replace servers, pods fail and
+//! crash, and the operator ends at random writes. Whatever happens, the last installed settings must serve everywhere at the end. Two stories end the
 //! operator at each write of a rollout that arrives, and of a rollout that returns.
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ use crate::number;
 const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 /// The names of the ConfigMap. A user renames it at times.
 const NAMES: [&str; 2] = ["levels", "levels-renamed"];
-const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 10s, patience: 20s}";
+const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 30s, patience: 30s}";
 /// The number of seeds in CI.
 const SEEDS: u64 = 24;
 
@@ -124,13 +124,17 @@ async fn steer(w: &World, verb: &str) {
 
 /// Performs one random action of a user, or of the cluster.
 async fn act(w: &World, rng: &mut Rng) -> String {
-    let fate = |rng: &mut Rng| if rng.bool() { PodFate::NotReady } else { ready(rng.u64(..15)) };
-    match rng.u8(..12) {
+    let fate = |rng: &mut Rng| match rng.u8(..4) {
+        0 => PodFate::NotReady,
+        1 => PodFate::CrashLoop,
+        _ => ready(rng.u64(..15)),
+    };
+    match rng.u8(..14) {
         0..4 => {
             let mode = if rng.u8(..4) == 0 { "now" } else { "staged" };
             let by = pick(rng, &["object", "namespace"]);
             let most = pick(rng, &["1", "50%", "100%"]);
-            let (pause, patience, level) = (rng.u8(5..40), rng.u8(10..60), pick(rng, &["DEBUG", "WARNING", "INFO"]));
+            let (pause, patience, level) = (rng.u8(30..60), rng.u8(10..60), pick(rng, &["DEBUG", "WARNING", "INFO"]));
             let rollout = format!(
                 "rollout: {{mode: {mode}, by: {by}, steps: [1, 50%, 100%], pause: {pause}s, patience: {patience}s, \
                  maxUnavailable: {most}}}"
@@ -162,6 +166,22 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             let fate = fate(rng);
             w.pods(fate);
             format!("all pods: {fate:?}")
+        }
+        10 => {
+            // The end of the story restores the spec.
+            let server = pick(rng, &SERVERS);
+            let mut edited = mcp_server(server);
+            edited["spec"]["params"] = json!("def broken(");
+            drop(w.try_apply(&edited).await);
+            format!("edit {server}")
+        }
+        11 => {
+            let server = pick(rng, &SERVERS);
+            drop(w.try_delete(&format!("MCPServer/{server}")).await);
+            let between = rng.u64(..5_000);
+            w.pass_time(Duration::from_millis(between)).await;
+            drop(w.try_apply(&mcp_server(server)).await);
+            format!("replace {server}")
         }
         _ => {
             let (server, fate) = (pick(rng, &SERVERS), fate(rng));
@@ -201,6 +221,7 @@ fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
         w.pods(ready(1));
         for server in SERVERS {
             w.pods_of(&format!("mcpserver-{server}"), ready(1));
+            w.apply(&mcp_server(server)).await;
         }
         w.delete(&format!("kaos-system:ConfigMap/{}", NAMES[1])).await;
         // No seed installs this level, so it cannot be in quarantine.

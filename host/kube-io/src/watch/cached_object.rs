@@ -39,6 +39,8 @@ pub(super) struct CachedObject {
     pub(super) essence: u64,
     /// Whether another field manager owns a part of the spec. This field is set only if [`Extract`] asks for this fact.
     pub(super) shared: bool,
+    /// The last time at which a user changed the object's spec. This field is set only for claimed kinds.
+    pub(super) changed: Option<Box<str>>,
 }
 
 /// An object in its cached form, with its namespace and name.
@@ -163,6 +165,7 @@ impl Arrived {
         let uid: Box<str> = text("uid").ok_or(Malformed::Field("uid"))?.into();
         let version = version_of(metadata.get("resourceVersion")).ok_or(Malformed::Field("resourceVersion"))?;
         let shared = extract.shared && is_shared(metadata.get("managedFields"));
+        let changed = extract.essence.then(|| last_change(metadata.get("managedFields"))).flatten();
         for field in ["managedFields", "resourceVersion", "selfLink"] {
             metadata.remove(field);
         }
@@ -175,14 +178,15 @@ impl Arrived {
         let labels = if extract.labels { KnownLabels::of(&object) } else { KnownLabels::default() };
         let essence = if extract.essence { essence_of(&mut object) } else { 0 };
         let text: Arc<str> = object.to_string().into();
-        let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared };
+        let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared, changed };
         Ok(Self { namespace, name, item })
     }
 
     /// Converts a bare object. The cache stores only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = ("".into(), uid.into_boxed_str());
-        let item = CachedObject { text, uid, version, owner: None, labels, content: 0, essence: 0, shared: false };
+        let (owner, content, essence, shared, changed) = (None, 0, 0, false, None);
+        let item = CachedObject { text, uid, version, owner, labels, content, essence, shared, changed };
         Self { namespace: namespace.into(), name: name.into(), item }
     }
 }
@@ -234,6 +238,20 @@ fn is_shared(managed: Option<&Value>) -> bool {
     })
 }
 
+/// Returns the last time at which a client other than the operator changed the spec, or an annotation that policies read.
+/// All times have the same format, so their order is the order of the texts.
+fn last_change(managed: Option<&Value>) -> Option<Box<str>> {
+    let is_change = |entry: &&Value| {
+        let annotations = entry["fieldsV1"]["f:metadata"]["f:annotations"].as_object();
+        let annotates = annotations.is_some_and(|all| all.keys().any(|key| key.starts_with("f:kaos.tools/")));
+        entry["manager"] != metadata::MANAGER
+            && entry["subresource"] != "status"
+            && (entry["fieldsV1"].get("f:spec").is_some() || annotates)
+    };
+    let entries = managed.and_then(Value::as_array).into_iter().flatten().filter(is_change);
+    entries.filter_map(|entry| entry["time"].as_str()).max().map(Into::into)
+}
+
 /// Returns a hash of the object without its status.
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -263,6 +281,27 @@ mod tests {
 
     fn arrived(object: Value) -> Arrived {
         Arrived::new(object, &widget(), ALL).unwrap()
+    }
+
+    #[test]
+    fn the_last_change_of_a_spec_leaves_out_status_and_the_operator() {
+        let entry = |manager: &str, subresource: &str, time: &str, fields: &Value| json!({"manager": manager, "subresource": subresource, "time": time, "fieldsV1": fields});
+        let (spec, status) = (json!({"f:spec": {}}), json!({"f:status": {}}));
+        let pinned = json!({"f:metadata": {"f:annotations": {"f:kaos.tools/settings": {}}}});
+        let labelled = json!({"f:metadata": {"f:labels": {"f:team": {}}, "f:annotations": {"f:x/y": {}}}});
+        let all = [
+            entry("kubectl", "", "2026-01-01T00:00:01Z", &spec),
+            entry("scaler", "scale", "2026-01-01T00:00:02Z", &spec),
+            entry("kubectl-edit", "", "2026-01-01T00:00:03Z", &pinned),
+            entry("tool", "", "2026-01-01T00:00:04Z", &labelled),
+            entry("someone", "status", "2026-01-01T00:00:05Z", &status),
+            entry(metadata::MANAGER, "", "2026-01-01T00:00:06Z", &spec),
+        ];
+        let changed = |entries: &[Value]| last_change(Some(&json!(entries))).map(String::from);
+        assert_eq!(changed(&all[..1]).as_deref(), Some("2026-01-01T00:00:01Z"));
+        assert_eq!(changed(&all[..2]).as_deref(), Some("2026-01-01T00:00:02Z"));
+        assert_eq!(changed(&all).as_deref(), Some("2026-01-01T00:00:03Z"));
+        assert_eq!((changed(&all[3..]), last_change(None)), (None, None));
     }
 
     #[test]

@@ -238,6 +238,8 @@ pub struct Seen {
     pub owner: Option<String>,
     /// Whether another field manager owns a part of the spec.
     pub shared: bool,
+    /// The last time at which a user changed the spec. Known only for objects of claimed kinds.
+    pub changed: Option<String>,
     /// `None` if the watch knows only the metadata, because the child lacks the operator's label.
     text: Option<Arc<str>>,
 }
@@ -252,6 +254,7 @@ impl Seen {
             version: item.version,
             owner: item.owner.clone().map(Into::into),
             shared: item.shared,
+            changed: item.changed.clone().map(Into::into),
             text: Some(item.text()),
         }
     }
@@ -296,6 +299,7 @@ pub(super) fn children(state: &State, owner: &str) -> Vec<Seen> {
                 version: stray.version,
                 owner: Some(owner.to_owned()),
                 shared: false,
+                changed: None,
                 text: None,
             });
         }

@@ -20,6 +20,8 @@ const SEVERAL: usize = 3;
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
     choosing: Mutex<BTreeSet<ObjectKey>>,
+    /// Objects with a new result whose status does not show the result yet.
+    unreported: Mutex<BTreeSet<ObjectKey>>,
     changed: Notify,
 }
 
@@ -105,10 +107,28 @@ impl Ledger {
                 book.held.insert(key.clone())
             };
         }
+        if changed {
+            lock(&self.unreported).insert(key.clone());
+        }
         drop(books);
         if changed {
             self.changed.notify_one();
         }
+    }
+
+    /// Records that the status of an object shows the result of its last pass.
+    pub fn reported(&self, key: &ObjectKey) {
+        if lock(&self.unreported).remove(key) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns for each object whether a pass ended with a result for the revision, and the object's status shows this
+    /// result.
+    pub fn had_pass(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
+        let (books, unreported) = (lock(&self.books), lock(&self.unreported));
+        let book = books.get(revision);
+        keys.iter().map(|key| book.is_some_and(|book| book.knows(key)) && !unreported.contains(key)).collect()
     }
 
     /// Records whether the object pins a policy.
@@ -131,6 +151,7 @@ impl Ledger {
     pub fn gone(&self, key: &ObjectKey) {
         self.chooses(key, false);
         self.served(key, std::iter::empty(), &[]);
+        self.reported(key);
     }
 
     /// Returns how many of the objects in `keys` have no result for the revision yet.

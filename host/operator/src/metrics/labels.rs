@@ -141,6 +141,13 @@ pub(super) struct RolloutPauseLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RolloutReturnLabels {
+    #[prometheus(flatten)]
+    pub(super) package: PackageLabels,
+    pub(super) cause: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct VerbLabels {
     pub(super) verb: &'static str,
 }

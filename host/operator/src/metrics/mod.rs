@@ -248,8 +248,8 @@ impl Metrics {
     }
 
     /// Counts a rollout that returned all objects to the revision that served before.
-    pub fn rollout_returned(&self, package: &str) {
-        self.rollouts.returned(package);
+    pub fn rollout_returned(&self, package: &str, cause: &'static str) {
+        self.rollouts.returned(package, cause);
     }
 
     /// Sets the number and the size of the decisions in the flight recorder, and the number of decisions that the

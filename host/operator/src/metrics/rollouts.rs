@@ -27,7 +27,7 @@ pub(super) struct Rollouts {
     step: Family<labels::PackageLabels, Gauge>,
     objects: Family<labels::RolloutObjectsLabels, Gauge>,
     paused: Family<labels::RolloutPauseLabels, Gauge>,
-    returned: Family<labels::PackageLabels, Counter>,
+    returned: Family<labels::RolloutReturnLabels, Counter>,
 }
 
 impl Rollouts {
@@ -60,7 +60,8 @@ impl Rollouts {
     }
 
     /// Counts a rollout that returned all objects.
-    pub(super) fn returned(&self, package: &str) {
-        self.returned.get_or_create(&labels::PackageLabels { package: package.to_owned() }).inc();
+    pub(super) fn returned(&self, package: &str, cause: &'static str) {
+        let package = labels::PackageLabels { package: package.to_owned() };
+        self.returned.get_or_create(&labels::RolloutReturnLabels { package, cause }).inc();
     }
 }

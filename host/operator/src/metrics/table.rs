@@ -79,8 +79,8 @@ rows! {
     ROLLOUT_OBJECTS: Gauge "rollout_objects" ["package", "moved"] "Objects that a rollout concerns; \
         `moved` is true if the new revision answers for them";
     ROLLOUT_PAUSED: Gauge "rollout_paused" ["package", "reason"] "1 for each paused rollout";
-    ROLLOUT_RETURNED: Counter "rollout_returned" ["package"] "Rollouts that returned all objects to the \
-        revision that served before";
+    ROLLOUT_RETURNED: Counter "rollout_returned" ["package", "cause"] "Rollouts that returned all objects to the \
+        revision that served before; `cause` is harm, person or old-definition";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable count requests without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered a request or \
         opened a watch";

@@ -104,6 +104,7 @@ async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory
             Ok(written) => wrote |= written,
             Err(ended) => return Ok(ended),
         }
+        runner.catalogue.ledger().reported(subject.key);
     }
     let is_changed = wrote && ended.result == PassResult::Settled;
     Ok(if is_changed { Ended { result: PassResult::Changed, ..ended } } else { ended })

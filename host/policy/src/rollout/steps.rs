@@ -8,6 +8,9 @@ use super::share::Share;
 
 /// The maximum number of steps.
 const MAX_STEPS: usize = 20;
+/// The shortest pause between two steps. In a shorter time, the controllers of a busy cluster do not report whether pods
+/// stay ready.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
@@ -145,6 +148,18 @@ pub(super) fn shares<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     }
 }
 
+/// Reads the pause between two steps.
+pub(super) fn pause<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Wait>, D::Error> {
+    let pause = Option::<Wait>::deserialize(deserializer)?;
+    match pause.filter(|Wait(pause)| *pause < SHORTEST_PAUSE) {
+        Some(short) => Err(de::Error::custom(format!(
+            "pause: {short} is too short to see whether pods stay ready: write {} or more",
+            Wait(SHORTEST_PAUSE)
+        ))),
+        None => Ok(pause),
+    }
+}
+
 /// Reads the maximum number of unavailable pods. With zero pods, a rollout would never move an object with pods.
 pub(super) fn max_unavailable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
     let share = Option::<Share>::deserialize(deserializer)?;
@@ -205,6 +220,11 @@ mod tests {
         for wrong in ["0", "0%"] {
             let refused = format!("{{maxUnavailable: {wrong}}}").parse::<Rollout>().unwrap_err();
             assert!(refused.contains("a number from 1"), "{refused}");
+        }
+        assert!("{pause: 30s}".parse::<Rollout>().is_ok());
+        for wrong in ["0s", "29s"] {
+            let refused = format!("{{pause: {wrong}}}").parse::<Rollout>().unwrap_err();
+            assert!(refused.contains(&format!("pause: {wrong} is too short")) && refused.contains("30s"), "{refused}");
         }
         let many: Vec<String> = (1..21).map(|number| number.to_string()).collect();
         assert!(steps(&format!("[{}, 100%]", many.join(", "))).unwrap_err().contains("more than 20"));

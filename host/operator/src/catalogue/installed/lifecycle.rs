@@ -147,6 +147,8 @@ pub(super) struct Lifecycle {
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
+    /// What this process remembers of each open rollout.
+    rollouts: BTreeMap<String, rollout::RolloutLooks>,
 }
 
 impl Lifecycle {
@@ -204,6 +206,7 @@ impl Lifecycle {
             keep_due: None,
             counted: BTreeSet::new(),
             stuck: None,
+            rollouts: BTreeMap::new(),
         }
     }
 

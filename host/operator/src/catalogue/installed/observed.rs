@@ -15,6 +15,12 @@ pub(crate) const ANOTHER_ROLLOUT: &str = "AnotherRollout";
 /// The status reason of a revision whose rollout is paused.
 pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 
+/// The reason of a pause by a person.
+pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
+
+/// The reasons of pauses that ask for a person. All other pauses end by themselves.
+const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, "PredecessorMissing", "FewHarmed", "NothingToCompare"];
+
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {
     let before = std::mem::take(&mut status.conditions);
@@ -83,8 +89,10 @@ fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
         RevisionState::Active => match status.open_rollout() {
             _ if status.reason.as_deref() == Some(NOT_LOADED) => Some(STALLED),
             None => None,
-            // Slow pods can become ready without a person.
-            Some(PolicyRollout { paused: Some(paused), .. }) if paused.reason != "SlowToStart" => Some(STALLED),
+            // Tools such as Flux give up when a revision is stalled.
+            Some(PolicyRollout { paused: Some(paused), .. }) if ASKS_FOR_PERSON.contains(&&*paused.reason) => {
+                Some(STALLED)
+            }
             Some(_) => Some(RECONCILING),
         },
         RevisionState::Yielding | RevisionState::Superseded => None,
@@ -143,6 +151,24 @@ mod tests {
             (unloaded.conditions[0].type_.as_str(), unloaded.conditions[0].reason.as_str()),
             (STALLED, NOT_LOADED)
         );
+    }
+
+    #[test]
+    fn a_paused_rollout_is_stalled_only_if_a_person_must_act() {
+        let paused = |reason: &str| {
+            let paused = kaos_crds::PolicyRolloutPause { reason: reason.to_owned(), ..Default::default() };
+            let rollout = PolicyRollout { paused: Some(paused), ..PolicyRollout::default() };
+            let active = in_state(RevisionState::Active, Some(ROLLOUT_PAUSED));
+            observed(PolicyRevisionStatus { rollout: Some(rollout), ..active }, 1).conditions[0].type_.clone()
+        };
+        for reason in
+            ["SlowToStart", "ClusterTrouble", "NothingWasReady", "TooFewReady", "PassesMissing", "PodsMissing"]
+        {
+            assert_eq!(paused(reason), RECONCILING, "{reason}");
+        }
+        for reason in ASKS_FOR_PERSON {
+            assert_eq!(paused(reason), STALLED, "{reason}");
+        }
     }
 
     #[test]

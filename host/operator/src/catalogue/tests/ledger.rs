@@ -42,3 +42,24 @@ fn a_refusal_that_is_held_back_is_counted_against_no_revision() {
     assert_eq!((ledger.counts("r"), ledger.book("r").verdict(&keys)), ((0, 3), None));
     assert_eq!(ledger.outstanding("r", &keys), 0);
 }
+
+#[test]
+fn an_object_had_its_pass_only_when_its_status_shows_the_result() {
+    let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
+    let keys = ["a", "b"].map(|namespace| ObjectKey::new(widget(), namespace, "x"));
+    let serve = || ledger.served(&keys[0], [&revision].into_iter(), &[]);
+    assert_eq!(ledger.had_pass("r", &keys), [false, false]);
+    serve();
+    assert_eq!(ledger.had_pass("r", &keys), [false, false], "the status is still about the earlier pass");
+    assert_eq!(ledger.outstanding("r", &keys[..1]), 0);
+    serve();
+    assert_eq!(ledger.had_pass("r", &keys), [false, false], "the result did not change, but the status is not written");
+    ledger.reported(&keys[0]);
+    serve();
+    assert_eq!(ledger.had_pass("r", &keys), [true, false]);
+    let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
+    ledger.served(&keys[0], std::iter::empty(), &[without]);
+    assert_eq!(ledger.had_pass("r", &keys), [false, false], "a new result needs a new status");
+    ledger.gone(&keys[0]);
+    assert_eq!(ledger.had_pass("r", &keys), [false, false]);
+}

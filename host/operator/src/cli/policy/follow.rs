@@ -274,9 +274,11 @@ fn remedy(revision: &Revision) -> String {
 }
 
 /// Returns the longest time that a step of a rollout takes until it ends, pauses or returns, with some time for passes.
+/// Objects can need the whole patience until they are ready, and must then stay ready for at most five minutes.
 fn longest_step(rollout: &PolicyRollout) -> Duration {
     let wait = |text: &str| text.parse().map_or(Duration::ZERO, |Wait(wait)| wait);
-    wait(&rollout.pause).max(wait(&rollout.patience)) + Duration::from_mins(2)
+    let (pause, patience) = (wait(&rollout.pause), wait(&rollout.patience));
+    pause + patience + pause.min(Duration::from_mins(5)) + Duration::from_mins(2)
 }
 
 /// Describes a revision in one line.

@@ -27,7 +27,7 @@ fn used() -> Metrics {
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);
     metrics.policy_revisions(&BTreeMap::from([((RevisionState::Active, true), 1)]));
-    metrics.rollout_returned("kaos-system/widgets");
+    metrics.rollout_returned("kaos-system/widgets", "harm");
     metrics.rollouts(&[RolloutState {
         package: "kaos-system/widgets".to_owned(),
         step: 2,

@@ -3,42 +3,52 @@
 //! | module | content |
 //! |---|---|
 //! | `begin` | decides whether a candidate serves in steps, and what it waits for |
+//! | `looks` | decides when to look at the objects |
+//! | `objects` | reads the objects of a rollout |
+//! | `parts` | the times at which the objects moved; pure |
+//! | `waits` | the times that a rollout waits; pure |
+//! | `watched` | judges what single objects show; pure |
+//! | `evidence` | judges from all objects whether a rollout harms them; pure |
 //! | `decide` | decides the next step of a rollout; pure |
-//! | `evidence` | judges from the objects whether a rollout harms them; pure |
+//! | `reasons` | the reasons of pauses and returns; pure |
 //! | `requests` | the requests of persons |
 //! | `told` | the texts about a rollout in the status |
 
 mod begin;
 mod decide;
 mod evidence;
+mod looks;
+mod objects;
+mod parts;
+mod reasons;
 mod requests;
 mod told;
+mod waits;
+mod watched;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRollout, PolicySource, RevisionState};
-use kaos_policy::{contract::ResourceType, rollout::Wait};
-use serde_json::Value;
 use tokio::time::Instant;
 
+pub(super) use self::looks::RolloutLooks;
 pub(crate) use self::requests::{Verb as RolloutVerb, next_request};
 use self::{
-    decide::{Decision, RolloutFacts},
-    evidence::ObjectSight,
+    decide::{Decision, ReturnCause, RolloutFacts, accept},
+    looks::look,
+    parts::record_part,
     requests::{RolloutRequest, request},
+    watched::{Judged, Watched},
 };
 use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::ServiceFailure};
 use crate::{
     catalogue::{
-        MovedObjects, Predecessors, RolloutStage, Snapshot,
+        MovedObjects, RolloutStage,
         installed::{observed::ROLLOUT_PAUSED, revision_set::moved_objects},
     },
     metrics::RolloutState,
-    pods::pods,
-    status::conditions::{READY, condition, is_true},
-    timestamps::{parsed, written},
-    watch::Seen,
+    timestamps::written,
 };
 
 /// The status reason of a revision whose rollout goes on.
@@ -47,12 +57,6 @@ pub(super) const ROLLING_OUT: &str = "RollingOut";
 const ROLLED_OUT: &str = "RolledOut";
 /// The status reason of a quarantined revision whose rollout returned all objects.
 pub(super) const RETURNED: &str = "Returned";
-/// The maximum time between two looks at the objects of a rollout. A change of `Ready` wakes nobody.
-const LOOK: Duration = Duration::from_secs(10);
-/// The minimum time between two looks, for rollouts with short steps.
-const SHORT_LOOK: Duration = Duration::from_secs(2);
-/// The number of looks in each step, except for the bounds above.
-const LOOKS: u32 = 10;
 
 /// The result of a round over all rollouts.
 pub(super) struct RolledOut {
@@ -73,27 +77,60 @@ impl Lifecycle {
             is_open && self.revisions.entries.get(*name).is_some_and(|entry| entry.content.is_loaded())
         });
         let open: Vec<String> = open.map(|(name, _)| name.clone()).collect();
+        self.rollouts.retain(|name, _| open.contains(name));
         let mut states = Vec::new();
         for name in &open {
             self.load_yielding(name, found).await;
-            let due = match self.step_of(name).await {
-                Ok((due, None)) => due,
-                Ok((due, Some(failure))) => {
+            let wait = match self.look_at(name).await {
+                Ok((wait, None)) => wait,
+                Ok((wait, Some(failure))) => {
                     rolled.returned.insert(name.clone(), failure);
-                    due
+                    wait
                 }
                 Err(error) => {
                     rolled.done = rolled.done.and(Err(error));
-                    None
+                    LOOK_AGAIN
                 }
             };
-            let look = self.records.status(name).rollout.map_or(LOOK, |rollout| look(&rollout));
-            let due = due.map_or(look, |due| self.until(due).min(look));
-            rolled.wait = Some(rolled.wait.map_or(due, |wait| wait.min(due)));
+            rolled.wait = Some(rolled.wait.map_or(wait, |least| least.min(wait)));
             states.extend(self.state_for_metrics(name));
         }
         self.tools.metrics.rollouts(&states);
         rolled
+    }
+
+    /// Takes the next step of a rollout if a look at its objects is due. Returns the delay until the next look, and why
+    /// the rollout returns.
+    async fn look_at(&mut self, name: &str) -> Result<(Duration, Option<ServiceFailure>), StepError> {
+        let swap = self.tools.catalogue.load().map_or(0, |snapshot| snapshot.revision);
+        let status = self.records.status(name);
+        let rollout = status.rollout.unwrap_or_default();
+        let is_requested = self.records.get(name).is_some_and(|revision| request(revision, &rollout).is_some());
+        let mut looks = self.rollouts.remove(name).unwrap_or_default();
+        let wait = looks.wait(swap, Instant::now()).filter(|_| !is_requested);
+        let done = match wait {
+            Some(wait) => Ok((wait, None)),
+            None => self.look_now(name, swap, &mut looks).await,
+        };
+        self.rollouts.insert(name.to_owned(), looks);
+        done
+    }
+
+    async fn look_now(
+        &mut self,
+        name: &str,
+        swap: u64,
+        looks: &mut RolloutLooks,
+    ) -> Result<(Duration, Option<ServiceFailure>), StepError> {
+        // An error or a return is repeated until it succeeds.
+        looks.repeat();
+        let (due, failure) = self.step_of(name, looks).await?;
+        let most = self.records.status(name).rollout.map_or(LOOK_AGAIN, |rollout| look(&rollout));
+        let wait = due.map_or(most, |due| self.until(due).min(most));
+        if failure.is_none() && looks.watched.is_some() {
+            looks.looked(swap, Instant::now(), wait);
+        }
+        Ok((wait, failure))
     }
 
     fn until(&self, due: Timestamp) -> Duration {
@@ -103,30 +140,37 @@ impl Lifecycle {
     }
 
     /// Takes the next step of a rollout. Returns the time of the next look, and why the rollout returns.
-    async fn step_of(&mut self, name: &str) -> Result<(Option<Timestamp>, Option<ServiceFailure>), StepError> {
+    async fn step_of(
+        &mut self,
+        name: &str,
+        looks: &mut RolloutLooks,
+    ) -> Result<(Option<Timestamp>, Option<ServiceFailure>), StepError> {
         let Some(revision) = self.records.get(name) else { return Ok((None, None)) };
         let status = revision.status.clone().unwrap_or_default();
         let (Some(mut rollout), Some(stage)) = (status.rollout.clone(), self.revisions.stage(name)) else {
             return Ok((None, None));
         };
         let request = request(revision, &rollout);
-        let objects = self.sights(name, &stage);
+        let objects = self.judged(name, (&stage, &rollout), looks).await;
         let now = self.tools.clock.now();
         let facts = RolloutFacts {
             rollout: &rollout,
             objects: objects.as_deref(),
             can_yield: stage.can_yield,
             request: request.clone(),
+            watched_since: looks.watched.as_ref().map_or(now, Watched::since),
             now,
         };
         let decision = if self.records.has_rollouts() {
             facts.decide()
         } else {
-            Decision::Return { why: begin::OLD_DEFINITION.to_owned() }
+            Decision::Return { cause: ReturnCause::OldDefinition, why: begin::OLD_DEFINITION.to_owned() }
         };
+        accept(&mut rollout, request.as_ref(), now);
         let due = match decision {
             Decision::Wait(due) => due,
-            Decision::Return { why } => {
+            Decision::Return { cause, why } => {
+                looks.cause = Some(cause);
                 return Ok((None, Some(ServiceFailure { reason: RETURNED, why: told::returned(&rollout, &why) })));
             }
             ref decision => {
@@ -138,9 +182,12 @@ impl Lifecycle {
         rollout.requests += i64::from(by.is_some());
         if let Some(objects) = &objects {
             let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            let moved = objects.iter().filter(|object| !rollout.is_open() || up_to >= Some(object.hash)).count();
+            let moved = objects.iter().filter(|it| !rollout.is_open() || up_to >= Some(it.sight.hash)).count();
             rollout.moved = i64::try_from(moved).unwrap_or(i64::MAX);
             rollout.objects = i64::try_from(objects.len()).unwrap_or(i64::MAX);
+        }
+        if let Some(watched) = &looks.watched {
+            rollout.unsteady = if rollout.is_open() { watched.unsteady() } else { Vec::new() };
         }
         rollout.summary = told::summary(&rollout);
         if Some(&rollout) == status.rollout.as_ref() {
@@ -193,46 +240,23 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns what the operator sees of the objects that a rollout concerns: objects without a pin for which the
-    /// policies differ with and without the revision. Returns `None` while the operator does not see all objects, or
-    /// before the swap to the tables of the rollout.
-    fn sights(&self, name: &str, stage: &RolloutStage) -> Option<Vec<ObjectSight>> {
+    /// Judges the objects that a rollout concerns. Returns `None` while the operator does not see all objects, or before
+    /// the swap to the tables of the rollout.
+    async fn judged(
+        &self,
+        name: &str,
+        (stage, rollout): (&RolloutStage, &PolicyRollout),
+        looks: &mut RolloutLooks,
+    ) -> Option<Vec<Judged>> {
         let snapshot = self.tools.catalogue.load()?;
         let is_swapped = snapshot.staging().stages.iter().any(|it| *it.revision == *name && it.moved == stage.moved);
         if !is_swapped || !self.objects_are_seen() {
             return None;
         }
-        let ledger = self.tools.catalogue.ledger();
-        let (choosing, book) = (ledger.choosing(), ledger.book(name));
-        let mut sights = Vec::new();
-        for of in &stage.kinds {
-            for key in self.tools.watch.keys(of) {
-                if choosing.contains(&key) || !is_concerned(&snapshot, stage, &key.of, &key.namespace) {
-                    continue;
-                }
-                let Some(object) = self.tools.watch.object(&key) else { continue };
-                let ready = condition(&object, READY);
-                sights.push(ObjectSight {
-                    hash: stage.moved.hash(of, &key.namespace, &key.name),
-                    had_pass: book.knows(&key),
-                    pods: self.pods_of(&object),
-                    is_ready: is_true(&object, READY),
-                    ready_since: ready.and_then(|ready| parsed(ready["lastTransitionTime"].as_str())),
-                    created: parsed(object["metadata"]["creationTimestamp"].as_str()),
-                    key,
-                });
-            }
-        }
-        Some(sights)
-    }
-
-    /// Returns the number of pods of an object's children.
-    fn pods_of(&self, object: &Value) -> u64 {
-        let children = self.tools.watch.children(object["metadata"]["uid"].as_str().unwrap_or_default());
-        // Do not parse ConfigMaps and Services, because many objects have them.
-        let may_have_pods = |child: &&Seen| child.of.api_version != "v1" || child.of.kind == "Pod";
-        let children = children.iter().filter(may_have_pods).filter_map(Seen::object);
-        children.map(|child| pods(&child, || Some(child.clone()))).sum()
+        let objects = looks.cache.look(&self.tools.catalogue, &self.tools.watch, (name, stage)).await;
+        let now = self.tools.clock.now();
+        let watched = looks.watched.get_or_insert_with(|| Watched::new(rollout, &objects, now));
+        Some(watched.judge(rollout, objects, now))
     }
 
     /// Loads the predecessor of a revision that is rolled out, if an earlier attempt failed.
@@ -262,7 +286,8 @@ impl Lifecycle {
     pub(super) fn count_return(&self, name: &str, reason: &str) {
         if let Some(revision) = self.records.get(name).filter(|_| reason == RETURNED) {
             let PolicySource { namespace, config_map } = &revision.spec.source;
-            self.tools.metrics.rollout_returned(&format!("{namespace}/{config_map}"));
+            let cause = self.rollouts.get(name).and_then(|looks| looks.cause).unwrap_or(ReturnCause::Harm);
+            self.tools.metrics.rollout_returned(&format!("{namespace}/{config_map}"), cause.name());
         }
     }
 
@@ -278,12 +303,6 @@ impl Lifecycle {
             paused: rollout.paused.as_ref().map(|paused| paused.reason.clone()),
         })
     }
-}
-
-/// Returns the time between two looks at the objects of a rollout.
-fn look(rollout: &PolicyRollout) -> Duration {
-    let pause = rollout.pause.parse().map_or(LOOK, |Wait(pause)| pause / LOOKS);
-    pause.clamp(SHORT_LOOK, LOOK)
 }
 
 /// Changes the recorded state of a rollout as decided.
@@ -303,8 +322,7 @@ fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
         Decision::Move { up_to } => {
             let begun = rollout.begun();
             if let Some(step) = begun.checked_sub(1).and_then(|at| rollout.steps.get_mut(at)) {
-                (step.up_to, step.moved_at) = (Some(format!("{up_to:016x}")), Some(written(now)));
-                step.goal = step.goal.take().filter(|goal| step.up_to.as_ref() != Some(goal));
+                record_part(step, *up_to, now);
             }
             rollout.paused = None;
         }
@@ -320,18 +338,5 @@ pub(super) fn end_rollout(rollout: &mut Option<PolicyRollout>, how: &str, now: T
     if let Some(rollout) = rollout.as_mut().filter(|rollout| rollout.is_open()) {
         rollout.ended = Some(written(now));
         rollout.summary = format!("{how} at {}", told::step(rollout));
-    }
-}
-
-/// Returns whether the policies for the objects of a place differ with and without the revision of a rollout.
-fn is_concerned(snapshot: &Snapshot, stage: &RolloutStage, of: &ResourceType, namespace: &str) -> bool {
-    if !stage.concerns(of, namespace) {
-        return false;
-    }
-    let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
-    match [snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace)] {
-        [Some(now), Some(before)] => !Arc::ptr_eq(now, before),
-        [None, None] => false,
-        _ => true,
     }
 }

@@ -5,27 +5,32 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use kaos_crds::{PolicyRollout, PolicyRolloutPause};
-use kaos_policy::rollout::{Share, Wait};
+use kaos_policy::rollout::Share;
 
 use super::{
-    evidence::{Evidence, ObjectSight},
+    evidence::{Evidence, Verdict},
+    parts::last_move,
+    reasons::{self, Lack},
     requests::{RolloutRequest, Verb},
+    waits::Waits,
+    watched::{Judged, Shown},
 };
-use crate::{catalogue::MovedObjects, timestamps::parsed, watch::ObjectKey};
-
-/// The reason of a pause by a person.
-pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
-/// The maximum number of objects that a message names.
-const NAMED: usize = 3;
+use crate::{
+    catalogue::{MovedObjects, installed::observed::PAUSED_BY_PERSON},
+    timestamps::written,
+    watch::ObjectKey,
+};
 
 /// The facts from which the operator decides about an open rollout.
 pub(super) struct RolloutFacts<'a> {
     pub(super) rollout: &'a PolicyRollout,
     /// The objects that the rollout concerns. `None` while the operator does not see all of them.
-    pub(super) objects: Option<&'a [ObjectSight]>,
+    pub(super) objects: Option<&'a [Judged]>,
     /// Whether the predecessor can serve the objects that are not moved.
     pub(super) can_yield: bool,
     pub(super) request: Option<RolloutRequest>,
+    /// The time at which this process began to look at the objects.
+    pub(super) watched_since: Timestamp,
     pub(super) now: Timestamp,
 }
 
@@ -52,8 +57,29 @@ pub(super) enum Decision {
     Finish,
     /// Ends the rollout: the predecessor serves all objects.
     Return {
+        cause: ReturnCause,
         why: String,
     },
+}
+
+/// Why a rollout returns all objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReturnCause {
+    Harm,
+    Person,
+    /// The definition of PolicyRevision in the cluster has no rollouts.
+    OldDefinition,
+}
+
+impl ReturnCause {
+    /// Returns the cause as the metrics name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Harm => "harm",
+            Self::Person => "person",
+            Self::OldDefinition => "old-definition",
+        }
+    }
 }
 
 impl RolloutFacts<'_> {
@@ -61,15 +87,15 @@ impl RolloutFacts<'_> {
     pub(super) fn decide(&self) -> Decision {
         match &self.request {
             Some(RolloutRequest { verb: Verb::Pause, by }) => {
-                return self.pause(PAUSED_BY_PERSON, format!("{by} paused the rollout"), Some(by));
+                return self.pause(Lack::new(PAUSED_BY_PERSON, format!("{by} paused the rollout")), Some(by));
             }
             Some(RolloutRequest { verb: Verb::Promote, .. }) => return Decision::Finish,
             Some(RolloutRequest { verb: Verb::Return, by }) => {
-                return Decision::Return { why: format!("{by} returned to the revision that served before") };
+                let why = format!("{by} returned to the revision that served before");
+                return Decision::Return { cause: ReturnCause::Person, why };
             }
             Some(RolloutRequest { verb: Verb::Resume, .. }) => {
-                let by_operator = self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none());
-                return match self.objects.filter(|_| by_operator && self.can_yield) {
+                return match self.objects.filter(|_| self.is_paused_by_operator() && self.can_yield) {
                     Some(objects) => self.accepted(objects),
                     None => Decision::Resume,
                 };
@@ -77,89 +103,113 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            let message = "the operator cannot load the revision that serves the objects that are not moved, so these \
-                           objects wait and keep their children: run `policy promote` or `policy return`";
-            return self.pause("PredecessorMissing", message.to_owned(), None);
+            return self.pause(reasons::predecessor_missing(), None);
         }
         let Some(objects) = self.objects else { return Decision::Wait(None) };
-        let evidence = Evidence::of(self.rollout, objects);
-        let lasting = evidence.lasting(self.patience(), self.now);
-        if !lasting.is_empty() && !evidence.is_trouble_of_all() {
-            return Decision::Return { why: self.told_harm(lasting, &evidence) };
+        let (evidence, waits) = (Evidence::of(self.rollout, objects, self.now), Waits::of(self.rollout));
+        let verdict = (!evidence.harmed.is_empty()).then(|| evidence.verdict());
+        if verdict == Some(Verdict::Harm) {
+            let why = reasons::harm(self.rollout, &evidence);
+            return Decision::Return { cause: ReturnCause::Harm, why };
         }
-        let harm_due =
-            evidence.harmed.get(lasting.len()).and_then(|(_, since)| since.checked_add(self.patience()).ok());
         if self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_some()) {
-            return Decision::Wait(harm_due);
+            return Decision::Wait(evidence.harm_due);
         }
-        let Some(step) = self.rollout.current() else { return self.next(objects, &evidence) };
-        let moved_at = step.moved_at.as_deref().or(step.since.as_deref());
-        let pause_ends = parsed(moved_at).and_then(|since| since.checked_add(self.wait_of_step()).ok());
-        if !lasting.is_empty() {
-            return self.pause("ClusterTrouble", told_trouble(&evidence), None);
+        let Some(step) = self.rollout.current() else { return self.next(objects, 0) };
+        if let Some(lack) = verdict.and_then(|verdict| reasons::doubt(self.rollout, &evidence, verdict)) {
+            return self.pause(lack, None);
         }
-        if let Some(up_to) = self.further(objects, &evidence) {
+        if let Some(up_to) = self.further(objects, evidence.unavailable) {
             return Decision::Move { up_to };
         }
-        if let Some(ends) = pause_ends.filter(|ends| self.now < *ends) {
-            return Decision::Wait([Some(ends), harm_due].into_iter().flatten().min());
+        let moved_at = last_move(step);
+        let after =
+            |since: Option<Timestamp>, wait: SignedDuration| since.and_then(|since| since.checked_add(wait).ok());
+        if let Some(ends) = after(moved_at, waits.pause).filter(|ends| self.now < *ends) {
+            return self.wait([Some(ends), evidence.harm_due]);
         }
-        if evidence.waiting > 0 {
-            return Decision::Wait(harm_due);
+        if !evidence.waiting.is_empty() {
+            // Another process needs its own time for the passes.
+            let begun = after(moved_at.max(Some(self.watched_since)), waits.pause);
+            return match after(begun, waits.patience).filter(|ends| self.now < *ends) {
+                Some(ends) => self.wait([Some(ends), evidence.harm_due]),
+                None => self.pause(reasons::passes_missing(&evidence), None),
+            };
         }
-        match lack(&evidence) {
-            Some((reason, message)) => match self.pause(reason, message, None) {
-                Decision::Wait(_) => Decision::Wait(harm_due),
+        if let Some(lack) = reasons::lack(&evidence) {
+            return match self.pause(lack, None) {
+                Decision::Wait(_) => Decision::Wait(evidence.harm_due),
                 pause => pause,
-            },
-            None => self.next(objects, &evidence),
+            };
         }
+        if let Some(steady) = evidence.steady_from {
+            return self.wait([Some(steady), evidence.harm_due]);
+        }
+        let max = self.max_unavailable(objects);
+        if step.goal.is_some() || evidence.unavailable > max {
+            return self.pause(reasons::pods_missing(evidence.unavailable, max), None);
+        }
+        self.next(objects, evidence.unavailable)
+    }
+
+    fn is_paused_by_operator(&self) -> bool {
+        self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none())
+    }
+
+    /// Waits until the earliest of these times. Ends a pause of the operator whose reason is over.
+    fn wait(&self, due: [Option<Timestamp>; 2]) -> Decision {
+        if self.is_paused_by_operator() { Decision::Resume } else { Decision::Wait(due.into_iter().flatten().min()) }
     }
 
     /// Returns what follows when a person accepts a step without evidence: further objects of the step, or the next
     /// step.
-    fn accepted(&self, objects: &[ObjectSight]) -> Decision {
-        let evidence = Evidence::of(self.rollout, objects);
+    fn accepted(&self, objects: &[Judged]) -> Decision {
         if self.rollout.current().is_some_and(|step| step.goal.is_some()) {
-            self.further(objects, &evidence).map_or(Decision::Resume, |up_to| Decision::Move { up_to })
+            self.further(objects, 0).map_or(Decision::Resume, |up_to| Decision::Move { up_to })
         } else {
-            self.next(objects, &evidence)
+            self.next(objects, 0)
         }
     }
 
     /// Returns the largest hash up to which the current step can move further objects now. Returns `None` if the step has
     /// moved all its objects, or if too many pods are unavailable.
-    fn further(&self, objects: &[ObjectSight], evidence: &Evidence) -> Option<u64> {
+    fn further(&self, objects: &[Judged], unavailable: u64) -> Option<u64> {
         let step = self.rollout.current()?;
         let goal = MovedObjects::read_hash(step.goal.as_deref()?)?;
         let moved = step.up_to.as_deref().and_then(MovedObjects::read_hash);
-        room(objects, moved, goal, self.max_unavailable(objects), evidence.unavailable)
+        room(objects, moved, goal, self.max_unavailable(objects), unavailable)
     }
 
     /// Begins the next step that moves another object. Ends the rollout after the last step.
-    fn next(&self, objects: &[ObjectSight], evidence: &Evidence) -> Decision {
-        let mut hashes: Vec<u64> = objects.iter().map(|object| object.hash).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        let begun = self.rollout.begun();
+    fn next(&self, objects: &[Judged], unavailable: u64) -> Decision {
+        let hashes = |counts: fn(&Shown) -> bool| {
+            let mut hashes: Vec<u64> = objects.iter().filter(|it| counts(&it.shown)).map(|it| it.sight.hash).collect();
+            hashes.sort_unstable();
+            hashes.dedup();
+            hashes
+        };
         let before = self.rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-        let is_left = hashes.last().is_some_and(|last| before.is_none_or(|before| before < *last));
+        let all = hashes(|_| true);
+        let is_left = all.last().is_some_and(|last| before.is_none_or(|before| before < *last));
         if !is_left {
             return Decision::Finish;
         }
-        for (step, PolicyRolloutShare(share)) in
-            self.rollout.steps.iter().map(|step| PolicyRolloutShare::parse(&step.share)).enumerate().skip(begun)
-        {
+        // Count only objects that can be evidence: a step without such objects would show nothing.
+        let mut counted = hashes(|shown| !matches!(shown, Shown::Excluded | Shown::NotReady));
+        if counted.is_empty() {
+            counted = all;
+        }
+        let shares = self.rollout.steps.iter().map(|step| share(&step.share));
+        for (step, share) in shares.enumerate().skip(self.rollout.begun()) {
             let goal = match share {
                 Share::Percent(100..) => u64::MAX,
                 share => {
-                    let all = u64::try_from(hashes.len()).unwrap_or(u64::MAX);
-                    let many = usize::try_from(share.of(all).max(1)).unwrap_or(usize::MAX).min(hashes.len());
-                    hashes[many - 1]
+                    let many = share.of(u64::try_from(counted.len()).unwrap_or(u64::MAX)).max(1);
+                    counted[usize::try_from(many).unwrap_or(usize::MAX).min(counted.len()) - 1]
                 }
             };
             if before.is_none_or(|before| before < goal) {
-                let up_to = room(objects, before, goal, self.max_unavailable(objects), evidence.unavailable);
+                let up_to = room(objects, before, goal, self.max_unavailable(objects), unavailable);
                 return match up_to.or(before) {
                     Some(up_to) => Decision::Begin { step, up_to, goal },
                     None => Decision::Wait(None),
@@ -169,61 +219,48 @@ impl RolloutFacts<'_> {
         Decision::Finish
     }
 
-    /// Pauses the rollout. Does nothing if the rollout is paused for the same reason, so that its pause has one start.
-    fn pause(&self, reason: &str, message: String, by: Option<&String>) -> Decision {
-        let paused = self.rollout.paused.as_ref();
-        let is_known = paused.is_some_and(|it| it.reason == reason && it.message == message && it.by.as_ref() == by);
-        if is_known {
+    /// Pauses the rollout. Does nothing if the rollout is paused for the same reason, and the message still names an
+    /// object of this reason: counts that change are not worth a write.
+    fn pause(&self, Lack { reason, message, objects }: Lack, by: Option<&String>) -> Decision {
+        let same = self.rollout.paused.as_ref().filter(|it| it.reason == reason);
+        let names = |paused: &PolicyRolloutPause, key: &ObjectKey| paused.message.contains(&key.to_string());
+        let is_told = |paused: &PolicyRolloutPause| {
+            paused.by.as_ref() == by && (objects.is_empty() || objects.iter().any(|key| names(paused, key)))
+        };
+        if same.is_some_and(is_told) {
             return Decision::Wait(None);
         }
-        let since = paused.filter(|it| it.reason == reason).and_then(|it| it.since.clone());
         Decision::Pause(PolicyRolloutPause {
             reason: reason.to_owned(),
             message,
             by: by.cloned(),
-            since: since.or_else(|| Some(crate::timestamps::written(self.now))),
+            since: same.and_then(|it| it.since.clone()).or_else(|| Some(written(self.now))),
         })
     }
 
-    fn patience(&self) -> SignedDuration {
-        duration(&self.rollout.patience)
-    }
-
     /// Returns the maximum number of pods of moved objects that are not ready at the same time.
-    fn max_unavailable(&self, objects: &[ObjectSight]) -> u64 {
-        let all = objects.iter().fold(0_u64, |all, object| all.saturating_add(object.pods));
-        let PolicyRolloutShare(share) = PolicyRolloutShare::parse(&self.rollout.max_unavailable);
-        share.of(all).max(1)
-    }
-
-    fn wait_of_step(&self) -> SignedDuration {
-        duration(&self.rollout.pause)
-    }
-
-    fn told_harm(&self, lasting: &[(ObjectKey, Timestamp)], evidence: &Evidence) -> String {
-        let (others_harmed, others) = evidence.others();
-        let names: Vec<String> = lasting.iter().take(NAMED).map(|(key, _)| key.to_string()).collect();
-        let more = if lasting.len() > NAMED { ", …" } else { "" };
-        format!(
-            "{} of {} moved objects became not ready after the move, and stayed not ready for {} ({}{more}); of the \
-             {others} other objects, {others_harmed} became not ready",
-            lasting.len(),
-            evidence.moved,
-            self.rollout.patience,
-            names.join(", "),
-        )
+    fn max_unavailable(&self, objects: &[Judged]) -> u64 {
+        let all = objects.iter().fold(0_u64, |all, object| all.saturating_add(object.sight.pods.wanted));
+        share(&self.rollout.max_unavailable).of(all).max(1)
     }
 }
 
-/// Returns the largest hash up to which objects can move, of the objects with hashes above `moved` and up to `goal`.
-/// Their pods and the `unavailable` pods are at most `max` together. If no pod is unavailable, at least one object moves:
-/// an object with more pods than `max` would never move otherwise. Returns `None` if no object can move.
-fn room(objects: &[ObjectSight], moved: Option<u64>, goal: u64, max: u64, unavailable: u64) -> Option<u64> {
-    // Objects with the same hash move together.
+/// Records that a person accepted the harm so far, so that the same objects do not pause the rollout again.
+pub(super) fn accept(rollout: &mut PolicyRollout, request: Option<&RolloutRequest>, now: Timestamp) {
+    let is_resumed = request.is_some_and(|request| request.verb == Verb::Resume);
+    if is_resumed && rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none()) {
+        let until = now.checked_sub(Waits::of(rollout).patience).ok();
+        rollout.accepted = until.map(written);
+    }
+}
+
+/// Returns the largest hash up to which objects can move without more than `max` unavailable pods. Returns `None` if not
+/// even one object can move. An object with more pods than `max` moves alone.
+fn room(objects: &[Judged], moved: Option<u64>, goal: u64, max: u64, unavailable: u64) -> Option<u64> {
     let mut pods: BTreeMap<u64, u64> = BTreeMap::new();
-    for object in objects.iter().filter(|object| moved < Some(object.hash) && object.hash <= goal) {
-        let of_hash = pods.entry(object.hash).or_default();
-        *of_hash = of_hash.saturating_add(object.pods);
+    for Judged { sight, .. } in objects.iter().filter(|it| moved < Some(it.sight.hash) && it.sight.hash <= goal) {
+        let of_hash = pods.entry(sight.hash).or_default();
+        *of_hash = of_hash.saturating_add(sight.pods.wanted);
     }
     let (mut unavailable, mut up_to) = (unavailable, None);
     for (hash, many) in pods {
@@ -236,50 +273,10 @@ fn room(objects: &[ObjectSight], moved: Option<u64>, goal: u64, max: u64, unavai
     Some(goal)
 }
 
-/// A share as the status contains it.
-struct PolicyRolloutShare(Share);
-
-impl PolicyRolloutShare {
-    /// Reads a share. Treats an unreadable share as all objects, because the last step must exist.
-    fn parse(text: &str) -> Self {
-        let percent = text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(Share::Percent);
-        Self(percent.or_else(|| text.parse().ok().map(Share::Number)).unwrap_or(Share::Percent(100)))
-    }
-}
-
-fn duration(text: &str) -> SignedDuration {
-    let wait: Option<Wait> = text.parse().ok();
-    wait.and_then(|Wait(wait)| SignedDuration::try_from(wait).ok()).unwrap_or(SignedDuration::MAX)
-}
-
-/// Returns why the evidence does not suffice for the next step, as a reason and a message. Returns `None` if the evidence
-/// suffices, or if no object is moved.
-fn lack(evidence: &Evidence) -> Option<(&'static str, String)> {
-    let Evidence { moved, ready, harmed, .. } = evidence;
-    let moved_objects = format!("{moved} moved object{}", if *moved == 1 { "" } else { "s" });
-    if let Some((first, _)) = harmed.first() {
-        let message = format!("not ready since the move: {} of {moved_objects}, for example {first}", harmed.len());
-        return Some(("SlowToStart", message));
-    }
-    if *moved > 0 && *ready == 0 {
-        return Some(("NothingWasReady", format!("none of {moved_objects} is ready, and none was ready before")));
-    }
-    (ready * 2 < *moved).then(|| {
-        (
-            "TooFewReady",
-            format!("ready: only {ready} of {moved_objects}; the others were not ready before the move either"),
-        )
-    })
-}
-
-fn told_trouble(evidence: &Evidence) -> String {
-    let (others_harmed, others) = evidence.others();
-    format!(
-        "{} of {} moved objects are not ready, but also {others_harmed} of {others} other objects became not ready: the \
-         package is probably not the cause, so the rollout goes on when the moved objects are ready",
-        evidence.harmed.len(),
-        evidence.moved,
-    )
+/// Reads a share. Treats an unreadable share as all objects, because the last step must exist.
+fn share(text: &str) -> Share {
+    let percent = text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(Share::Percent);
+    percent.or_else(|| text.parse().ok().map(Share::Number)).unwrap_or(Share::Percent(100))
 }
 
 #[cfg(test)]

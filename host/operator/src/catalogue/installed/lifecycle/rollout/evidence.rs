@@ -1,96 +1,194 @@
 //! Judges from the objects whether a rollout harms them. This code is pure.
 //!
-//! The evidence is the condition `Ready` of the objects, with its transition time. So no process has to remember anything:
-//! an object that became not ready after it was moved was ready before.
+//! The evidence is the condition `Ready` of the objects with its transition time. `watched` judges single objects. This
+//! module counts them, and compares the moved objects with objects to which the revision cannot have done anything new.
+
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use kaos_crds::PolicyRollout;
 
-use crate::{catalogue::MovedObjects, timestamps::parsed, watch::ObjectKey};
+use super::{
+    waits::Waits,
+    watched::{Judged, Shown},
+};
+use crate::{timestamps::parsed, watch::ObjectKey};
 
-/// The facts about one object that a rollout concerns.
-#[derive(Debug, Clone)]
-pub(super) struct ObjectSight {
+/// The objects that are not moved are enough for a comparison if they are at least this part of the moved objects.
+const ENOUGH_OTHERS: usize = 4;
+/// The number of objects that must be harmed for a return, except if the rollout has moved only one object.
+const ENOUGH_HARMED: usize = 2;
+
+/// A moved object that is not ready, or that does not stay ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Harmed {
     pub(super) key: ObjectKey,
-    pub(super) hash: u64,
-    /// Whether a pass with the revision has ended.
-    pub(super) had_pass: bool,
-    /// The number of pods of the object's children.
-    pub(super) pods: u64,
-    pub(super) is_ready: bool,
-    /// The time at which the condition `Ready` got its status. `None` if the object has no such condition yet.
-    pub(super) ready_since: Option<Timestamp>,
-    pub(super) created: Option<Timestamp>,
+    /// The time of the first loss.
+    pub(super) since: Timestamp,
+    /// The time from which the loss counts as harm.
+    pub(super) lasting_from: Timestamp,
+    /// Whether the object is ready at times.
+    pub(super) is_unsteady: bool,
+}
+
+/// A number of objects, and how many of them became not ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) all: usize,
+    pub(super) harmed: usize,
+}
+
+/// The result of a comparison of harmed objects with other objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The revision harms the objects.
+    Harm,
+    /// The other objects are no better off.
+    TroubleOfAll,
+    /// There are no other objects.
+    NothingToCompare,
+    /// So few objects are harmed that their users can have caused the harm.
+    FewHarmed,
 }
 
 /// The evidence for and against the revision of a rollout.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Evidence {
     /// The number of moved objects.
     pub(super) moved: usize,
-    /// The number of moved objects that wait for a pass with the revision.
-    pub(super) waiting: usize,
+    /// The number of moved objects that count neither for nor against the revision.
+    pub(super) excluded: usize,
+    /// The moved objects that wait for a pass with the revision.
+    pub(super) waiting: Vec<ObjectKey>,
     /// The number of moved objects that are ready.
     pub(super) ready: usize,
-    /// The number of pods of moved objects that wait for a pass, or that were ready before and are not ready.
+    /// The time at which all ready objects have been ready for long enough.
+    pub(super) steady_from: Option<Timestamp>,
+    /// The number of pods of moved objects that wait for a pass, that are harmed, or that are missing.
     pub(super) unavailable: u64,
-    /// The moved objects that were ready before and are not ready, the longest first, with the time since when.
-    pub(super) harmed: Vec<(ObjectKey, Timestamp)>,
-    /// The number of objects that are not moved, and that are ready or were ready when the rollout began.
-    others: usize,
-    /// The number of these objects that are not ready.
-    others_harmed: usize,
+    /// The moved objects that were ready before and are not ready, the longest first.
+    pub(super) lost: Vec<Harmed>,
+    /// The moved objects that are harmed now, the longest first: `lost` for longer than `patience`, or unsteady.
+    pub(super) harmed: Vec<Harmed>,
+    /// The time at which the next object is harmed if nothing changes.
+    pub(super) harm_due: Option<Timestamp>,
+    /// The objects that can show harm, and the objects with which they are compared.
+    suspects: Group,
+    pub(super) others: Group,
+    /// The namespaces of the moved objects that count.
+    namespaces: BTreeSet<String>,
 }
 
 impl Evidence {
-    pub(super) fn of(rollout: &PolicyRollout, objects: &[ObjectSight]) -> Self {
-        let steps: Vec<(u64, Timestamp)> = rollout
-            .steps
-            .iter()
-            .filter_map(|step| Some((MovedObjects::read_hash(step.up_to.as_deref()?)?, parsed(step.since.as_deref())?)))
-            .collect();
-        let started = parsed(Some(&rollout.started));
+    pub(super) fn of(rollout: &PolicyRollout, objects: &[Judged], now: Timestamp) -> Self {
+        let waits = Waits::of(rollout);
+        let step_since = rollout.current().and_then(|step| parsed(step.since.as_deref())).unwrap_or(Timestamp::MIN);
         let mut evidence = Self::default();
-        for object in objects {
-            let moved_at = steps.iter().find(|(up_to, _)| object.hash <= *up_to).map(|(_, since)| *since);
-            // A new object was never ready, so it shows nothing until it is ready.
-            let harmed_since = |begin: Timestamp| {
-                let is_new = object.created.is_some_and(|created| created >= begin);
-                object.ready_since.filter(|since| !object.is_ready && !is_new && *since >= begin)
-            };
-            if let Some(moved_at) = moved_at {
-                evidence.moved += 1;
-                evidence.waiting += usize::from(!object.had_pass);
-                evidence.ready += usize::from(object.is_ready);
-                let harmed = harmed_since(moved_at);
-                if !object.had_pass || harmed.is_some() {
-                    evidence.unavailable = evidence.unavailable.saturating_add(object.pods);
+        let [mut unmoved, mut earlier, mut last] = [Group::default(); 3];
+        for Judged { sight, moved_at, shown } in objects {
+            let harmed = moved_at.and_then(|_| harmed(&sight.key, *shown, waits));
+            let is_harmed = harmed.as_ref().is_some_and(|it| now >= it.lasting_from);
+            let is_lost = matches!(shown, Shown::Lost(_)) || is_harmed;
+            let group = match moved_at {
+                None => &mut unmoved,
+                // An object that was good with the revision in an earlier step.
+                Some(moved) if *moved < step_since && harmed.as_ref().is_none_or(|it| it.since >= step_since) => {
+                    &mut earlier
                 }
-                evidence.harmed.extend(harmed.map(|since| (object.key.clone(), since)));
+                Some(_) => &mut last,
+            };
+            let counts = matches!(shown, Shown::Good | Shown::Unsteady { .. } | Shown::Lost(_));
+            group.all += usize::from(counts);
+            group.harmed += usize::from(is_lost);
+            if moved_at.is_none() {
+                continue;
+            }
+            evidence.moved += 1;
+            evidence.excluded += usize::from(*shown == Shown::Excluded);
+            if counts {
+                evidence.namespaces.insert(sight.key.namespace.clone());
+            }
+            let unavailable = match shown {
+                Shown::Waits => {
+                    evidence.waiting.push(sight.key.clone());
+                    sight.pods.wanted
+                }
+                Shown::Lost(_) => sight.pods.wanted,
+                Shown::Good | Shown::Unsteady { .. } => {
+                    evidence.ready += 1;
+                    sight.pods.missing
+                }
+                Shown::Excluded | Shown::NotReady => 0,
+            };
+            evidence.unavailable = evidence.unavailable.saturating_add(unavailable);
+            if let Shown::Unsteady { until, .. } = shown {
+                evidence.steady_from = evidence.steady_from.max(Some(*until));
+            }
+            let Some(harmed) = harmed else { continue };
+            if is_harmed {
+                evidence.harmed.push(harmed.clone());
             } else {
-                let is_harmed = started.and_then(harmed_since).is_some();
-                evidence.others += usize::from(object.is_ready || is_harmed);
-                evidence.others_harmed += usize::from(is_harmed);
+                let due = evidence.harm_due.map_or(harmed.lasting_from, |due| due.min(harmed.lasting_from));
+                evidence.harm_due = Some(due);
+            }
+            if !harmed.is_unsteady {
+                evidence.lost.push(harmed);
             }
         }
-        evidence.harmed.sort_by(|(one, since), (other, later)| (since, one).cmp(&(later, other)));
+        // With enough objects that are not moved, all moved objects are suspects. Otherwise, compare the objects of this
+        // step also with those of earlier steps.
+        let judged = earlier.all + last.all;
+        let is_enough = unmoved.all > 0 && unmoved.all * ENOUGH_OTHERS >= judged;
+        (evidence.suspects, evidence.others) =
+            if is_enough { (earlier + last, unmoved) } else { (last, unmoved + earlier) };
+        for list in [&mut evidence.lost, &mut evidence.harmed] {
+            list.sort_by(|one, other| (one.since, &one.key).cmp(&(other.since, &other.key)));
+        }
         evidence
     }
 
-    /// Returns the moved objects that are not ready for longer than `patience`.
-    pub(super) fn lasting(&self, patience: SignedDuration, now: Timestamp) -> &[(ObjectKey, Timestamp)] {
-        let is_lasting = |(_, since): &(ObjectKey, Timestamp)| now.duration_since(*since) >= patience;
-        &self.harmed[..self.harmed.partition_point(is_lasting)]
+    /// Judges whether the revision is the cause of the harm. Asks only with harmed objects.
+    pub(super) fn verdict(&self) -> Verdict {
+        let Self { suspects, others, .. } = self;
+        if others.all == 0 {
+            return Verdict::NothingToCompare;
+        }
+        if others.harmed > 0 && others.harmed * suspects.all >= suspects.harmed * others.all {
+            return Verdict::TroubleOfAll;
+        }
+        let namespaces: BTreeSet<&str> = self.harmed.iter().map(|it| &*it.key.namespace).collect();
+        let is_shared = self.harmed.len() >= ENOUGH_HARMED && (namespaces.len() > 1 || self.namespaces.len() == 1);
+        let is_only_one = self.harmed.len() == 1 && self.moved - self.excluded == 1;
+        if is_shared || is_only_one { Verdict::Harm } else { Verdict::FewHarmed }
     }
 
-    /// Returns whether the other objects are no better off than the moved ones, so that the revision is not the cause.
-    pub(super) fn is_trouble_of_all(&self) -> bool {
-        let judged = self.ready + self.harmed.len();
-        self.others_harmed > 0 && self.others_harmed * judged >= self.harmed.len() * self.others
+    /// Returns the number of moved objects that can be ready.
+    pub(super) fn countable(&self) -> usize {
+        self.moved - self.excluded
     }
+}
 
-    /// Returns the others that are not ready, and all others that can be compared.
-    pub(super) fn others(&self) -> (usize, usize) {
-        (self.others_harmed, self.others)
+impl std::ops::Add for Group {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { all: self.all + other.all, harmed: self.harmed + other.harmed }
     }
+}
+
+/// Returns since when an object is lost, and when the loss counts as harm. A ready object that was lost counts later: if
+/// it had become ready within `patience`, it would be steady by then.
+fn harmed(key: &ObjectKey, shown: Shown, waits: Waits) -> Option<Harmed> {
+    let (since, extra) = match shown {
+        Shown::Lost(since) => (since, SignedDuration::ZERO),
+        Shown::Unsteady { lost, .. } => (lost, waits.steady),
+        _ => return None,
+    };
+    let lasting_from = waits.patience.checked_add(extra).and_then(|wait| since.checked_add(wait).ok());
+    Some(Harmed {
+        key: key.clone(),
+        since,
+        lasting_from: lasting_from.unwrap_or(Timestamp::MAX),
+        is_unsteady: !extra.is_zero(),
+    })
 }

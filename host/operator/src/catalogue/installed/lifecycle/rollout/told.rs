@@ -13,6 +13,8 @@ pub(super) fn summary(rollout: &PolicyRollout) -> String {
     let PolicyRollout { moved, objects, .. } = rollout;
     let paused = rollout.paused.as_ref().map(|paused| format!(", paused: {}", paused.reason)).unwrap_or_default();
     match (rollout.is_open(), rollout.begun()) {
+        // A person can promote a package before the operator sees the objects.
+        (false, _) if *objects == 0 => "all objects moved".to_owned(),
         (false, _) => format!("{objects} of {objects} objects moved"),
         (true, 0) => format!("no object moved yet{paused}"),
         (true, _) => format!("{}: {moved} of {objects} objects moved{paused}", step(rollout)),
@@ -75,5 +77,7 @@ mod tests {
         assert_eq!(resumed, "step 1 of 2 (1): 1 of 40 objects moved; resumed by alice; approved by bob");
         rollout.ended = Some("t2".to_owned());
         assert_eq!(message(&rollout, None, Some("alice")), "40 of 40 objects moved; promoted by alice");
+        rollout.objects = 0;
+        assert_eq!(summary(&rollout), "all objects moved", "nobody has counted them");
     }
 }

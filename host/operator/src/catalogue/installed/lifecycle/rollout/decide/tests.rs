@@ -1,27 +1,19 @@
-//! Tests the decisions about rollouts: on random clusters, a rollout ends, moves only what its steps allow, and returns
-//! if and only if its objects suffer. A process that ends at any time changes nothing.
+//! Tests the decisions about rollouts. `evidence` has the cases in which objects show nothing, or show harm late. `model`
+//! plays rollouts on random clusters.
+
+mod evidence;
+mod model;
 
 use kaos_crds::PolicyRolloutStep;
 use kaos_policy::contract::ResourceType;
 
-use super::{super::advance, *};
-use crate::timestamps::written;
+use super::{
+    super::{advance, objects::ObjectSight, watched::Watched},
+    *,
+};
+use crate::pods::PodCounts;
 
-const SEEDS: u64 = 2000;
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
-
-/// A source of random numbers (`SplitMix64`).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
 
 fn at(minutes: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + MINUTE * i32::try_from(minutes).unwrap()
@@ -46,24 +38,43 @@ fn object(number: u64, hash: u64) -> ObjectSight {
         key: ObjectKey { of, namespace: "n".to_owned(), name: format!("w{number}") },
         hash,
         had_pass: true,
-        pods: 1,
+        pods: pods(1),
         is_ready: true,
         ready_since: Some(at(10)),
         created: Some(at(1)),
+        changed: Some(at(1)),
+        spec: 1,
     }
+}
+
+fn pods(wanted: u64) -> PodCounts {
+    PodCounts { wanted, ..PodCounts::default() }
 }
 
 fn objects(many: u64) -> Vec<ObjectSight> {
     (0..many).map(|number| object(number, (number + 1) * 100)).collect()
 }
 
+/// Decides as a process that has just started.
 fn decide(rollout: &PolicyRollout, objects: &[ObjectSight], now: Timestamp) -> Decision {
-    RolloutFacts { rollout, objects: Some(objects), can_yield: true, request: None, now }.decide()
+    decide_in(&mut Watched::new(rollout, objects, at(100)), rollout, objects, now)
 }
 
-fn decide_for(rollout: &PolicyRollout, objects: &[ObjectSight], verb: Verb) -> Decision {
-    let request = Some(RolloutRequest { verb, by: "alice".to_owned() });
-    RolloutFacts { rollout, objects: Some(objects), can_yield: true, request, now: at(101) }.decide()
+/// Decides as a process that saw the objects before.
+fn decide_in(watched: &mut Watched, rollout: &PolicyRollout, objects: &[ObjectSight], now: Timestamp) -> Decision {
+    let objects = watched.judge(rollout, objects.to_vec(), now);
+    let watched_since = watched.since();
+    RolloutFacts { rollout, objects: Some(&objects), can_yield: true, request: None, watched_since, now }.decide()
+}
+
+fn decide_for(rollout: &PolicyRollout, objects: &[ObjectSight], verb: Verb, now: Timestamp) -> Decision {
+    let request = Some(requested(verb));
+    let objects = Watched::new(rollout, objects, now).judge(rollout, objects.to_vec(), now);
+    RolloutFacts { rollout, objects: Some(&objects), can_yield: true, request, watched_since: now, now }.decide()
+}
+
+fn requested(verb: Verb) -> RolloutRequest {
+    RolloutRequest { verb, by: "alice".to_owned() }
 }
 
 /// Returns the decision to begin a step that moves all its objects at once.
@@ -134,10 +145,16 @@ fn a_moved_object_that_stays_not_ready_pauses_first_and_returns_after_the_patien
     assert_eq!(reason(&pause), "SlowToStart");
     advance(&mut rollout, &pause, at(106));
     assert_eq!(decide(&rollout, &all, at(107)), Decision::Wait(Some(at(111))), "the same pause is not written again");
-    let Decision::Return { why } = decide(&rollout, &all, at(111)) else { panic!("it does not return") };
+    let Decision::Return { cause: ReturnCause::Harm, why } = decide(&rollout, &all, at(111)) else {
+        panic!("it does not return")
+    };
     assert!(why.contains("1 of 1 moved objects") && why.contains("Widget n/w0"), "{why}");
     (all[0].is_ready, all[0].ready_since) = (true, Some(at(110)));
-    assert_eq!(decide(&rollout, &all, at(111)), begin(1, u64::MAX), "it was only slow");
+    let resume = decide(&rollout, &all, at(111));
+    assert_eq!(resume, Decision::Resume, "it was only slow, and must stay ready for a while");
+    advance(&mut rollout, &resume, at(111));
+    assert_eq!(decide(&rollout, &all, at(112)), Decision::Wait(Some(at(115))));
+    assert_eq!(decide(&rollout, &all, at(115)), begin(1, u64::MAX));
 }
 
 #[test]
@@ -181,10 +198,18 @@ fn a_step_waits_for_passes_and_for_the_objects() {
     let mut all = objects(4);
     let rollout = begun(&all, &["1", "100%"]);
     all[0].had_pass = false;
-    assert_eq!(decide(&rollout, &all, at(120)), Decision::Wait(None));
-    let unseen = RolloutFacts { rollout: &rollout, objects: None, can_yield: true, request: None, now: at(120) };
+    assert_eq!(decide(&rollout, &all, at(104)), Decision::Wait(Some(at(105))));
+    assert_eq!(decide(&rollout, &all, at(105)), Decision::Wait(Some(at(115))));
+    let unseen = RolloutFacts {
+        rollout: &rollout,
+        objects: None,
+        can_yield: true,
+        request: None,
+        watched_since: at(100),
+        now: at(120),
+    };
     assert_eq!(unseen.decide(), Decision::Wait(None));
-    let lost = RolloutFacts { can_yield: false, objects: Some(&all), ..unseen };
+    let lost = RolloutFacts { can_yield: false, ..unseen };
     assert_eq!(reason(&lost.decide()), "PredecessorMissing");
 }
 
@@ -192,19 +217,21 @@ fn a_step_waits_for_passes_and_for_the_objects() {
 fn a_person_pauses_resumes_promotes_and_returns() {
     let mut all = objects(40);
     let mut rollout = begun(&all, &["1", "100%"]);
-    let pause = decide_for(&rollout, &all, Verb::Pause);
+    let pause = decide_for(&rollout, &all, Verb::Pause, at(101));
     assert_eq!(reason(&pause), PAUSED_BY_PERSON);
     advance(&mut rollout, &pause, at(101));
     assert_eq!(decide(&rollout, &all, at(200)), Decision::Wait(None), "only a person ends the pause of a person");
-    assert_eq!(decide_for(&rollout, &all, Verb::Resume), Decision::Resume);
-    assert_eq!(decide_for(&rollout, &all, Verb::Promote), Decision::Finish);
-    assert!(matches!(decide_for(&rollout, &all, Verb::Return), Decision::Return { why } if why.contains("alice")));
+    assert_eq!(decide_for(&rollout, &all, Verb::Resume, at(101)), Decision::Resume);
+    assert_eq!(decide_for(&rollout, &all, Verb::Promote, at(101)), Decision::Finish);
+    assert!(
+        matches!(decide_for(&rollout, &all, Verb::Return, at(101)), Decision::Return { why, .. } if why.contains("alice"))
+    );
     not_ready(&mut all[0], 101);
     assert!(matches!(decide(&rollout, &all, at(200)), Decision::Return { .. }), "a pause does not protect the package");
     let mut waiting = begun(&objects(40), &["1", "100%"]);
     let slow = decide(&waiting, &all, at(106));
     advance(&mut waiting, &slow, at(106));
-    let accepted = decide_for(&waiting, &all, Verb::Resume);
+    let accepted = decide_for(&waiting, &all, Verb::Resume, at(101));
     assert_eq!(accepted, begin(1, u64::MAX), "a person accepts the step");
 }
 
@@ -213,7 +240,7 @@ fn a_step_moves_further_objects_only_while_the_allowed_pods_are_not_ready() {
     let mut all = objects(8);
     let mut rollout = begun(&all, &["1", "100%"]);
     rollout.max_unavailable = "3".to_owned();
-    all[2].pods = 2;
+    all[2].pods = pods(2);
     let second = decide(&rollout, &all, at(105));
     assert_eq!(second, Decision::Begin { step: 1, up_to: 300, goal: u64::MAX }, "one pod and two pods");
     advance(&mut rollout, &second, at(105));
@@ -231,7 +258,7 @@ fn a_step_moves_further_objects_only_while_the_allowed_pods_are_not_ready() {
     for object in &mut all {
         object.is_ready = true;
     }
-    all[4].pods = 50;
+    all[4].pods = pods(50);
     let large = decide(&rollout, &all, at(111));
     assert_eq!(large, Decision::Move { up_to: 500 }, "an object with more pods than allowed moves alone");
     advance(&mut rollout, &large, at(111));
@@ -254,102 +281,7 @@ fn the_share_of_unavailable_pods_counts_all_pods_and_objects_that_move_together_
     rollout.max_unavailable = "12%".to_owned();
     assert_eq!(decide(&rollout, &all, at(105)), second, "both objects have the same hash");
     for object in &mut all {
-        object.pods = 0;
+        object.pods = pods(0);
     }
     assert_eq!(decide(&rollout, &all, at(105)), begin(1, u64::MAX), "objects without pods move at once");
-}
-
-/// A random cluster. Each moved object gets its new readiness some minutes after its move.
-struct Model {
-    objects: Vec<ObjectSight>,
-    /// For each object, when the candidate makes it not ready and ready again, in minutes after its move.
-    fates: Vec<Option<(i64, Option<i64>)>>,
-    moved_at: Vec<Option<i64>>,
-}
-
-impl Model {
-    fn random(random: &mut Random) -> Self {
-        let many = 1 + random.below(30);
-        let is_harmful = random.below(2) == 0;
-        let fate = |random: &mut Random| match random.below(4) {
-            0 if is_harmful => Some((1, None)),
-            1 => Some((1, Some(2 + i64::try_from(random.below(8)).unwrap()))),
-            _ => None,
-        };
-        let mut objects: Vec<_> = (0..many).map(|number| object(number, random.below(u64::MAX - 1))).collect();
-        for object in &mut objects {
-            object.pods = random.below(5);
-        }
-        let fates = objects.iter().map(|_| fate(random)).collect();
-        Self { moved_at: vec![None; objects.len()], objects, fates }
-    }
-
-    /// Shows the objects as they are at a time.
-    fn pass(&mut self, rollout: &PolicyRollout, now: i64) {
-        let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-        for (number, object) in self.objects.iter_mut().enumerate() {
-            if up_to >= Some(object.hash) {
-                self.moved_at[number].get_or_insert(now);
-            }
-            let (Some(moved), Some((fails, recovers))) = (self.moved_at[number], self.fates[number]) else { continue };
-            // The pass that replaces the pods also reports that they are not ready.
-            object.had_pass = now >= moved + fails;
-            if recovers.is_some_and(|recovers| now >= moved + recovers) {
-                (object.is_ready, object.ready_since) = (true, Some(at(moved + recovers.unwrap())));
-            } else if now >= moved + fails {
-                not_ready(object, moved + fails);
-            }
-        }
-    }
-}
-
-impl Model {
-    /// Checks that the pods of at most one object, or at most the allowed pods, are not ready.
-    fn is_within(&self, max: &str) -> bool {
-        let all: u64 = self.objects.iter().map(|object| object.pods).sum();
-        let max = match max.strip_suffix('%') {
-            Some(percent) => all * percent.parse::<u64>().unwrap() / 100,
-            None => max.parse().unwrap(),
-        };
-        let moved = self.objects.iter().zip(&self.moved_at).filter(|(_, moved)| moved.is_some());
-        let unavailable = moved.filter(|(object, _)| object.pods > 0 && !(object.had_pass && object.is_ready));
-        let pods: Vec<u64> = unavailable.map(|(object, _)| object.pods).collect();
-        pods.len() <= 1 || pods.iter().sum::<u64>() <= max
-    }
-}
-
-#[test]
-fn a_rollout_ends_and_returns_only_if_an_object_suffers() {
-    for seed in 0..SEEDS {
-        let mut random = Random(seed);
-        let (mut model, mut rollout) = (Model::random(&mut random), rollout(&["1", "10%", "50%", "100%"]));
-        let (mut now, mut returned, mut before) = (100, false, 0);
-        let max = ["100%", "25%", "1", "3"][usize::try_from(random.below(4)).unwrap()];
-        max.clone_into(&mut rollout.max_unavailable);
-        while rollout.is_open() && !returned {
-            assert!(now < 1000, "seed {seed}: the rollout does not end: {rollout:?}");
-            model.pass(&rollout, now);
-            assert!(model.is_within(max), "seed {seed}: more than {max} pods are not ready");
-            // The next process has only the recorded state, and decides the same.
-            let next: PolicyRollout = serde_json::from_str(&serde_json::to_string(&rollout).unwrap()).unwrap();
-            let decision = decide(&rollout, &model.objects, at(now));
-            assert_eq!(decision, decide(&next, &model.objects, at(now)), "seed {seed}");
-            returned = matches!(decision, Decision::Return { .. });
-            advance(&mut rollout, &decision, at(now));
-            let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            let moved = model.objects.iter().filter(|object| up_to >= Some(object.hash)).count();
-            assert!(moved >= before, "seed {seed}: a larger step contains the smaller one");
-            if rollout.begun() == 1 {
-                assert!(moved <= 1, "seed {seed}: the first step moves one object");
-            }
-            before = moved;
-            now += 1;
-        }
-        let suffers = model
-            .fates
-            .iter()
-            .zip(&model.moved_at)
-            .any(|(fate, moved)| matches!((fate, moved), (Some((_, None)), Some(_))));
-        assert_eq!(returned, suffers, "seed {seed}: {rollout:?}");
-    }
 }
