@@ -18,16 +18,16 @@ use crate::support::{
 };
 
 /// The steps of most tests: one object, half of the objects, all objects.
-const STEPS: &str = "rollout: {mode: staged, steps: [1, 50%, 100%], pause: 20s, patience: 40s}";
-const SERVERS: usize = 6;
+pub(crate) const STEPS: &str = "rollout: {mode: staged, steps: [1, 50%, 100%], pause: 20s, patience: 40s}";
+pub(crate) const SERVERS: usize = 6;
 
 /// Returns settings that change the pods of all MCPServers, and that start to serve in steps.
-fn levels(level: &str, rollout: &str) -> Value {
+pub(crate) fn levels(level: &str, rollout: &str) -> Value {
     settings("levels", &format!("name: mcpserver\nsettings: {{logLevel: {level}}}\n{rollout}\n"))
 }
 
 /// Creates the MCPServers, and waits until they are ready.
-async fn servers(world: &World) {
+pub(crate) async fn servers(world: &World) {
     for number in 0..SERVERS {
         world.apply(&mcp_server(&format!("s{number}"))).await;
     }
@@ -48,12 +48,12 @@ async fn templates(world: &World) -> BTreeMap<String, Value> {
 }
 
 /// Returns the servers whose pods have this log level.
-async fn with_level(world: &World, level: &str) -> BTreeSet<String> {
+pub(crate) async fn with_level(world: &World, level: &str) -> BTreeSet<String> {
     let has = |template: &Value| template.to_string().contains(&format!(r#""LOG_LEVEL","value":"{level}""#));
     templates(world).await.into_iter().filter(|(_, template)| has(template)).map(|(name, _)| name).collect()
 }
 
-async fn until_moved(world: &World, level: &str, many: usize) -> BTreeSet<String> {
+pub(crate) async fn until_moved(world: &World, level: &str, many: usize) -> BTreeSet<String> {
     let what = format!("{many} servers are moved");
     world.until_true(&what, async || with_level(world, level).await.len() == many).await;
     with_level(world, level).await

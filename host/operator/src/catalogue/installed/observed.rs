@@ -15,6 +15,10 @@ pub(crate) const ANOTHER_ROLLOUT: &str = "AnotherRollout";
 /// The status reason of a revision whose rollout is paused.
 pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 
+/// Why a rollout is impossible with an old definition of PolicyRevision.
+pub(crate) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
+    the operator cannot record a rollout: apply the operator's definitions";
+
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {
     let before = std::mem::take(&mut status.conditions);

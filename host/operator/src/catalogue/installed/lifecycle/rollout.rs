@@ -7,12 +7,14 @@
 //! | `evidence` | judges from the objects whether a rollout harms them; pure |
 //! | `requests` | the requests of persons |
 //! | `told` | the texts about a rollout in the status |
+//! | `unloaded` | the rollout of a revision that is not loaded |
 
 mod begin;
 mod decide;
 mod evidence;
 mod requests;
 mod told;
+mod unloaded;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -23,6 +25,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub(crate) use self::requests::{Verb as RolloutVerb, next_request};
+pub(super) use self::unloaded::serves_again;
 use self::{
     decide::{Decision, RolloutFacts},
     evidence::ObjectSight,
@@ -32,7 +35,10 @@ use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::ServiceFa
 use crate::{
     catalogue::{
         MovedObjects, Predecessors, RolloutStage, Snapshot,
-        installed::{observed::ROLLOUT_PAUSED, revision_set::moved_objects},
+        installed::{
+            observed::{OLD_DEFINITION, ROLLOUT_PAUSED},
+            revision_set::moved_objects,
+        },
     },
     metrics::RolloutState,
     pods::pods,
@@ -70,13 +76,15 @@ impl Lifecycle {
         let mut rolled = RolledOut { wait: None, returned: BTreeMap::new(), done: Ok(()) };
         let open = self.records.all().iter().filter(|(name, revision)| {
             let is_open = revision.status.as_ref().is_some_and(|status| status.open_rollout().is_some());
-            is_open && self.revisions.entries.get(*name).is_some_and(|entry| entry.content.is_loaded())
+            is_open && self.revisions.entries.contains_key(*name)
         });
         let open: Vec<String> = open.map(|(name, _)| name.clone()).collect();
         let mut states = Vec::new();
         for name in &open {
             self.load_yielding(name, found).await;
-            let due = match self.step_of(name).await {
+            let is_loaded = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
+            let step = if is_loaded { self.step_of(name).await } else { Ok((None, self.step_unloaded(name).await)) };
+            let due = match step {
                 Ok((due, None)) => due,
                 Ok((due, Some(failure))) => {
                     rolled.returned.insert(name.clone(), failure);
@@ -122,7 +130,7 @@ impl Lifecycle {
         let decision = if self.records.has_rollouts() {
             facts.decide()
         } else {
-            Decision::Return { why: begin::OLD_DEFINITION.to_owned() }
+            Decision::Return { why: OLD_DEFINITION.to_owned() }
         };
         let due = match decision {
             Decision::Wait(due) => due,
@@ -243,13 +251,14 @@ impl Lifecycle {
         let Some(revision) = self.records.get(&before).cloned() else { return };
         // A predecessor in any other state was found to be lost.
         let may_load = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Yielding);
-        if is_loaded(self) || !is_due || !may_load {
+        if is_loaded(self) || !is_due || !may_load || !self.may_yield_again(&before) {
             return;
         }
         let loaded = self.reload(&revision, found).await;
         if is_loaded(self) {
             self.due.remove(&before);
             self.swap_again();
+            self.yields_again(&before, name).await;
         } else {
             if let Err(error) = loaded {
                 tracing::warn!(%error, revision = before, "the predecessor of a rollout cannot be loaded");

@@ -64,6 +64,8 @@ impl RolloutFacts<'_> {
                 return self.pause(PAUSED_BY_PERSON, format!("{by} paused the rollout"), Some(by));
             }
             Some(RolloutRequest { verb: Verb::Promote, .. }) => return Decision::Finish,
+            // Without the revision that served before, weaker policies would take over all objects.
+            Some(RolloutRequest { verb: Verb::Return, .. }) if !self.can_yield => return self.lacks_predecessor(),
             Some(RolloutRequest { verb: Verb::Return, by }) => {
                 return Decision::Return { why: format!("{by} returned to the revision that served before") };
             }
@@ -77,9 +79,7 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            let message = "the operator cannot load the revision that serves the objects that are not moved, so these \
-                           objects wait and keep their children: run `policy promote` or `policy return`";
-            return self.pause("PredecessorMissing", message.to_owned(), None);
+            return self.lacks_predecessor();
         }
         let Some(objects) = self.objects else { return Decision::Wait(None) };
         let evidence = Evidence::of(self.rollout, objects);
@@ -167,6 +167,14 @@ impl RolloutFacts<'_> {
             }
         }
         Decision::Finish
+    }
+
+    /// Pauses the rollout because no revision can serve the objects that are not moved.
+    fn lacks_predecessor(&self) -> Decision {
+        let message = "the operator cannot load the revision that serves the objects that are not moved, so these \
+                       objects wait and keep their children, and no object can return: install the package that served \
+                       before again, or run `policy promote`";
+        self.pause("PredecessorMissing", message.to_owned(), None)
     }
 
     /// Pauses the rollout. Does nothing if the rollout is paused for the same reason, so that its pause has one start.
