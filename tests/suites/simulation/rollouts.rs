@@ -125,7 +125,7 @@ async fn steer(w: &World, verb: &str) {
 /// Performs one random action of a user, or of the cluster.
 async fn act(w: &World, rng: &mut Rng) -> String {
     let fate = |rng: &mut Rng| if rng.bool() { PodFate::NotReady } else { ready(rng.u64(..15)) };
-    match rng.u8(..12) {
+    match rng.u8(..13) {
         0..4 => {
             let mode = if rng.u8(..4) == 0 { "now" } else { "staged" };
             let by = pick(rng, &["object", "namespace"]);
@@ -159,6 +159,14 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         9 => {
+            // The operator reads the bytes before the garbage collector of a real cluster deletes them.
+            let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
+            let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
+            let Some(revision) = serving.get(rng.usize(..serving.len().max(1))) else { return "nothing".to_owned() };
+            w.orphan(&format!("kaos-system:PolicyRevision/{}", name(revision))).await;
+            format!("delete the record of {}", name(revision))
+        }
+        10 => {
             let fate = fate(rng);
             w.pods(fate);
             format!("all pods: {fate:?}")

@@ -59,10 +59,14 @@ impl Lifecycle {
     pub(super) async fn cannot_yield(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
-        tracing::error!(revision = name, why, "the predecessor of a rollout cannot be loaded; its objects wait");
+        if self.records.status(&name).reason.as_deref() != Some(NOT_LOADED) {
+            tracing::error!(revision = name, why, "the predecessor of a rollout cannot be loaded; its objects wait");
+        }
         self.lose(revision, found, &why, bytes_are_gone);
         let message = format!(
-            "{why}, so the objects that the rollout has not moved wait, and keep their children. Install the package of              this revision again, or run kaos-operator policy promote to move all objects. To try to load the revision              now: {}",
+            "{why}, so the objects that the rollout has not moved wait, and keep their children. Install the package of \
+             this revision again, or run kaos-operator policy promote to move all objects. To try to load the revision \
+             now: {}",
             self.remedy(&name)
         );
         let asked = self.asked(&name);

@@ -244,7 +244,8 @@ impl Lifecycle {
     /// Makes the next round swap in a new policy table, although the same revisions serve. The settings stay in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
-            serving.clear();
+            // No revision has this name. An empty set would equal the next set if no revision serves any more.
+            *serving = BTreeSet::from([String::new()]);
         }
     }
 
