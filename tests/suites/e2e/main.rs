@@ -18,6 +18,7 @@ mod process;
 mod replicas;
 mod restricted;
 mod rights;
+mod rollouts;
 mod samples;
 mod scripted;
 mod secured;

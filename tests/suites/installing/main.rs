@@ -22,8 +22,10 @@
 //! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
 //! | `staged` | packages that serve in steps |
+//! | `staged_beside` | other packages that come, wait and go while a package serves in steps |
 //! | `staged_evidence` | what counts as evidence of a rollout |
 //! | `staged_ends` | an operator that ends at any write of a rollout or of a return |
+//! | `staged_lost` | lost records, bytes and definitions while a package serves in steps |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |
 //! | `scripted` | packages with a script instead of a component |
@@ -55,8 +57,10 @@ mod refusing;
 mod rehearsed;
 mod scripted;
 mod staged;
+mod staged_beside;
 mod staged_ends;
 mod staged_evidence;
+mod staged_lost;
 mod starting;
 mod support;
 mod swapping;

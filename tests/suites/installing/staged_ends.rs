@@ -10,7 +10,7 @@ use crate::staged::{steer, until_rollout};
 use crate::support::{first_edition_serves, package, scenario, states, until_edition, until_state, widget_in};
 
 /// Creates three Widgets that the first edition serves.
-async fn three_widgets(world: &World) -> [&'static str; 3] {
+pub(crate) async fn three_widgets(world: &World) -> [&'static str; 3] {
     first_edition_serves(world, &json!({})).await;
     for name in ["v", "x"] {
         world.apply(&widget_in("test", name, &json!({}))).await;
@@ -33,7 +33,8 @@ async fn crash_and_start(world: &World) -> bool {
     reached
 }
 
-async fn ends_with(world: &World, all: &[&str], edition: &str) {
+/// Waits until all Widgets have this edition, and one revision serves.
+pub(crate) async fn ends_with(world: &World, all: &[&str], edition: &str) {
     for config_map in all {
         until_edition(world, config_map, edition).await;
     }

@@ -129,7 +129,7 @@ async fn act(w: &World, rng: &mut Rng) -> String {
         1 => PodFate::CrashLoop,
         _ => ready(rng.u64(..15)),
     };
-    match rng.u8(..14) {
+    match rng.u8(..15) {
         0..4 => {
             let mode = if rng.u8(..4) == 0 { "now" } else { "staged" };
             let by = pick(rng, &["object", "namespace"]);
@@ -163,11 +163,19 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         9 => {
+            // The operator reads the bytes before the garbage collector of a real cluster deletes them.
+            let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
+            let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
+            let Some(revision) = serving.get(rng.usize(..serving.len().max(1))) else { return "nothing".to_owned() };
+            w.orphan(&format!("kaos-system:PolicyRevision/{}", name(revision))).await;
+            format!("delete the record of {}", name(revision))
+        }
+        10 => {
             let fate = fate(rng);
             w.pods(fate);
             format!("all pods: {fate:?}")
         }
-        10 => {
+        11 => {
             // The end of the story restores the spec.
             let server = pick(rng, &SERVERS);
             let mut edited = mcp_server(server);
@@ -175,7 +183,7 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             drop(w.try_apply(&edited).await);
             format!("edit {server}")
         }
-        11 => {
+        12 => {
             let server = pick(rng, &SERVERS);
             drop(w.try_delete(&format!("MCPServer/{server}")).await);
             let between = rng.u64(..5_000);

@@ -90,6 +90,13 @@ pub struct Predecessors {
     pub of_tenants: bool,
 }
 
+impl Predecessors {
+    /// Returns whether the table undoes a rollout.
+    pub(super) fn undo(self, stage: &RolloutStage) -> bool {
+        if stage.is_local { self.of_tenants } else { self.of_owner }
+    }
+}
+
 /// The rollouts that go on. Without rollouts, this value is empty and costs nothing.
 #[derive(Debug, Default)]
 pub struct Staging {
@@ -134,6 +141,11 @@ impl Staging {
             }
         }
         if predecessors == Predecessors::default() { Table::Current } else { Table::Before(predecessors) }
+    }
+
+    /// Returns the revisions that the rollouts bring.
+    pub(super) fn revisions(&self) -> Vec<Arc<str>> {
+        self.stages.iter().map(|stage| Arc::clone(&stage.revision)).collect()
     }
 
     /// Returns the tables without some revisions.

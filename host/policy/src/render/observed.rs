@@ -53,7 +53,7 @@ impl<'a> ObservedSandbox<'a> {
 
 impl Sandbox for ObservedSandbox<'_> {
     fn describe(&mut self) -> Result<Descriptor, Failure> {
-        self.call(Verb::Describe, |inner| inner.describe())
+        self.call(Verb::Describe, Sandbox::describe)
     }
 
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {

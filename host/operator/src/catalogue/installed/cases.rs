@@ -2,10 +2,7 @@
 //! settings that the policy would have in a place. The operator needs trials, because Kubernetes may refuse a value
 //! that the schema accepts. The operator and the command line use the same cases.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use kaos_policy::{
     gate::LoadError,
@@ -14,7 +11,7 @@ use kaos_policy::{
 };
 
 use super::revision_set::{AdmittedRevision, Content, RevisionSet, Unfit};
-use crate::catalogue::{Arranged, Kind, Member, Reach, lasting};
+use crate::catalogue::{Answers, Arranged, Kind, Member, Reach, lasting};
 
 /// The status reason of settings that do not fit the policies of their place.
 pub(crate) const BAD_SETTINGS: &str = "BadSettings";
@@ -29,6 +26,8 @@ pub(crate) struct Case {
     base: Vec<Layer>,
     /// The settings to try, the weakest first.
     given: Vec<Layer>,
+    /// Whether only a policy that still serves before a rollout moves its objects is in this place.
+    is_before: bool,
 }
 
 /// An error in a policy's plans for its own samples, and the settings that cause the error.
@@ -37,12 +36,14 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
+    /// Whether the error ends with the rollouts that go on: the settings fit the policies that these rollouts bring.
+    pub(crate) is_before: bool,
 }
 
 impl Misfit {
     /// Returns the reason and the message for the refusal of a revision.
     pub(crate) fn told_of(&self, content: &Content) -> (&'static str, String) {
-        let Self { error, cause } = self;
+        let Self { error, cause, .. } = self;
         match content {
             Content::Policy(..) => {
                 (SETTINGS_DO_NOT_FIT, not_with(&format!("the policy fails with the settings of {cause}: {error}")))
@@ -75,20 +76,25 @@ pub(crate) type Tried = Result<(), Misfit>;
 
 impl PartialEq for Case {
     fn eq(&self, other: &Self) -> bool {
-        let (one, two) = (&self.policy, &other.policy);
-        let is_same = one.id() == two.id() && one.limits() == two.limits() && one.grants() == two.grants();
-        is_same && self.base == other.base && self.given == other.given
+        self.tries_as(other) && self.is_before == other.is_before
     }
 }
 
 impl Case {
     /// Returns the case that tries the settings `given` with a policy. Returns `None` if `given` changes nothing for
     /// this policy.
-    fn new(policy: &Arc<Policy>, base: Vec<Layer>, given: Vec<Layer>) -> Option<Self> {
-        let case = Self { policy: Arc::clone(policy), base, given };
+    fn new(policy: &Arc<Policy>, base: Vec<Layer>, given: Vec<Layer>, is_before: bool) -> Option<Self> {
+        let case = Self { policy: Arc::clone(policy), base, given, is_before };
         let resolved = |layers: &[Layer]| policy.settings(layers).ok();
         let sets_nothing = resolved(&case.base).is_some_and(|base| resolved(&case.layers()) == Some(base));
         (!sets_nothing).then_some(case)
+    }
+
+    /// Returns whether another case tries the same settings with the same policy.
+    fn tries_as(&self, other: &Self) -> bool {
+        let (one, two) = (&self.policy, &other.policy);
+        let is_same = one.id() == two.id() && one.limits() == two.limits() && one.grants() == two.grants();
+        is_same && self.base == other.base && self.given == other.given
     }
 
     fn layers(&self) -> Vec<Layer> {
@@ -108,14 +114,15 @@ impl Case {
             return None;
         }
         let (last, others) = self.given.split_last()?;
+        let misfit = |error, layer: &Layer| Misfit { error, cause: layer.origin.clone(), is_before: self.is_before };
         for layer in others {
             layers.push(layer.clone());
             let with = is_valid(Arc::clone(&self.policy), layers.clone()).await;
             if let Some(error) = with.err().and_then(lasting) {
-                return Some(Misfit { error, cause: layer.origin.clone() });
+                return Some(misfit(error, layer));
             }
         }
-        Some(Misfit { error, cause: last.origin.clone() })
+        Some(misfit(error, last))
     }
 }
 
@@ -135,24 +142,32 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
         } else if let Some(last) = case.given.last() {
             // This error may be temporary. Try the other cases as well: these cases may show that the settings are
             // wrong.
-            tried = Err(Misfit { error, cause: last.origin.clone() });
+            tried = Err(Misfit { error, cause: last.origin.clone(), is_before: case.is_before });
         }
     }
     tried
 }
 
 /// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. A policy
-/// with a scope that lists namespaces gets no case.
+/// with a scope that lists namespaces gets no case. The cases of policies that still serve before a rollout come last.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
-    for kind in arranged.tables().flat_map(BTreeMap::values).filter_map(|answers| answers.of_cluster()) {
+    for (is_before, answers) in answers_of(arranged) {
+        let Some(kind) = answers.of_cluster() else { continue };
         for policy in kind.policies() {
             let layers = kind.layers().iter().cloned();
             let (given, base) = layers.partition(|layer| layer.origin == Origin::OperatorConfig);
-            add(&mut cases, Case::new(policy, base, given));
+            add(&mut cases, Case::new(policy, base, given, is_before));
         }
     }
     cases
+}
+
+/// Returns the policies for each kind, first those of the table with all revisions. The value is true for a table
+/// without the revisions that rollouts bring.
+fn answers_of(arranged: &Arranged) -> impl Iterator<Item = (bool, &Answers)> {
+    let tables = arranged.tables().enumerate();
+    tables.flat_map(|(at, table)| table.values().map(move |answers| (at > 0, answers)))
 }
 
 impl RevisionSet {
@@ -186,14 +201,14 @@ impl RevisionSet {
             base.is_none_or(|base| serving.contains(base))
         };
         let mut cases = Vec::new();
-        for answers in arranged.tables().flat_map(BTreeMap::values) {
+        for (is_before, answers) in answers_of(arranged) {
             // Leave out the predecessors of serving policies: predecessors answer only for objects that pin them by
             // digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {
                     let layers = kind.layers().iter().filter(counts);
-                    add(&mut cases, case(name, entry, member, layers));
+                    add(&mut cases, case(name, entry, member, layers, is_before));
                 }
             }
         }
@@ -208,6 +223,7 @@ fn case<'a>(
     entry: &AdmittedRevision,
     member: &Member,
     layers: impl Iterator<Item = &'a Layer>,
+    is_before: bool,
 ) -> Option<Case> {
     let of = &member.policy.id().name;
     let (given, base) = match &entry.content {
@@ -222,9 +238,9 @@ fn case<'a>(
         }
         _ => return None,
     };
-    Case::new(&member.policy, base, given)
+    Case::new(&member.policy, base, given, is_before)
 }
 
 fn add(cases: &mut Vec<Case>, case: Option<Case>) {
-    cases.extend(case.filter(|case| !cases.contains(case)));
+    cases.extend(case.filter(|case| !cases.iter().any(|known| known.tries_as(case))));
 }

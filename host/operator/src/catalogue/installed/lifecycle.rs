@@ -19,6 +19,7 @@
 //! | `trying` | tries settings before they take effect |
 //! | `serving` | swaps in the serving revisions and the settings |
 //! | `quarantine` | finds the revisions that failed in service |
+//! | `leaving_conflict` | begins the rollout of a revision that waited for a place |
 //! | `restoring` | loads recorded revisions |
 //! | `not_loadable` | loads policies of tenants in the background, and retries policies that cannot be loaded for now |
 //! | `bytes_missing` | replaces active revisions that cannot be loaded any more with their predecessors |
@@ -39,6 +40,7 @@ mod enter;
 mod execute;
 mod facts;
 mod gating;
+mod leaving_conflict;
 mod naming;
 mod not_admitted;
 mod not_loadable;
@@ -318,6 +320,7 @@ impl Lifecycle {
         if !left.is_subset(&self.without_source) {
             // A package can replace a rollout whose ConfigMap was deleted.
             self.wake_rollouts();
+            self.swap_again();
         }
         self.without_source = left;
         self.forget_what_loads_no_more();

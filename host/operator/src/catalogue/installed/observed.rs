@@ -15,6 +15,10 @@ pub(crate) const ANOTHER_ROLLOUT: &str = "AnotherRollout";
 /// The status reason of a revision whose rollout is paused.
 pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 
+/// Why a rollout is impossible with an old definition of PolicyRevision.
+pub(crate) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
+    the operator cannot record a rollout: apply the operator's definitions";
+
 /// The reason of a pause by a person.
 pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
 

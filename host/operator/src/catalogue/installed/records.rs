@@ -24,7 +24,7 @@ use tokio::{sync::Notify, task::JoinSet};
 pub(crate) use super::observed::NOT_LOADED;
 use super::{
     StepError,
-    observed::{Definition, is_unknown_state, observed},
+    observed::{Definition, OLD_DEFINITION, is_unknown_state, observed},
     sources::{is_listed, keep, whole},
 };
 use crate::{error_text::is_misfit, watch::Watch};
@@ -233,12 +233,19 @@ impl Records {
     }
 
     /// Writes a status if it differs from the recorded status. Returns whether the record now has this status, which is
-    /// false if a user deleted the record.
+    /// false if a user deleted the record. Fails if the definition in the cluster cannot record the revision's rollout.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
         if known.status.as_ref() == Some(&status) && !self.owed.contains_key(name) {
             return Ok(true);
+        }
+        let what = || format!("write the status of PolicyRevision {name}");
+        // Without its rollout, the next process would let the revision serve all objects at once.
+        let is_lossy = |definition: Definition| definition != Definition::Current && status.open_rollout().is_some();
+        let old = || StepError { what: what(), message: OLD_DEFINITION.to_owned(), is_answered: true };
+        if is_lossy(self.definition) {
+            return Err(old());
         }
         let allowed = self.definition.allowed(&status);
         let body =
@@ -261,8 +268,7 @@ impl Records {
             }
             Err(kube::Error::Api(answer)) if is_misfit(&answer.message) || is_unknown_state(&answer.message) => {
                 let Some(older) = self.definition.older() else {
-                    let what = format!("write the status of PolicyRevision {name}");
-                    return Err(StepError::new(what, &kube::Error::Api(answer)));
+                    return Err(StepError::new(what(), &kube::Error::Api(answer)));
                 };
                 self.definition = older;
                 tracing::warn!(
@@ -270,9 +276,12 @@ impl Records {
                     "a part of the status of revisions is left out, because the definition of PolicyRevision in the \
                      cluster is older than the operator: apply the operator's definitions, and restart the operator"
                 );
+                if is_lossy(older) {
+                    return Err(old());
+                }
                 Box::pin(self.write(name, status)).await
             }
-            Err(error) => Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
+            Err(error) => Err(StepError::new(what(), &error)),
         }
     }
 

@@ -136,6 +136,11 @@ impl Content {
 }
 
 impl AdmittedRevision {
+    /// Returns whether the revision comes from a tenant's namespace.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self.reach, Reach::Own(_))
+    }
+
     pub(super) fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;
         Layer::tree(self.reach.origin(namespace, config_map), policy, tree.clone())
@@ -168,7 +173,7 @@ impl RevisionSet {
         shared: &[Layer],
     ) -> Result<Arranged, Unfit> {
         let mut arranged = self.arrange_one(candidate, serving, shared)?;
-        arranged.staging = self.staging(candidate, serving, shared)?;
+        arranged.staging = self.staging(candidate, serving, &arranged.conflicts, shared)?;
         Ok(arranged)
     }
 

@@ -23,12 +23,15 @@ pub(crate) struct Unfit {
     pub(super) local: Vec<Arc<str>>,
     /// All revisions that are part of the problem.
     pub(super) concerned: BTreeSet<Arc<str>>,
+    /// The revisions whose rollouts must end first: only the policies that these revisions replace are part of the
+    /// problem. Empty if the revisions cannot serve together after the rollouts either.
+    pub(super) before: Vec<Arc<str>>,
 }
 
 impl Unfit {
     /// Returns the error for settings of the whole cluster that do not fit the policies.
     pub(super) fn of_settings(message: String) -> Self {
-        Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new() }
+        Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new(), before: Vec::new() }
     }
 }
 
@@ -52,7 +55,13 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
             if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
                 let local = kind.local_revision().map(Arc::clone).into_iter().collect();
                 let concerned = kind.revisions().map(Arc::clone).collect();
-                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local, concerned });
+                return Err(Unfit {
+                    reason: "BadSettings",
+                    message: errors.to_string(),
+                    local,
+                    concerned,
+                    before: Vec::new(),
+                });
             }
         }
     }
@@ -73,5 +82,6 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
         ),
         local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
         concerned: concerned.iter().flat_map(|kind| kind.revisions()).map(Arc::clone).collect(),
+        before: Vec::new(),
     })
 }

@@ -78,6 +78,34 @@ fn without_its_predecessor_a_rollout_leaves_the_other_objects_alone() {
 }
 
 #[test]
+fn a_revision_in_conflict_undoes_no_rollout() {
+    let mut revisions = set(Reach::Cluster, Some(u64::MAX / 2));
+    let mut late = entry(sized("late", &json!(3)), Reach::Cluster, "2", None);
+    late.stage = Some(moved(None));
+    revisions.entries.insert("late".to_owned(), late);
+    let snapshot = install(&Catalogue::default(), &revisions, &["new", "late"]);
+    for name in (0..50).map(|number| format!("w{number}")) {
+        let is_moved = moved(Some(u64::MAX / 2)).has(&widget(), "a", &name);
+        assert_eq!(revision(&snapshot, "a", &name), if is_moved { "new" } else { "old" });
+    }
+}
+
+#[test]
+fn a_rollout_waits_for_another_one_over_the_objects_of_its_predecessor() {
+    let mut revisions = set(namespaces(&["a"]), None);
+    let mut other = entry(sized("other", &json!(3)), namespaces(&["b"]), "2", None);
+    other.stage = Some(moved(None));
+    revisions.entries.insert("other".to_owned(), other);
+    let beside = |revisions: &RevisionSet| {
+        let serving = ["new", "other"].map(str::to_owned).into();
+        revisions.rollout_beside("new", &serving)
+    };
+    assert_eq!(beside(&revisions).as_deref(), Some("other"));
+    revisions.entries.get_mut("new").unwrap().predecessor = None;
+    assert_eq!(beside(&revisions), None);
+}
+
+#[test]
 fn an_object_that_pins_the_new_policy_does_not_wait_for_the_rollout() {
     let revisions = set(Reach::Cluster, None);
     let snapshot = install(&Catalogue::default(), &revisions, &["new"]);

@@ -18,6 +18,7 @@ use crate::{
         Reach,
         installed::{
             cases::{BAD_SETTINGS, Misfit, SETTINGS_DO_NOT_FIT},
+            observed::ANOTHER_ROLLOUT,
             revision_set::{AdmittedRevision, Content, Unfit, moved_by},
             store::Taken,
         },
@@ -143,6 +144,9 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.revisions.arrange_with(Some(name), &serving, shared);
         let arranged = match arrange(&self.shared(config.as_ref())) {
             Ok(arranged) => arranged,
+            Err(Unfit { message, before, .. }) if !before.is_empty() => {
+                return Verdict::Unfit(self.waits_for_end(name, entry, &before, &message));
+            }
             // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
             // owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
@@ -163,6 +167,9 @@ impl Lifecycle {
                 // A policy that waits for a place may not fit the settings of this place. In this case, do not try the
                 // policy.
                 Err(_) if matches!(entry.content, Content::Policy(..)) => {}
+                Err(Unfit { message, before, .. }) if !before.is_empty() => {
+                    return Verdict::Unfit(self.waits_for_end(name, entry, &before, &message));
+                }
                 Err(Unfit { reason, message, .. }) => {
                     return Verdict::Unfit(NotAdmitted::refused(reason, message));
                 }
@@ -176,7 +183,11 @@ impl Lifecycle {
                 self.trials.forget(name);
                 Verdict::Unfit(NotAdmitted::pending(misfit.error.reason(), misfit.error.to_string()))
             }
-            Some(Err(Misfit { error, cause: Origin::OperatorConfig })) => {
+            Some(Err(Misfit { error, is_before: true, .. })) => {
+                let rollouts = arranged.staging.revisions();
+                Verdict::Unfit(self.waits_for_end(name, entry, &rollouts, &error.to_string()))
+            }
+            Some(Err(Misfit { error, cause: Origin::OperatorConfig, .. })) => {
                 Verdict::Unfit(self.waits_for_config(name, entry, BAD_SETTINGS, &error.to_string()))
             }
             Some(Err(misfit)) => {
@@ -196,6 +207,19 @@ impl Lifecycle {
     ) -> NotAdmitted {
         self.waiting.insert(name.to_owned(), entry.content.clone());
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
+    }
+
+    /// Lets a revision wait for the end of rollouts. The revision fits the policies that these rollouts bring, but not
+    /// the policies that serve the objects that are not moved.
+    fn waits_for_end(
+        &mut self,
+        name: &str,
+        entry: &AdmittedRevision,
+        rollouts: &[Arc<str>],
+        message: &str,
+    ) -> NotAdmitted {
+        self.waiting.insert(name.to_owned(), entry.content.clone());
+        NotAdmitted::pending(ANOTHER_ROLLOUT, fits_after(rollouts, message))
     }
 
     /// Lets candidates serve if their effect is within the limits.
@@ -265,6 +289,10 @@ impl Lifecycle {
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
         let (remarks, approval) = (entry.content.remarks().join("; "), self.approval(name));
         let rollout = self.rollout_of(candidate);
+        // A rollout begins only when the revision gets its place.
+        let conflict = || rollout.as_ref().and_then(|_| self.revisions.conflict_of(name, serving));
+        let kept_out = kept_out.or_else(conflict);
+        let rollout = rollout.filter(|_| kept_out.is_none());
         let (yields, stage) = (entry.predecessor.clone().filter(|_| rollout.is_some()), rollout.as_ref().map(moved_by));
         let transition = match (kept_out, &approval) {
             (None, _) if rollout.is_some() => {
@@ -312,6 +340,14 @@ impl Lifecycle {
         self.wake_rollouts();
         Ok(Ok(()))
     }
+}
+
+/// Returns why settings or a policy wait for the end of rollouts. `message` says what does not fit before.
+pub(super) fn fits_after(rollouts: &[Arc<str>], message: &str) -> String {
+    format!(
+        "waits for the end of the rollout of {}, because it does not fit the policies that serve until then: {message}",
+        rollouts.join(" and ")
+    )
 }
 
 /// Returns the entry of a checked package for the admitted revisions.

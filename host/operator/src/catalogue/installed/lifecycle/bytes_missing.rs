@@ -4,6 +4,9 @@
 //! A revision that cannot be loaded keeps its place, and its predecessor answers as a fallback. The fallback deletes no
 //! children, because the revision needs its children again when it can be loaded. The operator tries to load the
 //! revision at each start, when the bytes come back, and when a user requests an attempt.
+//!
+//! A revision that yields during a rollout keeps its place too. Its objects wait: its own predecessor must not take them
+//! over, because they would get other children twice.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +20,14 @@ use kaos_policy::{
 use super::{
     Found, Lifecycle, StepError, Transition,
     restoring::{LoadResult, age_of, held_now},
+    rollout::serves_again,
 };
 use crate::{
     catalogue::{
         Reach,
         installed::{
             records::{NOT_LOADED, Revision, kinds_of, was_not_loaded},
-            revision_set::{AdmittedRevision, Content, Unfit},
+            revision_set::{AdmittedRevision, Content, Unfit, moved_objects},
         },
     },
     timestamps::parsed,
@@ -36,31 +40,10 @@ const LOST: &str = "it cannot be loaded any more";
 impl Lifecycle {
     /// Lets the predecessor replace an active revision that cannot be loaded any more.
     pub(super) async fn withhold(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
-        let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
         tracing::error!(revision = name, why, "active revision cannot be loaded; the predecessor serves instead");
-        let status = revision.status.clone().unwrap_or_default();
-        let kinds = if digest.is_some() { kinds_of(&status).collect() } else { Vec::new() };
-        let entry = AdmittedRevision {
-            source: source.clone(),
-            age: age_of(revision, found),
-            reach: Reach::of_package(&source.namespace, &scope.namespaces, &self.tools.duties.operator_namespace),
-            pinned: scope.pinned,
-            content: Content::Lost {
-                policy: status.policy.unwrap_or_default(),
-                kinds,
-                why: why.clone(),
-                bytes_are_gone,
-                failures: 1,
-            },
-            on_refusal: OnRefusal::default(),
-            rollout: Rollout::default(),
-            stage: None,
-            since: parsed(status.since.as_deref()),
-            predecessor: status.predecessor,
-        };
-        self.revisions.entries.insert(name.clone(), entry);
+        self.lose(revision, found, &why, bytes_are_gone);
         let message = format!(
             "{why}, so the predecessor serves instead, and deletes no children of this revision. Apply the revision's \
              ConfigMap again (unchanged, or with another version), delete the ConfigMap, or run kaos-operator policy \
@@ -70,6 +53,60 @@ impl Lifecycle {
         let asked = self.asked(&name);
         let withheld = Transition::new(RevisionState::Active, NOT_LOADED, message);
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
+    }
+
+    /// Lets the objects of a revision wait that yields and cannot be loaded any more.
+    pub(super) async fn cannot_yield(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
+        let name = revision.metadata.name.clone().unwrap_or_default();
+        let why = format!("{LOST} ({})", cut(why, NOTE));
+        if self.records.status(&name).reason.as_deref() != Some(NOT_LOADED) {
+            tracing::error!(revision = name, why, "the predecessor of a rollout cannot be loaded; its objects wait");
+        }
+        self.lose(revision, found, &why, bytes_are_gone);
+        let message = format!(
+            "{why}, so the objects that the rollout has not moved wait, and keep their children. Install the package of \
+             this revision again, or run kaos-operator policy promote to move all objects. To try to load the revision \
+             now: {}",
+            self.remedy(&name)
+        );
+        let asked = self.asked(&name);
+        let withheld = Transition::new(RevisionState::Yielding, NOT_LOADED, message);
+        self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
+    }
+
+    /// Records in the admitted revisions that a revision cannot be loaded any more.
+    fn lose(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
+        let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
+        let status = revision.status.clone().unwrap_or_default();
+        let kinds = if digest.is_some() { kinds_of(&status).collect() } else { Vec::new() };
+        let entry = AdmittedRevision {
+            source: source.clone(),
+            age: age_of(revision, found),
+            reach: Reach::of_package(&source.namespace, &scope.namespaces, &self.tools.duties.operator_namespace),
+            pinned: scope.pinned,
+            stage: moved_objects(&status),
+            content: Content::Lost {
+                policy: status.policy.unwrap_or_default(),
+                kinds,
+                why: why.to_owned(),
+                bytes_are_gone,
+                failures: 1,
+            },
+            on_refusal: OnRefusal::default(),
+            rollout: Rollout::default(),
+            since: parsed(status.since.as_deref()),
+            predecessor: status.predecessor,
+        };
+        self.revisions.entries.insert(revision.metadata.name.clone().unwrap_or_default(), entry);
+    }
+
+    /// Returns whether to try to load the predecessor of a rollout again. If this build does not accept its bytes, only
+    /// a request of a user can help.
+    pub(super) fn may_yield_again(&self, name: &str) -> bool {
+        match self.revisions.entries.get(name).map(|entry| &entry.content) {
+            Some(Content::Lost { bytes_are_gone, .. }) => *bytes_are_gone || self.is_asked_for(name),
+            _ => true,
+        }
     }
 
     /// Returns whether to load a lost revision again: the bytes came back, or a user requests an attempt.
@@ -118,8 +155,8 @@ impl Lifecycle {
                 continue;
             }
             let asked = self.asked(&name);
-            let serves = Transition::new(RevisionState::Active, "Active", "");
-            self.enter_or_owe(&name, serves, |status| status.retried = asked).await;
+            let (serves, rollout) = serves_again(&self.records.status(&name));
+            self.enter_or_owe(&name, serves, |status| (status.retried, status.rollout) = (asked, rollout)).await;
         }
         Ok(())
     }

@@ -57,6 +57,23 @@ impl<'a> Facts<'a> {
         predecessor.filter(|predecessor| *predecessor != name)
     }
 
+    /// Returns the revisions that serve the objects that rollouts have not moved yet.
+    pub(super) fn yielding(self) -> BTreeSet<&'a String> {
+        self.records.keys().filter_map(|by| self.yielding_to(by)).collect()
+    }
+
+    /// Returns whether a revision serves objects that a rollout has not moved yet.
+    pub(super) fn yields(self, name: &str) -> bool {
+        self.state(name) == RevisionState::Yielding && self.yielding().into_iter().any(|yields| yields == name)
+    }
+
+    /// Returns whether a revision is rolled out while its predecessor cannot serve. If such a revision went into
+    /// quarantine, weaker policies would take over all its objects.
+    pub(super) fn lacks_predecessor(self, name: &str) -> bool {
+        let is_loaded = |before: &String| self.revisions.entries.get(before).is_some_and(|it| it.content.is_loaded());
+        self.yielding_to(name).is_some_and(|before| !is_loaded(before))
+    }
+
     /// Returns the chain of predecessors of a revision, the latest first.
     pub(super) fn before(self, name: &str) -> Vec<String> {
         let mut before: Vec<String> = Vec::new();
@@ -92,6 +109,8 @@ impl<'a> Facts<'a> {
             RevisionState::Pending => {
                 status.is_none_or(|status| status.reason.as_deref().is_none_or(|reason| reason == ANOTHER_ROLLOUT))
             }
+            // The revision begins its rollout when another rollout has ended.
+            RevisionState::Conflict => status.and_then(|it| it.reason.as_deref()) == Some(ANOTHER_ROLLOUT),
             _ => false,
         };
         is_on_its_way

@@ -24,7 +24,7 @@ use crate::{
         installed::{
             background::Stand,
             records::{NOT_LOADED, Revision, kinds_of},
-            revision_set::{AdmittedRevision, Content},
+            revision_set::{AdmittedRevision, Content, moved_objects},
         },
     },
     timestamps::parsed,
@@ -270,6 +270,7 @@ fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     // A revision that waits because an older package has its place answers nowhere.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
+    let stage = moved_objects(&status);
     AdmittedRevision {
         source: source.clone(),
         age: age_of(revision, found),
@@ -278,7 +279,7 @@ fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
         content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, 1),
         on_refusal: OnRefusal::default(),
         rollout: Rollout::default(),
-        stage: None,
+        stage,
         since: parsed(status.since.as_deref()),
         predecessor: status.predecessor,
     }

@@ -112,10 +112,13 @@ impl Observed<'_> {
     fn deleted_records(&self) -> Vec<Action> {
         let (sources, facts) = (self.sources(), self.facts);
         let kept = self.kept();
+        let mut yielding = facts.yielding();
+        yielding.retain(|name| facts.state(name).is_replaced());
         let serves = |name: &String| {
             let is_wanted = || facts.records.get(name).is_some_and(|it| sources.contains(&it.spec.source));
             let is_admitted = facts.state(name).is_let_in() && facts.revisions.entries.contains_key(name);
-            is_admitted && (is_wanted() || kept.contains(name))
+            // The source of a revision that yields has other content, or was deleted.
+            (is_admitted && (is_wanted() || kept.contains(name))) || yielding.contains(name)
         };
         let (served, others): (Vec<&String>, Vec<&String>) =
             self.deleted.iter().copied().partition(|name| serves(name));
@@ -159,8 +162,7 @@ impl Observed<'_> {
 
     /// Returns the actions that end the service of revisions that yielded to a rollout that does not go on.
     fn ended_yields(&self) -> Vec<Action> {
-        let yielding: BTreeSet<&String> =
-            self.facts.records.keys().filter_map(|by| self.facts.yielding_to(by)).collect();
+        let yielding = self.facts.yielding();
         let ended = self
             .facts
             .records
@@ -231,9 +233,10 @@ impl Observed<'_> {
     /// Returns the actions that quarantine revisions because they failed in service. A revision goes into quarantine
     /// only when its predecessor can replace it.
     fn failures(&self) -> Vec<Action> {
-        let sources = self.sources();
-        let serving = self.facts.serving();
-        let failed = self.failed.iter().filter(|(name, _)| serving.contains(*name));
+        let (sources, facts) = (self.sources(), self.facts);
+        let serving = facts.serving();
+        let can_end = |name: &String| serving.contains(name) && !facts.lacks_predecessor(name);
+        let failed = self.failed.iter().filter(|(name, _)| can_end(name));
         let action = |(name, failure): (&String, &ServiceFailure)| {
             let source = self.facts.records.get(name).map(|revision| &revision.spec.source);
             let source = source.filter(|source| sources.contains(source));

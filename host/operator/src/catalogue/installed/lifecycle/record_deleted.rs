@@ -1,5 +1,5 @@
 //! Recreates the PolicyRevision and the stored bytes of a serving revision after a user deleted them. The revision
-//! keeps serving in the meantime.
+//! keeps serving in the meantime. A revision that yields during a rollout serves too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,12 +19,12 @@ impl Lifecycle {
             return Ok(());
         }
         if let Some(package) = package {
-            tracing::warn!(revision = name, "writing the deleted record of an active revision again");
+            tracing::warn!(revision = name, "writing the deleted record of a serving revision again");
             self.keep_soon(name.to_owned(), package);
         } else {
             tracing::error!(
                 revision = name,
-                "writing the deleted record of an active revision again, but its stored bytes are lost: apply the \
+                "writing the deleted record of a serving revision again, but its stored bytes are lost: apply the \
                  revision's ConfigMap again, or the operator cannot load the revision after its next start"
             );
         }
@@ -54,7 +54,7 @@ impl Lifecycle {
 
     /// Stores the bytes of one revision if they are missing. Returns whether this revision needs no further attempt.
     async fn keep_one_again(&self, name: &str, package: &Package) -> bool {
-        let serves = self.records.status(name).state.is_let_in();
+        let serves = self.records.status(name).state.is_let_in() || self.facts().yields(name);
         let Some(revision) = self.records.get(name).filter(|_| serves) else { return true };
         let kept = match self.store.keeps(revision).await {
             Ok(true) => Ok(Ok(())),

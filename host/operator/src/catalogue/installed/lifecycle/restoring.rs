@@ -25,7 +25,8 @@ pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
-    /// The revision was active and cannot be loaded any more. The predecessor replaces this revision.
+    /// The revision was active and cannot be loaded any more, so that the predecessor replaces it. Or the revision
+    /// yielded and cannot be loaded any more, so that its objects wait.
     Withheld,
     /// The revision cannot be loaded for now: the compile child was killed, or the compile child got no processor.
     NotYet(StepError),
@@ -84,10 +85,15 @@ impl Lifecycle {
             return Ok(LoadResult::Serves);
         }
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
+        let yields = self.facts().yields(&name);
         let Some(mut package) = self.package_of(revision, found).await? else {
             let lost = "the revision's stored bytes are missing or were changed";
             if serves {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
+                return Ok(LoadResult::Withheld);
+            }
+            if yields {
+                self.cannot_yield(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(LoadResult::Withheld);
             }
             // The bytes may still be in the source ConfigMap.
@@ -114,7 +120,7 @@ impl Lifecycle {
         if package.namespace != revision.spec.source.namespace {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
         }
-        if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
+        if yields || revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
             // Store the bytes again. The bytes may exist only in the ConfigMap of the package, or the garbage collector
             // may be about to delete the stored bytes.
             self.keep_soon(name.clone(), Arc::clone(&package));
@@ -127,6 +133,11 @@ impl Lifecycle {
             // Do not withhold settings whose policy does not exist: such settings have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
+                Ok(LoadResult::Withheld)
+            }
+            Err(NotAdmitted { transition, again: false }) if yields => {
+                let why = format!("{}: {}", transition.reason, transition.message);
+                self.cannot_yield(revision, found, &why, false).await;
                 Ok(LoadResult::Withheld)
             }
             Err(NotAdmitted { transition, again: false }) => {

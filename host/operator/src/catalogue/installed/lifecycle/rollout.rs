@@ -13,6 +13,7 @@
 //! | `reasons` | the reasons of pauses and returns; pure |
 //! | `requests` | the requests of persons |
 //! | `told` | the texts about a rollout in the status |
+//! | `unloaded` | the rollout of a revision that is not loaded |
 
 mod begin;
 mod decide;
@@ -23,6 +24,7 @@ mod parts;
 mod reasons;
 mod requests;
 mod told;
+mod unloaded;
 mod waits;
 mod watched;
 
@@ -34,6 +36,7 @@ use tokio::time::Instant;
 
 pub(super) use self::looks::RolloutLooks;
 pub(crate) use self::requests::{Verb as RolloutVerb, next_request};
+pub(super) use self::unloaded::serves_again;
 use self::{
     decide::{Decision, ReturnCause, RolloutFacts, accept},
     looks::look,
@@ -45,7 +48,10 @@ use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Transition, plan::ServiceFa
 use crate::{
     catalogue::{
         MovedObjects, RolloutStage,
-        installed::{observed::ROLLOUT_PAUSED, revision_set::moved_objects},
+        installed::{
+            observed::{OLD_DEFINITION, ROLLOUT_PAUSED},
+            revision_set::moved_objects,
+        },
     },
     metrics::RolloutState,
     timestamps::written,
@@ -74,14 +80,17 @@ impl Lifecycle {
         let mut rolled = RolledOut { wait: None, returned: BTreeMap::new(), done: Ok(()) };
         let open = self.records.all().iter().filter(|(name, revision)| {
             let is_open = revision.status.as_ref().is_some_and(|status| status.open_rollout().is_some());
-            is_open && self.revisions.entries.get(*name).is_some_and(|entry| entry.content.is_loaded())
+            is_open && self.revisions.entries.contains_key(*name)
         });
         let open: Vec<String> = open.map(|(name, _)| name.clone()).collect();
         self.rollouts.retain(|name, _| open.contains(name));
         let mut states = Vec::new();
         for name in &open {
             self.load_yielding(name, found).await;
-            let wait = match self.look_at(name).await {
+            let is_loaded = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
+            let looked =
+                if is_loaded { self.look_at(name).await } else { Ok((LOOK_AGAIN, self.step_unloaded(name).await)) };
+            let wait = match looked {
                 Ok((wait, None)) => wait,
                 Ok((wait, Some(failure))) => {
                     rolled.returned.insert(name.clone(), failure);
@@ -164,7 +173,7 @@ impl Lifecycle {
         let decision = if self.records.has_rollouts() {
             facts.decide()
         } else {
-            Decision::Return { cause: ReturnCause::OldDefinition, why: begin::OLD_DEFINITION.to_owned() }
+            Decision::Return { cause: ReturnCause::OldDefinition, why: OLD_DEFINITION.to_owned() }
         };
         accept(&mut rollout, request.as_ref(), now);
         let due = match decision {
@@ -267,13 +276,14 @@ impl Lifecycle {
         let Some(revision) = self.records.get(&before).cloned() else { return };
         // A predecessor in any other state was found to be lost.
         let may_load = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Yielding);
-        if is_loaded(self) || !is_due || !may_load {
+        if is_loaded(self) || !is_due || !may_load || !self.may_yield_again(&before) {
             return;
         }
         let loaded = self.reload(&revision, found).await;
         if is_loaded(self) {
             self.due.remove(&before);
             self.swap_again();
+            self.yields_again(&before, name).await;
         } else {
             if let Err(error) = loaded {
                 tracing::warn!(%error, revision = before, "the predecessor of a rollout cannot be loaded");

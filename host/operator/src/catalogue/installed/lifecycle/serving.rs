@@ -7,12 +7,17 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::{PolicyRollout, RevisionState};
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 
-use super::{BACKOFF, Lifecycle, StepError, Transition, rollout::ROLLING_OUT, trying::ConfigTrial};
+use super::{
+    BACKOFF, Lifecycle, StepError, Transition, activating::fits_after, rollout::ROLLING_OUT, trying::ConfigTrial,
+};
 use crate::{
-    catalogue::{Arranged, Conflict, PLACE_TAKEN, installed::revision_set::Unfit},
+    catalogue::{
+        Arranged, Conflict, PLACE_TAKEN,
+        installed::{observed::ANOTHER_ROLLOUT, revision_set::Unfit},
+    },
     config_maps::OPERATOR_CONFIG,
 };
 
@@ -37,6 +42,7 @@ impl Lifecycle {
         let kept_out = self.kept_out(&serving);
         let answering: BTreeSet<String> =
             serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
+        let mut begun = self.begin_rollouts(&answering);
         let Some((mut arranged, config)) = self.arranged_under(config, &serving, &answering).await? else {
             return Ok(());
         };
@@ -44,6 +50,7 @@ impl Lifecycle {
         conflicts.extend(kept_out);
         // The swap does not wait for status writes. The operator repeats a failed write later.
         self.tools.catalogue.install_while(self.loading_places(&serving), arranged);
+        let mut written = Ok(());
         for name in &serving {
             if self.revisions.is_open(name, &serving) {
                 continue;
@@ -54,15 +61,23 @@ impl Lifecycle {
                     if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
                 {
                     let waits = Transition::new(RevisionState::Conflict, why.reason, &why.message);
-                    self.enter_or_owe(name, waits, |_| {}).await;
+                    self.end_stage(name);
+                    self.enter_or_owe(name, waits, |status| status.rollout = None).await;
                 }
                 (None, RevisionState::Conflict) => {
                     let before = self.revisions.entries.get(name).and_then(|entry| entry.predecessor.clone());
-                    let serves = match status.rollout.filter(PolicyRollout::is_open) {
-                        Some(rollout) => Transition::new(RevisionState::Active, ROLLING_OUT, rollout.summary),
-                        None => Transition::new(RevisionState::Active, "Active", ""),
+                    let rollout = begun.remove(name);
+                    let describe = |status: &mut PolicyRevisionStatus| {
+                        (status.predecessor, status.rollout) = (before, rollout.clone());
                     };
-                    self.enter_or_owe(name, serves, |status| status.predecessor = before).await;
+                    let Some(summary) = rollout.as_ref().map(|rollout| rollout.summary.clone()) else {
+                        let serves = Transition::new(RevisionState::Active, "Active", "");
+                        self.enter_or_owe(name, serves, describe).await;
+                        continue;
+                    };
+                    // Without the record of its rollout, the revision would serve all objects at once.
+                    let begins = Transition::new(RevisionState::Active, ROLLING_OUT, summary);
+                    written = written.and(self.enter(name, begins, describe).await.map(drop));
                 }
                 _ => {}
             }
@@ -72,7 +87,10 @@ impl Lifecycle {
         }
         self.tell_misspelt(config.as_ref()).await;
         self.installed = Some((serving, config));
-        Ok(())
+        if written.is_err() {
+            self.swap_again();
+        }
+        written
     }
 
     /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
@@ -167,8 +185,11 @@ impl Lifecycle {
     }
 
     /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
-    async fn tell_misfit(&mut self, Unfit { reason, message, .. }: Unfit) {
-        // The serving revisions fitted when they were admitted, so the error is in this ConfigMap.
+    async fn tell_misfit(&mut self, Unfit { reason, message, before, .. }: Unfit) {
+        // The serving revisions fitted when they were admitted, so the error is in this ConfigMap. But the settings can
+        // be for a revision that a rollout brings.
+        let (reason, message) =
+            if before.is_empty() { (reason, message) } else { (ANOTHER_ROLLOUT, fits_after(&before, &message)) };
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
         self.tools.catalogue.waits_for(message.clone());
         if self.misfit.as_ref() == Some(&message) {
@@ -191,15 +212,17 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place: while the revision in this place cannot be loaded, and
-    /// while limits apply to the waiting revision. In the first case, pods would restart for the waiting revision, and
-    /// again when the other revision is loaded. In the second case, the effect of the waiting revision is not known.
+    /// Returns the revisions that must keep waiting for a place: while the revision in this place cannot be loaded,
+    /// while limits apply to the waiting revision, and while the waiting revision cannot begin its rollout. In the first
+    /// case, pods would restart for the waiting revision, and again when the other revision is loaded. In the second
+    /// case, the effect of the waiting revision is not known.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
             let entry = self.revisions.entries.get(name)?;
             let limited = || self.is_gated(name, entry).then(|| self.conflict_of(name));
-            let why = self.revisions.kept_out(entry, serving).or_else(limited)?;
+            let beside = || self.waits_in_conflict(name, entry, serving);
+            let why = self.revisions.kept_out(entry, serving).or_else(limited).or_else(beside)?;
             Some((name.as_str().into(), why))
         });
         kept_out.collect()
@@ -221,7 +244,8 @@ impl Lifecycle {
     /// Makes the next round swap in a new policy table, although the same revisions serve. The settings stay in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
-            serving.clear();
+            // No revision has this name. An empty set would equal the next set if no revision serves any more.
+            *serving = BTreeSet::from([String::new()]);
         }
     }
 

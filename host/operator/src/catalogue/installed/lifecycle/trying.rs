@@ -43,8 +43,10 @@ impl Lifecycle {
             self.trials.begin(OPERATOR_CONFIG, &home, cases);
             return ConfigTrial::UnderWay;
         };
-        match tried.err().and_then(|misfit| lasting(misfit.error)) {
-            Some(error) => ConfigTrial::Unfit(Unfit::of_settings(error.to_string())),
+        let Err(misfit) = tried else { return ConfigTrial::Fits };
+        let before = if misfit.is_before { arranged.staging.revisions() } else { Vec::new() };
+        match lasting(misfit.error) {
+            Some(error) => ConfigTrial::Unfit(Unfit { before, ..Unfit::of_settings(error.to_string()) }),
             None => ConfigTrial::Fits,
         }
     }

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::RevisionSet;
 use crate::{
-    catalogue::{Age, installed::records::Revision},
+    catalogue::{Age, Conflict, installed::records::Revision},
     timestamps::parsed,
 };
 
@@ -65,6 +65,11 @@ impl RevisionSet {
     pub(crate) fn kept_waiting(&self, serving: &BTreeSet<String>) -> BTreeSet<String> {
         let arranged = self.arrange_all(serving, &BTreeSet::new(), &[]);
         arranged.conflicts.keys().map(ToString::to_string).collect()
+    }
+
+    /// Returns why a revision gets no place, or `None` if it gets its place.
+    pub(crate) fn conflict_of(&self, name: &str, serving: &BTreeSet<String>) -> Option<Conflict> {
+        self.arrange_all(serving, &BTreeSet::new(), &[]).conflicts.remove(name)
     }
 
     /// Returns the time of the earliest claim of these revisions, or `None` if none of the revisions has a claim.

@@ -1,26 +1,37 @@
 //! The policy tables during rollouts: the table in which the predecessors of the moving revisions still serve.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kaos_crds::{PolicyRevisionStatus, PolicyRollout};
 use kaos_policy::{contract::ResourceType, rollout::RolloutUnit, settings::Layer};
 
 use super::{AdmittedRevision, Content, RevisionSet, Unfit};
-use crate::catalogue::{MovedObjects, Predecessors, Reach, RolloutStage, Staging};
+use crate::catalogue::{Conflict, MovedObjects, Predecessors, Reach, RolloutStage, Staging};
 
 impl RevisionSet {
-    /// Returns the rollouts of the serving revisions, and the policies that answer for objects that are not moved.
+    /// Returns the rollouts of the serving revisions, and the policies that answer for objects that are not moved. A
+    /// revision in `conflicts` serves nothing, so it has no rollout.
     pub(super) fn staging(
         &self,
         candidate: Option<&str>,
         serving: &BTreeSet<String>,
+        conflicts: &BTreeMap<Arc<str>, Conflict>,
         shared: &[Layer],
     ) -> Result<Staging, Unfit> {
-        let stages: Vec<RolloutStage> = serving.iter().filter_map(|name| self.stage(name)).collect();
+        let answering = serving.iter().filter(|name| !conflicts.contains_key(name.as_str()));
+        let stages: Vec<RolloutStage> = answering.filter_map(|name| self.stage(name)).collect();
         let mut before = BTreeMap::new();
         for predecessors in Staging::combinations(&stages) {
             let serving = self.before_rollouts(serving, &stages, predecessors);
-            before.insert(predecessors, self.arrange_one(candidate, &serving, shared)?.answers);
+            let undone = stages.iter().filter(|stage| predecessors.undo(stage));
+            let arranged = self.arrange_one(candidate, &serving, shared).map_err(|unfit| Unfit {
+                before: undone.map(|stage| Arc::clone(&stage.revision)).collect(),
+                ..unfit
+            })?;
+            before.insert(predecessors, arranged.answers);
         }
         Ok(Staging { stages, before })
     }
@@ -29,28 +40,39 @@ impl RevisionSet {
     pub(crate) fn stage(&self, name: &str) -> Option<RolloutStage> {
         let entry = self.entries.get(name)?;
         let moved = entry.stage.clone()?;
+        let (kinds, scopes) = self.concern(entry);
         let before = entry.predecessor.as_ref();
-        let yielding = before.and_then(|before| self.entries.get(before));
-        let all = || std::iter::once(entry).chain(yielding);
+        let is_loaded = |before: &String| self.entries.get(before).is_some_and(|entry| entry.content.is_loaded());
         Some(RolloutStage {
             revision: name.into(),
             moved,
-            is_local: matches!(entry.reach, Reach::Own(_)),
-            kinds: all().flat_map(|entry| self.concerned_kinds(entry)).collect(),
-            scopes: all().map(|entry| entry.reach.clone()).collect(),
-            can_yield: before.is_none() || yielding.is_some_and(|entry| entry.content.is_loaded()),
+            is_local: entry.is_local(),
+            kinds,
+            scopes,
+            can_yield: before.is_none_or(is_loaded),
         })
+    }
+
+    /// Returns the kinds and the scopes of the objects that a rollout of a revision concerns. The predecessor can have
+    /// other kinds and another scope, and its objects move too.
+    fn concern(&self, entry: &AdmittedRevision) -> (BTreeSet<ResourceType>, Vec<Reach>) {
+        let yielding = entry.predecessor.as_ref().and_then(|before| self.entries.get(before));
+        let all = || std::iter::once(entry).chain(yielding);
+        (
+            all().flat_map(|entry| self.concerned_kinds(entry)).collect(),
+            all().map(|entry| entry.reach.clone()).collect(),
+        )
     }
 
     /// Returns the rollout that must end before a candidate can begin its own: a rollout over the same objects. A
     /// tenant's rollout never delays a rollout of the owner.
     pub(crate) fn rollout_beside(&self, name: &str, serving: &BTreeSet<String>) -> Option<String> {
         let entry = self.entries.get(name)?;
-        let is_local = matches!(entry.reach, Reach::Own(_));
-        let kinds = self.concerned_kinds(entry);
+        let (kinds, scopes) = self.concern(entry);
         let meets = |stage: &RolloutStage| {
-            let same_scope = stage.scopes.iter().any(|scope| scope.overlaps(&entry.reach));
-            stage.is_local == is_local && same_scope && !stage.kinds.is_disjoint(&kinds)
+            let overlaps = |scope: &Reach| scopes.iter().any(|own| scope.overlaps(own));
+            let same_scope = stage.scopes.iter().any(overlaps);
+            stage.is_local == entry.is_local() && same_scope && !stage.kinds.is_disjoint(&kinds)
         };
         let others = serving.iter().filter(|other| *other != name);
         others.filter_map(|other| self.stage(other)).find(meets).map(|stage| stage.revision.to_string())
@@ -71,10 +93,10 @@ impl RevisionSet {
         &self,
         serving: &BTreeSet<String>,
         stages: &[RolloutStage],
-        Predecessors { of_owner, of_tenants }: Predecessors,
+        predecessors: Predecessors,
     ) -> BTreeSet<String> {
         let mut serving = serving.clone();
-        for stage in stages.iter().filter(|stage| if stage.is_local { of_tenants } else { of_owner }) {
+        for stage in stages.iter().filter(|stage| predecessors.undo(stage)) {
             serving.remove(&*stage.revision);
             let before = self.entries.get(&*stage.revision).and_then(|entry| entry.predecessor.as_ref());
             serving.extend(before.filter(|before| self.entries.contains_key(*before)).cloned());
@@ -84,10 +106,9 @@ impl RevisionSet {
 }
 
 /// Returns the objects that the recorded rollout of a revision has moved. Returns `None` if the revision serves all
-/// objects.
+/// objects, or if it waits for a place.
 pub(crate) fn moved_objects(status: &PolicyRevisionStatus) -> Option<MovedObjects> {
-    let rollout = status.rollout.as_ref().filter(|rollout| status.state.is_let_in() && rollout.is_open())?;
-    Some(moved_by(rollout))
+    status.open_rollout().map(moved_by)
 }
 
 /// Returns the objects that a rollout has moved.

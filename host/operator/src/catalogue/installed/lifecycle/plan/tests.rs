@@ -125,7 +125,7 @@ impl Model {
         let (deleted, failed, compiled, lost, absent) = (some(8), some(4), some(2), some(4), some(6));
         let admitted = records.iter().filter(|(name, revision)| {
             let state = revision.status.as_ref().map(|status| status.state).unwrap_or_default();
-            state.is_let_in() && !absent.contains(*name)
+            (state.is_let_in() || state == RevisionState::Yielding) && !absent.contains(*name)
         });
         let entries = admitted.map(|(name, revision)| (name.clone(), entry(revision))).collect();
         let failed = failed.into_iter().map(|name| (name, failure())).collect();
@@ -237,9 +237,47 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
             assert!(model.serving(source) <= 1, "seed {seed}: {:?}", model.states());
         }
         let serving = model.states().into_iter().filter(|(_, state)| state.1);
-        let failed: Vec<_> = serving.filter(|(name, _)| model.failed.contains_key(*name)).collect();
+        let revisions = RevisionSet { own: Vec::new(), entries: model.entries.clone() };
+        let facts = Facts { records: &model.records, revisions: &revisions };
+        let failed = serving.filter(|(name, _)| model.failed.contains_key(*name) && !facts.lacks_predecessor(name));
+        let failed: Vec<_> = failed.collect();
         assert!(failed.is_empty(), "seed {seed}: {failed:?}");
     }
+}
+
+#[test]
+fn a_rollout_without_its_predecessor_is_not_quarantined_and_a_record_that_yields_is_recreated() {
+    let revision = |name: &str, state, predecessor: Option<&str>| {
+        let mut revision = Revision::new(name, &revision_resource(), spec(source(0), name.len()));
+        revision.status = Some(PolicyRevisionStatus {
+            state,
+            predecessor: predecessor.map(str::to_owned),
+            rollout: predecessor.map(|_| PolicyRollout::default()),
+            ..PolicyRevisionStatus::default()
+        });
+        (name.to_owned(), revision)
+    };
+    let (old, old_record) = revision("old", RevisionState::Yielding, None);
+    let (new, new_record) = revision("newer", RevisionState::Active, Some("old"));
+    let loaded = BTreeMap::from([(old.clone(), entry(&old_record)), (new.clone(), entry(&new_record))]);
+    let mut model = Model {
+        entries: loaded.clone(),
+        records: BTreeMap::from([(old.clone(), old_record), (new.clone(), new_record)]),
+        packages: vec![(source(0), Some(new.clone()))],
+        deleted: BTreeSet::from([old.clone()]),
+        failed: BTreeMap::new(),
+        compiled: BTreeSet::from([old.clone()]),
+        lost: BTreeSet::new(),
+        due: BTreeMap::new(),
+        now: Instant::now(),
+    };
+    assert_eq!(model.plan(), [Action::Recreate(old.clone())]);
+    model.deleted.clear();
+    model.failed.insert(new.clone(), failure());
+    model.entries.remove(&old);
+    assert_eq!(model.plan(), [], "no other policy takes over the objects that wait for the predecessor");
+    model.entries = loaded;
+    assert_eq!(model.plan(), [Action::Quarantine { name: new, failure: failure() }]);
 }
 
 #[test]

@@ -6,16 +6,20 @@ use kaos_crds::{PolicyRollout, PolicyRolloutStep, RevisionState};
 
 use super::told;
 use crate::{
-    catalogue::installed::{
-        lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
-        observed::ANOTHER_ROLLOUT,
+    catalogue::{
+        Conflict,
+        installed::{
+            lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
+            observed::{ANOTHER_ROLLOUT, OLD_DEFINITION},
+            revision_set::AdmittedRevision,
+        },
     },
     timestamps::written,
 };
 
-/// Why a rollout is impossible with an old definition of PolicyRevision.
-pub(super) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
-    the operator cannot record a rollout: apply the operator's definitions";
+fn begins_after(other: &str) -> String {
+    format!("the rollout begins when the rollout of {other} over the same objects has ended")
+}
 
 impl Lifecycle {
     /// Returns the rollout with which a candidate begins to serve, or `None` if the candidate serves all objects at
@@ -26,12 +30,23 @@ impl Lifecycle {
         if status.state == RevisionState::Active {
             return status.open_rollout().cloned();
         }
-        let steps = entry.rollout.steps(&self.tools.rollout_defaults)?;
-        if entry.pinned || self.way_back(candidate).is_some() {
+        if self.way_back(candidate).is_some() {
             return None;
         }
         // A correction begins with the same objects as the rollout that it replaces.
         let salt = before.iter().find_map(|before| Some(self.records.status(before).open_rollout()?.salt.clone()));
+        self.new_rollout(name, entry, salt)
+    }
+
+    /// Returns a new rollout of a revision, or `None` if the revision serves all objects at once. Without a `salt`, the
+    /// digest of the package decides which objects move first.
+    pub(in super::super) fn new_rollout(
+        &self,
+        name: &str,
+        entry: &AdmittedRevision,
+        salt: Option<String>,
+    ) -> Option<PolicyRollout> {
+        let steps = entry.rollout.steps(&self.tools.rollout_defaults).filter(|_| !entry.pinned)?;
         let own = || self.records.get(name).map(|revision| revision.spec.package_digest.clone()).unwrap_or_default();
         let step = |share: &kaos_policy::rollout::Share| PolicyRolloutStep {
             share: share.to_string(),
@@ -86,14 +101,34 @@ impl Lifecycle {
             let is_active = |other: &String| self.records.status(other).state == RevisionState::Active;
             let active = serving.iter().filter(|other| is_active(other)).cloned().collect();
             let other = self.revisions.rollout_beside(name, &active)?;
-            let message = format!("the rollout begins when the rollout of {other} over the same objects has ended");
-            NotAdmitted::pending(ANOTHER_ROLLOUT, message)
+            NotAdmitted::pending(ANOTHER_ROLLOUT, begins_after(&other))
         } else {
             NotAdmitted::pending("OldDefinition", OLD_DEFINITION)
         };
         // Keep the checked content, so that the next attempt comes soon.
         self.waiting.insert(name.clone(), entry.content.clone());
         Some(waits)
+    }
+
+    /// Returns why a revision that waits for a place could not begin its rollout if it got the place now. Returns `None`
+    /// for a revision that serves all objects at once. The rollout of a revision whose source was deleted does not
+    /// count: the waiting revision replaces it.
+    pub(in super::super) fn waits_in_conflict(
+        &self,
+        name: &str,
+        entry: &AdmittedRevision,
+        serving: &BTreeSet<String>,
+    ) -> Option<Conflict> {
+        self.new_rollout(name, entry, None)?;
+        if !self.records.has_rollouts() {
+            return Some(Conflict { reason: "OldDefinition", message: OLD_DEFINITION.to_owned() });
+        }
+        let counts = |other: &String| {
+            self.records.status(other).state == RevisionState::Active && !self.without_source.contains(other)
+        };
+        let active = serving.iter().filter(|other| counts(other)).cloned().collect();
+        let other = self.revisions.rollout_beside(name, &active)?;
+        Some(Conflict { reason: ANOTHER_ROLLOUT, message: begins_after(&other) })
     }
 
     /// Makes the packages due that wait for the end of another rollout.

@@ -90,6 +90,8 @@ impl RolloutFacts<'_> {
                 return self.pause(Lack::new(PAUSED_BY_PERSON, format!("{by} paused the rollout")), Some(by));
             }
             Some(RolloutRequest { verb: Verb::Promote, .. }) => return Decision::Finish,
+            // Without the revision that served before, weaker policies would take over all objects.
+            Some(RolloutRequest { verb: Verb::Return, .. }) if !self.can_yield => return self.lacks_predecessor(),
             Some(RolloutRequest { verb: Verb::Return, by }) => {
                 let why = format!("{by} returned to the revision that served before");
                 return Decision::Return { cause: ReturnCause::Person, why };
@@ -103,7 +105,7 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            return self.pause(reasons::predecessor_missing(), None);
+            return self.lacks_predecessor();
         }
         let Some(objects) = self.objects else { return Decision::Wait(None) };
         let (evidence, waits) = (Evidence::of(self.rollout, objects, self.now), Waits::of(self.rollout));
@@ -217,6 +219,11 @@ impl RolloutFacts<'_> {
             }
         }
         Decision::Finish
+    }
+
+    /// Pauses the rollout because no revision can serve the objects that are not moved.
+    fn lacks_predecessor(&self) -> Decision {
+        self.pause(reasons::predecessor_missing(), None)
     }
 
     /// Pauses the rollout. Does nothing if the rollout is paused for the same reason, and the message still names an

@@ -30,7 +30,8 @@ impl Lack {
 /// The message while the objects that are not moved have no policy.
 pub(super) fn predecessor_missing() -> Lack {
     let message = "the operator cannot load the revision that serves the objects that are not moved, so these objects \
-                   wait and keep their children: run `policy promote` or `policy return`";
+                   wait and keep their children, and no object can return: install the package that served before again, \
+                   or run `policy promote`";
     Lack::new("PredecessorMissing", message.to_owned())
 }
 

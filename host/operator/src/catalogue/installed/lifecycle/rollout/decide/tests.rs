@@ -211,6 +211,11 @@ fn a_step_waits_for_passes_and_for_the_objects() {
     assert_eq!(unseen.decide(), Decision::Wait(None));
     let lost = RolloutFacts { can_yield: false, ..unseen };
     assert_eq!(reason(&lost.decide()), "PredecessorMissing");
+    let asked = |verb| Some(RolloutRequest { verb, by: "alice".to_owned() });
+    let returned = RolloutFacts { request: asked(Verb::Return), ..lost };
+    assert_eq!(reason(&returned.decide()), "PredecessorMissing", "no revision can take over the objects");
+    let promoted = RolloutFacts { request: asked(Verb::Promote), ..returned };
+    assert_eq!(promoted.decide(), Decision::Finish);
 }
 
 #[test]

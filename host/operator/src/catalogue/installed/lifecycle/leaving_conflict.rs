@@ -1,0 +1,52 @@
+//! Begins the rollout of a staged revision that waited for a place and gets it. The revision that had the place serves the
+//! objects that are not moved, although its source was deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::{PolicyRollout, RevisionState};
+
+use super::Lifecycle;
+use crate::catalogue::installed::revision_set::moved_by;
+
+impl Lifecycle {
+    /// Begins the rollouts of the staged revisions in `answering` that wait for a place and get it with the next swap.
+    /// Returns these rollouts, which are not recorded yet.
+    pub(super) fn begin_rollouts(&mut self, answering: &BTreeSet<String>) -> BTreeMap<String, PolicyRollout> {
+        let waits = |name: &&String| self.records.status(name).state == RevisionState::Conflict;
+        let waiting: Vec<String> = answering.iter().filter(waits).cloned().collect();
+        if waiting.is_empty() {
+            return BTreeMap::new();
+        }
+        let kept_waiting = self.revisions.kept_waiting(answering);
+        let mut begun = BTreeMap::new();
+        for name in waiting {
+            let entry = self.revisions.entries.get(&name);
+            let entry = entry.filter(|entry| entry.content.is_loaded() && !kept_waiting.contains(&name));
+            let rollout = entry.and_then(|entry| self.new_rollout(&name, entry, None));
+            let before = entry.and_then(|entry| entry.predecessor.clone()).filter(|before| self.had_objects(before));
+            if let Some(entry) = self.revisions.entries.get_mut(&name) {
+                entry.stage = rollout.as_ref().map(moved_by);
+                if rollout.is_some() {
+                    entry.predecessor = before;
+                }
+            }
+            begun.extend(rollout.map(|rollout| (name, rollout)));
+        }
+        begun
+    }
+
+    /// Lets a revision have no rollout.
+    pub(super) fn end_stage(&mut self, name: &str) {
+        if let Some(entry) = self.revisions.entries.get_mut(name) {
+            entry.stage = None;
+        }
+    }
+
+    /// Returns whether a revision answered for objects until now. Another revision must not return to objects that a
+    /// third revision took over from it.
+    fn had_objects(&self, name: &str) -> bool {
+        let Some(snapshot) = self.tools.catalogue.load() else { return true };
+        let is_lost = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_lost());
+        is_lost || snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))
+    }
+}

@@ -1,0 +1,163 @@
+//! The record, the bytes or the definition of a revision get lost while packages serve in steps.
+#![allow(clippy::float_cmp, reason = "metrics count in floats")]
+
+use kaos_tests::harness::read::{name, text, uid};
+use kaos_tests::harness::{World, is_true, play};
+use serde_json::{Value, json};
+
+use crate::staged::{steer, until_rollout};
+use crate::staged_ends::{ends_with, three_widgets};
+use crate::support::{first_edition_serves, package, retry, revisions, scenario, until_edition, until_state};
+
+const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
+
+/// Begins the rollout of the second edition to three Widgets, of which the first edition serves two.
+async fn one_of_three_moves(world: &World) -> [&'static str; 3] {
+    let all = three_widgets(world).await;
+    world.apply(&package("widgets", "2", ONE_STEP)).await;
+    until_rollout(world, "widgets", "step 1 of 2 (1): 1 of 3 objects moved").await;
+    world.quiet().await;
+    all
+}
+
+/// Returns the edition of each Widget.
+async fn editions(world: &World, all: &[&str]) -> Vec<String> {
+    let mut editions = Vec::new();
+    for config_map in all {
+        editions.push(text(&world.look(config_map).await["data"]["edition"]).to_owned());
+    }
+    editions
+}
+
+#[test]
+fn the_deleted_record_of_a_revision_that_yields_is_written_again() {
+    play(scenario(), async |world| {
+        let all = one_of_three_moves(world).await;
+        let before = editions(world, &all).await;
+        let yields = until_state(world, "widgets", "Yielding").await;
+        // The garbage collector of a real cluster needs some time, and the operator reads the bytes before.
+        world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
+        let is_new = |it: &Value| uid(it) != uid(&yields) && it["status"]["state"] == "Yielding";
+        let again = async || revisions(world, "widgets").await.iter().any(is_new);
+        world.until_true("the operator has written the record again", again).await;
+        world.quiet().await;
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(editions(world, &all).await, before);
+        let moving = until_rollout(world, "widgets", "step 1 of 2").await;
+        steer(world, &moving, "return", "alice").await;
+        until_state(world, "widgets", "Quarantined").await;
+        ends_with(world, &all, "1").await;
+    });
+}
+
+#[test]
+fn a_start_stores_missing_bytes_of_a_revision_that_yields_again_if_a_package_has_them() {
+    play(scenario(), async |world| {
+        one_of_three_moves(world).await;
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&until_state(world, "widgets", "Yielding").await));
+        world.stop_all().await;
+        world.delete(&bytes).await;
+        // Another package has the same content, so the operator takes the bytes from it.
+        let mut copy = package("widgets", "1", "");
+        copy["metadata"]["name"] = json!("copy");
+        world.apply(&copy).await;
+        world.start().await;
+        world.until("the bytes are stored again", &bytes, |bytes| !bytes.is_null()).await;
+    });
+}
+
+#[test]
+fn without_its_predecessor_a_rollout_cannot_return_and_the_package_that_served_before_ends_it() {
+    play(scenario(), async |world| {
+        let all = one_of_three_moves(world).await;
+        let before = editions(world, &all).await;
+        let yields = until_state(world, "widgets", "Yielding").await;
+        world.stop_all().await;
+        world.delete(&format!("kaos-system:ConfigMap/{}", name(&yields))).await;
+        world.start().await;
+        let paused = until_rollout(world, "widgets", "paused: PredecessorMissing").await;
+        let lost = until_state(world, "widgets", "Yielding").await;
+        assert_eq!(lost["status"]["reason"], "NotLoaded", "{lost:#}");
+        assert!(text(&lost["status"]["message"]).contains("keep their children"), "{lost:#}");
+        steer(world, &paused, "return", "alice").await;
+        let counted =
+            async || revisions(world, "widgets").await.iter().any(|it| it["status"]["rollout"]["requests"] == 1);
+        world.until_true("the operator has handled the request", counted).await;
+        until_rollout(world, "widgets", "paused: PredecessorMissing").await;
+        world.quiet().await;
+        assert_eq!(editions(world, &all).await, before, "no other policy takes over the objects");
+        world.apply(&package("widgets", "1", "")).await;
+        ends_with(world, &all, "1").await;
+    });
+}
+
+/// Waits until a package waits for a newer definition of PolicyRevision.
+async fn until_old_definition(world: &World) {
+    let is_it = |it: &Value| it["status"]["reason"] == "OldDefinition" && it["status"]["state"] == "Pending";
+    let waits = async || revisions(world, "widgets").await.iter().any(is_it);
+    world.until_true("the package waits for the definition", waits).await;
+}
+
+#[test]
+fn with_an_older_definition_a_staged_package_waits_and_nothing_moves() {
+    play(scenario().idle(), async |world| {
+        let at_crd = "CustomResourceDefinition/policyrevisions.kaos.tools";
+        let current = world.look(at_crd).await["spec"]["versions"][0].clone();
+        let mut older = current.clone();
+        let status = &mut older["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"];
+        status.as_object_mut().unwrap().remove("rollout").unwrap();
+        status["state"]["enum"].as_array_mut().unwrap().retain(|state| state != "Yielding");
+        world.patch(at_crd, &json!({"spec": {"versions": [older]}})).await;
+        world.spawn();
+        first_edition_serves(world, &json!({})).await;
+        let history = world.history("ConfigMap/w").await;
+        world.apply(&package("widgets", "2", ONE_STEP)).await;
+        until_old_definition(world).await;
+        world.restart().await;
+        world.quiet().await;
+        until_old_definition(world).await;
+        assert!(history.states().iter().all(|state| state["data"]["edition"] == "1"));
+        world.stop_all().await;
+        world.patch(at_crd, &json!({"spec": {"versions": [current]}})).await;
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn a_rollout_of_a_revision_that_cannot_be_loaded_pauses_goes_on_and_can_return() {
+    play(scenario(), async |world| {
+        let all = one_of_three_moves(world).await;
+        let before = editions(world, &all).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let paused = until_rollout(world, "widgets", "step 1 of 2 (1): 1 of 3 objects moved, paused: NotLoaded").await;
+        assert_eq!(paused["status"]["reason"], "NotLoaded");
+        assert!(is_true(&paused, "Stalled"), "{paused:#}");
+        assert_eq!(world.counted("kaos_operator_rollout_paused", &[r#"reason="NotLoaded""#]), 1.0);
+        for config_map in all {
+            until_edition(world, config_map, "1").await;
+        }
+
+        world.refuse_to_compile(None);
+        retry(world, &paused).await;
+        let goes_on = async || {
+            let revisions = revisions(world, "widgets").await;
+            revisions.iter().any(|it| it["status"]["reason"] == "RollingOut" && it["status"]["state"] == "Active")
+        };
+        world.until_true("the rollout goes on", goes_on).await;
+        let moving = until_rollout(world, "widgets", "step 1 of 2 (1): 1 of 3 objects moved").await;
+        assert!(text(&moving["status"]["message"]).contains("step 1 of 2") && !is_true(&moving, "Stalled"));
+        let same = async || editions(world, &all).await == before;
+        world.until_true("the same Widget is moved", same).await;
+
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let paused = until_rollout(world, "widgets", "paused: NotLoaded").await;
+        steer(world, &paused, "return", "alice").await;
+        let returned = until_state(world, "widgets", "Quarantined").await;
+        assert!(text(&returned["status"]["message"]).contains("alice returned"), "{returned:#}");
+        ends_with(world, &all, "1").await;
+    });
+}
