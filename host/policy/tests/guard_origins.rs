@@ -179,8 +179,8 @@ fn a_plan_has_a_limited_number_of_origins() {
 
 #[test]
 fn an_object_of_a_wrong_type_is_the_users_only_if_it_has_a_value_of_the_user() {
-    let wrong = json!({"containers": [{"name": "main", "image": "i"}], "priorityClassName": {"a": 1, "c": 3}});
-    let of = |user: Value| run(wrong.clone(), &[(".priorityClassName", "spec.other")], json!({"other": user}));
+    let wrong = json!({"containers": [{"name": "main", "image": "i"}], "hostname": {"a": 1, "c": 3}});
+    let of = |user: Value| run(wrong.clone(), &[(".hostname", "spec.other")], json!({"other": user}));
     assert_eq!(rules(&of(json!({"b": 2, "a": 2}))), [Rule::FitsKind], "the policy made the object");
     let merged = of(json!({"a": 1, "b": null}));
     let Some(Refusal::Invalid(violations)) = merged.refused() else { panic!("{:?}", merged.verdict) };
