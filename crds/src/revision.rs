@@ -102,6 +102,10 @@ pub struct PolicyRevisionStatus {
     /// The digest of the script engine that runs the policy, if the policy is a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_engine: Option<String>,
+    /// The digest of the policy's description, its policy.yaml and its answers for its own samples. Two builds of the
+    /// same source have the same digest, although their bytes can differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers_digest: Option<String>,
     /// The kinds that the policy claims, as group/version Kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,

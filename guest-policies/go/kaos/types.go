@@ -259,8 +259,11 @@ func init() {
 // | text | place |
 // |---|---|
 // | `spec.podSpec.volumes[0]`, `metadata.name` | in the object |
-// | `settings.serviceAccount.audience` | in the settings of the policy, or of an overlay |
-// | `ModelAPI/llm status.endpoint` | in a found object: the id of the need, a space and a path |
+// | `settings.serviceAccount.audience` | in the settings of the layer that set the value |
+// | `ModelAPI/llm status.endpoint` | in an object that this layer found: the id of the need, a space and a path |
+//
+// The layer that set a value is the policy, or the last overlay that added or changed the value or the variable.
+// So the settings of one layer are never the place of another layer's value.
 //
 // A path has names, separated by dots. A name with a dot, a slash, a space or a bracket is in brackets and double
 // quotes: `annotations["example.com/role"]`. Brackets also select the item of a list, by its position or by its
@@ -329,13 +332,16 @@ type Plan struct {
 	Manifests []JSON
 	// The origins of values in the manifests. The mapping has the origins of variables. A value that raises a
 	// privilege or names a Secret or a PersistentVolumeClaim needs an origin in the object or in the owner's
-	// settings, or a grant.
+	// settings, or a grant. If an overlay changes more of a child than labels, annotations and scheduling, the
+	// settings and grants of the layers below no longer allow such a value in the child.
 	Origins []Origin
 	// The plan gates, which hold back the first apply. After the host has applied a plan of the object in full
 	// once, the host only reports the plan gates. So a flapping dependency neither stops nor freezes a running
 	// workload. With `gates-hold`, the plan gates also hold back later changes.
 	Gates []Blocker
-	// The final mapping, after all merges. The host checks that the manifests have the same variables.
+	// The final mapping, after all merges. The host checks that the manifests have the same variables. If the plan
+	// of the policy returns an overlay's variable exactly as `translate` got it, the overlay stays the author of
+	// the variable. Otherwise the policy is the author, and the grants and settings of the overlay do not apply.
 	Env   []EnvVar
 	Notes []Note
 	// The finalizer that the host adds to the object, instead of the claim's finalizer. The host removes the

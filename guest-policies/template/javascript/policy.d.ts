@@ -224,7 +224,8 @@ export interface Plan {
   /**
    * The origins of values in the manifests. The mapping has the origins of variables. A value that raises a
    * privilege or names a Secret or a PersistentVolumeClaim needs an origin in the object or in the owner's
-   * settings, or a grant.
+   * settings, or a grant. If an overlay changes more of a child than labels, annotations and scheduling, the
+   * settings and grants of the layers below no longer allow such a value in the child.
    */
   origins?: Origin[];
   /**
@@ -233,7 +234,11 @@ export interface Plan {
    * workload. With `gates-hold`, the plan gates also hold back later changes.
    */
   gates?: Blocker[];
-  /** The final mapping, after all merges. The host checks that the manifests have the same variables. */
+  /**
+   * The final mapping, after all merges. The host checks that the manifests have the same variables. If the plan
+   * of the policy returns an overlay's variable exactly as `translate` got it, the overlay stays the author of
+   * the variable. Otherwise the policy is the author, and the grants and settings of the overlay do not apply.
+   */
   env?: EnvVar[];
   notes?: Note[];
   /**

@@ -45,6 +45,7 @@ pub struct Policy {
     limits: Limits,
     code: Arc<dyn Code>,
     remarks: OnceLock<Vec<String>>,
+    answers: OnceLock<Digest>,
 }
 
 impl fmt::Debug for Policy {
@@ -72,8 +73,9 @@ impl Policy {
         let descriptor = code.open(&limits)?.describe()?;
         let schema = describe::check(&descriptor, code.world(), file)?;
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
-        let (resolved, grants, remarks) = (Resolved::default(), file.grants.clone(), OnceLock::new());
-        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks })
+        let (resolved, grants) = (Resolved::default(), file.grants.clone());
+        let (remarks, answers) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks, answers })
     }
 
     /// Creates a policy from code of this program, without checks.
@@ -81,7 +83,8 @@ impl Policy {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
         let (resolved, grants, limits) = (Resolved::default(), Grants::default(), Limits::default());
-        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks: OnceLock::new() })
+        let (remarks, answers) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { id, descriptor, schema, resolved, grants, limits, code, remarks, answers })
     }
 
     /// The policy's identity.
@@ -127,6 +130,17 @@ impl Policy {
     /// Sets the gate's remarks. Only the first call has an effect.
     pub(crate) fn remark(&self, remarks: Vec<String>) {
         let _ = self.remarks.set(remarks);
+    }
+
+    /// The digest of the policy's description, its `policy.yaml` and its answers for its samples; `None` if the gate
+    /// did not check the policy. Two builds of the same source have the same digest.
+    pub fn answers(&self) -> Option<Digest> {
+        self.answers.get().copied()
+    }
+
+    /// Sets the digest of the policy's answers. Only the first call has an effect.
+    pub(crate) fn answered(&self, answers: Digest) {
+        let _ = self.answers.set(answers);
     }
 
     /// The policy's code, which opens sandboxes.

@@ -176,3 +176,13 @@ fn a_plan_has_a_limited_number_of_origins() {
     assert_eq!(rules(&run(json!({"containers": [{"name": "main"}]}), &many, json!({}))), [Rule::Bounded]);
     assert_eq!(policy("limits: {origins: 5}").limits().origins, 5);
 }
+
+#[test]
+fn an_object_of_a_wrong_type_is_the_users_only_if_it_has_a_value_of_the_user() {
+    let wrong = json!({"containers": [{"name": "main", "image": "i"}], "hostname": {"a": 1, "c": 3}});
+    let of = |user: Value| run(wrong.clone(), &[(".hostname", "spec.other")], json!({"other": user}));
+    assert_eq!(rules(&of(json!({"b": 2, "a": 2}))), [Rule::FitsKind], "the policy made the object");
+    let merged = of(json!({"a": 1, "b": null}));
+    let Some(Refusal::Invalid(violations)) = merged.refused() else { panic!("{:?}", merged.verdict) };
+    assert_eq!(violations[0].path, "spec.other");
+}

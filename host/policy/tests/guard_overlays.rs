@@ -133,6 +133,40 @@ fn an_overlay_must_not_drop_or_rename_children_or_change_selectors() {
 }
 
 #[test]
+fn an_overlay_must_not_change_what_a_network_policy_or_a_service_selects() {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"},
+        "spec": {"selector": {"app": "w"}, "ports": [{"port": 80}]}});
+    let network = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "w"},
+        "spec": {"podSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}});
+    let mut workload = deployment(pod());
+    workload["spec"]["template"]["metadata"]["labels"] = json!({"app": "w", "tier": "x", "free": "y"});
+    let plan = json!([workload, service, network]);
+    let run = |kind: &'static str, pointer: &'static str, value: Value| {
+        over(&plan, "{}", "{}", move |plan| {
+            each(plan, |manifest| {
+                if manifest["kind"] == kind {
+                    *manifest.pointer_mut(pointer).unwrap() = value.clone();
+                }
+            });
+        })
+    };
+    let labels = "/spec/template/metadata/labels";
+    for (kind, pointer, value, path) in [
+        ("NetworkPolicy", "/spec/podSelector", json!({}), "spec.podSelector"),
+        ("Service", "/spec/selector", json!({"app": "x"}), "spec.selector"),
+        ("Deployment", labels, json!({"app": "w", "free": "y"}), "spec.template.metadata.labels[\"tier\"]"),
+        ("Deployment", labels, json!({"app": "v", "tier": "x"}), "spec.template.metadata.labels[\"app\"]"),
+    ] {
+        let rendered = run(kind, pointer, value);
+        assert_eq!(broken(&rendered, "over"), [Rule::KeepsBelow], "{kind} {pointer}");
+        let told = rendered.failed().unwrap().to_string();
+        assert!(told.contains(path), "{told}");
+    }
+    let free = run("Deployment", labels, json!({"app": "w", "tier": "x", "team": "t"}));
+    assert!(free.planned().is_some(), "{:?}", free.verdict);
+}
+
+#[test]
 fn gates_finalizer_kept_claims_and_notes_stay_with_the_policy_below() {
     let on = || Reference { api_version: "v1".into(), kind: "ConfigMap".into(), namespace: None, name: "c".into() };
     let gate = move || Blocker { on: on(), reason: "Missing".into(), message: "no c".into() };

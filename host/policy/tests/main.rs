@@ -8,6 +8,7 @@ mod describe;
 mod fields;
 mod found;
 mod guard;
+mod guard_layers;
 mod guard_origins;
 mod guard_overlay_origins;
 mod guard_overlays;
@@ -22,5 +23,6 @@ mod overlay;
 mod script;
 mod settings;
 mod support;
+mod variables;
 #[path = "support/widget.rs"]
 mod widget;

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use crate::last_good::widgets;
 use crate::support::{
-    first_edition_serves, package, package_in, packed, retry, scenario, states, until_edition, until_state, widget,
+    approve, first_edition_serves, package, package_in, packed, restart_writes_nothing, retry, scenario, states,
+    until_edition, until_state, widget,
 };
 
 #[test]
@@ -94,12 +95,22 @@ fn rebuilt(edition: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_rebuild_of_a_quarantined_policy_is_quarantined_and_the_last_good_one_serves() {
+fn a_rebuild_of_a_quarantined_policy_waits_for_a_person_and_the_last_good_one_serves() {
     play(scenario(), async |world| {
         let all = widgets(world).await;
         world.apply(&package("widgets", "2 traps", "")).await;
         let first = until_state(world, "widgets", "Quarantined").await;
         world.apply(&packed("widgets", Some(&rebuilt("2 traps")), "")).await;
+        let held = until_state(world, "widgets", "Held").await;
+        let (status, message) = (&held["status"], held["status"]["message"].as_str().unwrap());
+        assert_eq!(status["reason"], "AnswersLikeQuarantined", "{held:#}");
+        assert_eq!(status["answersDigest"], first["status"]["answersDigest"], "{held:#}");
+        assert!(message.contains(name(&first)) && message.contains("kaos.tools/retry=1"), "{message}");
+        for config_map in &all {
+            until_edition(world, config_map, "1").await;
+        }
+        restart_writes_nothing(world).await;
+        retry(world, &held).await;
         let aside = async || states(world, "widgets").await.iter().filter(|state| *state == "Quarantined").count();
         world.until_true("both builds are in quarantine", async || aside().await == 2).await;
         for config_map in &all {
@@ -114,6 +125,28 @@ fn a_rebuild_of_a_quarantined_policy_is_quarantined_and_the_last_good_one_serves
         until_edition(world, &all[0], "1").await;
         assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Active").count(), 1);
     });
+}
+
+#[test]
+fn a_held_rebuild_serves_when_a_person_approves_it_or_the_quarantine_ends() {
+    for approves in [true, false] {
+        play(scenario(), async |world| {
+            first_edition_serves(world, &json!({"fragile": true})).await;
+            world.apply(&package("widgets", "2 traps", "")).await;
+            let first = until_state(world, "widgets", "Quarantined").await;
+            world.apply(&packed("widgets", Some(&rebuilt("2 traps")), "")).await;
+            let held = until_state(world, "widgets", "Held").await;
+            world.apply(&widget("w", &json!({"fragile": false}))).await;
+            world.quiet().await;
+            until_edition(world, "ConfigMap/w", "1").await;
+            if approves {
+                approve(world, &held, "alice").await;
+            } else {
+                world.delete(&format!("kaos-system:PolicyRevision/{}", name(&first))).await;
+            }
+            until_edition(world, "ConfigMap/w", "2").await;
+        });
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kaos_policy::{
     contract::{Child, Claim, Cluster, Outcome, Reference, Refusal},
     failure::Failure,
-    gate::trial_stack,
+    gate::{dropped_variables, trial_stack},
     guard::Rule,
     kubernetes::Checks,
     lookup::Fixed,
@@ -26,6 +26,7 @@ use crate::schema::KnownCrds;
 
 /// A policy with its settings, ready for passes.
 pub(super) struct Exam<'a> {
+    policy: &'a Policy,
     claims: &'a [Claim],
     pub(super) crds: &'a KnownCrds,
     /// A renderer for each claim.
@@ -62,7 +63,7 @@ impl<'a> Exam<'a> {
             Ok(renderer.with_checks(Checks::Fields))
         };
         let renderers = claims.iter().map(renderer).collect::<Result<_, ConformError>>()?;
-        Ok(Self { claims, crds, renderers })
+        Ok(Self { policy, claims, crds, renderers })
     }
 
     /// Returns the number of reasons why an API server would refuse the object.
@@ -117,6 +118,7 @@ impl<'a> Exam<'a> {
                 (End::of(refusal), Some(first.fuel))
             }
             Verdict::Planned(_) => {
+                problems.extend(self.dropped(case, &first)?);
                 problems.extend(self.reports(case, &first, &[])?);
                 problems.extend(self.again(case, &first)?);
                 (End::Planned, Some(first.fuel))
@@ -150,6 +152,20 @@ impl<'a> Exam<'a> {
             Refusal::Unsupported(message) => {
                 message.is_empty().then(|| "the refusal `unsupported` has no message".to_owned())
             }
+        }
+    }
+
+    /// Returns a problem if the policy drops variables of its mapping.
+    fn dropped(&self, case: &Case, rendered: &Rendered) -> Result<Option<Problem>, ConformError> {
+        match dropped_variables(self.policy, rendered) {
+            Ok(dropped) if dropped.is_empty() => Ok(None),
+            Ok(dropped) => {
+                let dropped = dropped.join(", ");
+                let message = format!("the answer drops variables that the policy got: {dropped} (container and name)");
+                Ok(Some(Problem { property: Property::Variables, message }))
+            }
+            Err(why) if why.says_nothing_of_the_object() => Err(ConformError::Stalled { case: case.name.clone(), why }),
+            Err(why) => Ok(Some(Problem::answers(why.to_string()))),
         }
     }
 

@@ -33,7 +33,10 @@ pub(super) fn result(
             CheckResult::passed(property, "two sandboxes give the same answers and use the same fuel".into())
         }
         Property::Idempotence => CheckResult::passed(property, "a pass after the apply plans the same children".into()),
-        Property::Variables => CheckResult::passed(property, "the containers have all variables of the mapping".into()),
+        Property::Variables => CheckResult::passed(
+            property,
+            "the containers have all variables of the mapping, and of other layers".into(),
+        ),
         Property::Manifests => {
             CheckResult::passed(property, format!("valid for Kubernetes {}", kaos_policy::kubernetes::VERSION))
         }

@@ -10,8 +10,8 @@ use std::sync::{
 use kaos_policy::{
     code::{Code, Sandbox, World},
     contract::{
-        Claim, Cluster, Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType, Sample,
-        Subject,
+        Claim, Cluster, Descriptor, EnvSource, EnvVar, Found, Need, Observation, Plan, Refusal, Report, ResourceType,
+        Sample, Subject,
     },
     digest::Digest,
     failure::Failure,
@@ -33,6 +33,8 @@ enum Fickle {
     Reports,
     /// No part differs, but only the first sandbox opens.
     Closed,
+    /// No part differs, but the plan lacks the variable of the mapping.
+    Drops,
 }
 
 /// A policy for Widgets that counts its sandboxes.
@@ -87,7 +89,9 @@ impl Sandbox for Opened {
     }
 
     fn map_env(&mut self, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        Ok(Ok(base))
+        let (container, name, origin) = ("main".to_owned(), "X".to_owned(), "metadata.name".to_owned());
+        let own = EnvVar { container, name, source: EnvSource::Literal("x".to_owned()), origin };
+        Ok(Ok(base.into_iter().chain((self.0 == Fickle::Drops).then_some(own)).collect()))
     }
 
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
@@ -96,7 +100,7 @@ impl Sandbox for Opened {
         Ok(Ok(Plan {
             manifests: vec![manifest.to_string()],
             gates: Vec::new(),
-            env,
+            env: if self.0 == Fickle::Drops { Vec::new() } else { env },
             notes: Vec::new(),
             finalizer: None,
             kept: Vec::new(),
@@ -152,6 +156,18 @@ fn each_difference_between_two_sandboxes_is_reported() {
         let found = failed(fickle);
         assert!(found.contains(&format!("two sandboxes give different {what} for the same input")), "{found}");
     }
+}
+
+#[test]
+fn a_policy_that_drops_variables_of_its_mapping_is_reported() {
+    let found = |fickle| {
+        let findings = tried(fickle).unwrap();
+        let mut failed = findings.failed().map(|result| (result.property, result.found.clone()));
+        failed.find(|(property, _)| *property == Property::Variables).map(|(_, found)| found)
+    };
+    let told = found(Fickle::Drops).unwrap_or_default();
+    assert!(told.contains("drops variables that the policy got: main X, main KAOS_CONFORM"), "{told}");
+    assert_eq!(found(Fickle::Nothing), None);
 }
 
 #[test]

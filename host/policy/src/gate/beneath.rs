@@ -34,6 +34,11 @@ pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialEr
     })
 }
 
+/// Returns the plan for the object with this name, if the overlay has this claim and returned this mapping.
+pub(super) fn plan_beneath(claim: &Claim, name: &str, env: &[EnvVar]) -> Plan {
+    Beneath { claim: claim.clone(), name: name.to_owned() }.plan(env)
+}
+
 /// The policy below the overlay. Claims one kind, and answers with small workloads.
 #[derive(Clone)]
 struct Beneath {
@@ -43,7 +48,7 @@ struct Beneath {
 }
 
 /// The name of the container in a workload if the mapping names no container.
-const CONTAINER: &str = "main";
+pub(super) const CONTAINER: &str = "main";
 
 impl Beneath {
     fn policy(claim: &Claim) -> Result<Policy, DescribeError> {
@@ -79,6 +84,23 @@ impl Beneath {
         };
         let metadata = json!({"name": self.name, "labels": labels});
         Some(json!({"apiVersion": of.api_version, "kind": of.kind, "metadata": metadata, "spec": spec}))
+    }
+
+    /// Returns the plan. Leaves the mapping out of the plan if the plan has no pod for the variables.
+    fn plan(&self, env: &[EnvVar]) -> Plan {
+        let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, env));
+        let manifests: Vec<_> = workloads.map(|workload| canonical(&workload)).collect();
+        Plan {
+            env: if manifests.is_empty() { Vec::new() } else { env.to_vec() },
+            manifests,
+            gates: Vec::new(),
+            notes: Vec::new(),
+            finalizer: None,
+            kept: Vec::new(),
+            gates_hold: false,
+            origins: Vec::new(),
+            extra: "{}".to_owned(),
+        }
     }
 
     fn descriptor(&self) -> Descriptor {
@@ -122,22 +144,8 @@ impl Sandbox for Beneath {
         Ok(Ok(base))
     }
 
-    /// Leaves the mapping out of the plan if the plan has no pod for the variables.
     fn translate(&mut self, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
-        let extra = "{}".to_owned();
-        let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, &env));
-        let manifests: Vec<_> = workloads.map(|workload| canonical(&workload)).collect();
-        Ok(Ok(Plan {
-            env: if manifests.is_empty() { Vec::new() } else { env },
-            manifests,
-            gates: Vec::new(),
-            notes: Vec::new(),
-            finalizer: None,
-            kept: Vec::new(),
-            gates_hold: false,
-            origins: Vec::new(),
-            extra,
-        }))
+        Ok(Ok(self.plan(&env)))
     }
 
     fn assess(&mut self, _: &Observation) -> Result<Report, Failure> {

@@ -1,19 +1,22 @@
 //! Evaluates a policy's own samples. The policy must give equal answers in two passes, stay within the limits and pass
 //! the guard. For each kind, the policy must return a plan for at least one sample.
 
+mod state;
+
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
     sync::Arc,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{LoadError, Server, Turn, Turns, beneath::trial_stack, turns};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
-    failure::{Failure, Verb},
+    digest::Digest,
+    failure::Failure,
     kubernetes::{Checks, VERSION},
     lookup::Fixed,
     policy::{Policy, Stack},
@@ -37,6 +40,8 @@ pub(super) struct SampleReport {
     /// A sentence about a field that only a newer API server may accept; `None` if the manifests for the samples have
     /// only known fields.
     pub(super) newer: Option<String>,
+    /// The digest of the answer for each sample.
+    pub(super) answers: Vec<Digest>,
 }
 
 /// The conditions for evaluating samples.
@@ -52,7 +57,7 @@ pub(super) struct Terms<'a> {
 /// Evaluates every sample of every claim. Waits for a turn before each evaluation.
 pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<SampleReport, LoadError> {
     let (mut samples, mut plans) = (0, 0);
-    let dropped = RefCell::new(BTreeSet::new());
+    let (dropped, answers) = (RefCell::new(BTreeSet::new()), RefCell::default());
     let (used, allowed) = (Cell::new(0), terms.fuel.saturating_mul(PASSES));
     let (checks, mut newer) = (Cell::new(Checks::Fields), None);
     for claim in &policy.descriptor().claims {
@@ -67,6 +72,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
                 sample,
                 used: &used,
                 dropped: &dropped,
+                answers: &answers,
                 checks: &checks,
             };
             if used.get() >= allowed {
@@ -99,7 +105,7 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
             "{error}; the API server is newer than Kubernetes {VERSION} and may know the field: the API server decides"
         )
     });
-    Ok(SampleReport { outcome, dropped, newer })
+    Ok(SampleReport { outcome, dropped, newer, answers: answers.into_inner() })
 }
 
 /// Renders the samples once with these settings. All samples together can use at most the fuel of one pass. Returns an
@@ -111,13 +117,23 @@ pub(super) fn with_settings(
     server: &dyn Server,
 ) -> Result<(), LoadError> {
     let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Fields));
+    let answers = RefCell::default();
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
             // Stop without an error when the fuel is used up: for real objects, each pass has its own fuel limit.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
-            let case = Case { turns: None, policy, claim, sample, used: &used, dropped: &dropped, checks: &checks };
+            let case = Case {
+                turns: None,
+                policy,
+                claim,
+                sample,
+                used: &used,
+                dropped: &dropped,
+                answers: &answers,
+                checks: &checks,
+            };
             case.once(settings, cluster).or_else(|error| {
                 if case.leaves_fields(&error, server)? { case.once(settings, cluster) } else { Err(error) }
             })?;
@@ -138,6 +154,8 @@ struct Case<'a> {
     used: &'a Cell<u64>,
     /// The fields in the reports so far that the host drops, because only the host writes these fields.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
+    /// The digest of the answer for each sample so far.
+    answers: &'a RefCell<Vec<Digest>>,
     /// How strictly the gate checks the manifests of the samples.
     checks: &'a Cell<Checks>,
 }
@@ -167,12 +185,18 @@ impl Case<'_> {
             }
         }
         self.same(&first, &second)?;
-        match first.verdict {
-            Verdict::Failed(failed) => Err(self.fails(*failed.failure)),
-            Verdict::Refused(refusal) => Ok(Some(refusal)),
-            Verdict::Planned(_) => {
+        match &first.verdict {
+            Verdict::Failed(failed) => Err(self.fails((*failed.failure).clone())),
+            Verdict::Refused(refusal) => {
+                let answer = json!([self.sample.name, first.needs, refusal]);
+                self.answers.borrow_mut().push(Digest::of_json(&answer));
+                Ok(Some(refusal.clone()))
+            }
+            Verdict::Planned(planned) => {
                 self.keeps_no_state(&first)?;
-                self.assesses(&renderer, &first)?;
+                let report = self.assesses(&renderer, &first)?;
+                let answer = json!([self.sample.name, first.needs, **planned, planned.origins, report]);
+                self.answers.borrow_mut().push(Digest::of_json(&answer));
                 Ok(None)
             }
         }
@@ -253,46 +277,11 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Calls each function of the policy twice in one sandbox, to find policies that keep state. In a pass, the number
-    /// of calls depends on the rounds of needs. So a policy that counts its calls could give different answers.
-    fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
+    /// Asks the policy for a report without children, and returns the report. Every new object gets a report without
+    /// children. Returns null for an overlay.
+    fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<Value, LoadError> {
         if self.policy.world() != World::Policy {
-            return Ok(());
-        }
-        let _turn = self.turn()?;
-        // Two calls of each function can take twice the fuel of one call. The memory can also double, because a
-        // component need not free memory.
-        let limits = self.policy.limits().doubled();
-        let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
-        let mut twice = || -> Result<Option<Verb>, Failure> {
-            sandbox.begin(rendered.subject())?;
-            if sandbox.needs(&[])? != sandbox.needs(&[])? {
-                return Ok(Some(Verb::Needs));
-            }
-            let env = sandbox.map_env(Vec::new())?;
-            if env != sandbox.map_env(Vec::new())? {
-                return Ok(Some(Verb::MapEnv));
-            }
-            let Ok(env) = env else { return Ok(None) };
-            let plan = sandbox.translate(env.clone())?;
-            Ok((plan != sandbox.translate(env)?).then_some(Verb::Translate))
-        };
-        let outcome = twice();
-        self.spend(sandbox.fuel_used());
-        match outcome {
-            Ok(None) => Ok(()),
-            Ok(Some(verb)) => {
-                let (kind, sample) = self.names();
-                Err(LoadError::KeepsState { kind, sample, verb })
-            }
-            Err(failure) => Err(self.fails(failure)),
-        }
-    }
-
-    /// Asks the policy for a report without children. Every new object gets a report without children.
-    fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
-        if self.policy.world() != World::Policy {
-            return Ok(());
+            return Ok(Value::Null);
         }
         let _turn = self.turn()?;
         let assess = || renderer.assess(first, Outcome::Applied, Vec::new());
@@ -304,7 +293,7 @@ impl Case<'_> {
             (Ok(first), Ok(second)) if first == second => {
                 let own = HOST_FIELDS.into_iter().filter(|field| first.fields.contains_key(*field));
                 self.dropped.borrow_mut().extend(own);
-                Ok(())
+                Ok(json!(first.report))
             }
             (Err(failed), _) | (_, Err(failed)) => Err(self.fails(*failed.failure)),
             (Ok(_), Ok(_)) => {

@@ -2,6 +2,7 @@
 //!
 //! The steps are ordered from cheap to costly. Each step reads only bytes that the earlier steps accepted.
 
+mod answers;
 mod beneath;
 mod bytes;
 mod conformance;
@@ -10,6 +11,7 @@ mod form;
 mod server;
 mod step;
 mod turns;
+mod variables;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,6 +24,7 @@ pub use form::CodeForm;
 pub use server::{KnownServer, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
+pub use variables::dropped_variables;
 
 pub use crate::inspect::{Bounds, InspectError, Inspection, Part, SizeClass, inspect};
 
@@ -186,9 +189,11 @@ impl Run<'_> {
             turns: self.gate.turns,
             server: self.gate.server,
         };
-        let conformance::SampleReport { outcome, dropped, newer } = conformance::run(&policy, &layers, &terms)?;
+        let conformance::SampleReport { outcome, dropped, newer, answers } =
+            conformance::run(&policy, &layers, &terms)?;
         self.passed(Step::Conformance, outcome);
         let above = file.limits.map(|limits| limits.above(&self.gate.limits));
+        policy.answered(answers::digest(policy.descriptor(), file, &answers));
         policy.remark(above.into_iter().flatten().chain(dropped).chain(newer).collect());
         Ok(policy)
     }

@@ -76,6 +76,7 @@ fn by_author<'a>(
             let field = place.path.get(..place.path.len().saturating_sub(below)).unwrap_or_default();
             (place.is_of_the_spec() && is_for(place, raised)).then(|| by_user(written(field), rules))
         }
+        Author::Setting(_, source) if place.is_below && source.origin != Origin::Annotation => None,
         Author::Setting(policy, source) => match &source.origin {
             Origin::Annotation => is_for(place, raised).then(|| {
                 let key = source.via.as_deref().unwrap_or_default();

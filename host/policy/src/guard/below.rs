@@ -2,8 +2,8 @@
 //!
 //! An overlay may change the content of the children, but the policy below decides which children exist and how long.
 //! If an overlay removed a child, data could be lost, and the policy below would report a wrong status. So an overlay
-//! removes no child, changes no selector, and leaves the plan gates, the finalizer and the kept volume claims
-//! unchanged.
+//! removes no child, changes no selector and no selected label, and leaves the plan gates, the finalizer and the kept
+//! volume claims unchanged.
 //!
 //! The plan of the layer below may have privileges that the overlay lacks. If the overlay changed the program that runs
 //! with a privilege, the overlay would get this privilege. So a privilege of the layer below stays allowed only in a
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{GuardedManifest, Rule, breaches::Breaches, manifest, rules::Below};
+use super::{GuardedManifest, Rule, breaches::Breaches, manifest, rules::Below, selectors::SelectedLabels};
 use crate::{
     contract::{Plan, ResourceType},
     pods,
@@ -68,6 +68,7 @@ impl<'a> AmendedPlan<'a> {
 /// Adds a breach for every part of the lower layer's plan that the overlay had to keep but changed or removed.
 pub(super) fn check(plan: &Plan, stages: &[GuardedManifest<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
     let above: BTreeMap<_, _> = stages.iter().map(|stage| (name_of(stage.manifest), stage)).collect();
+    let selected = SelectedLabels::of(below.manifests);
     for (i, manifest) in below.manifests.iter().enumerate() {
         let Some(GuardedManifest { path, manifest: now, .. }) = above.get(&name_of(manifest)) else {
             let path = format!("below {}", manifest::path(i, manifest));
@@ -78,10 +79,7 @@ pub(super) fn check(plan: &Plan, stages: &[GuardedManifest<'_, '_>], below: &Bel
             );
             continue;
         };
-        if now["spec"]["selector"] != manifest["spec"]["selector"] {
-            let message = "selects the pods of the layer below: an overlay must not change it";
-            breaches.add(Rule::KeepsBelow, format_args!("{path} spec.selector"), message);
-        }
+        selected.check(path, manifest, now, breaches);
     }
     let Plan { manifests: _, origins: _, gates, env: _, notes, finalizer, kept, gates_hold, extra: _ } = plan;
     for (field, is_kept) in [

@@ -18,6 +18,7 @@ type VariableKey<'a> = (&'a str, &'a str);
 /// Compares the mapping with the manifests.
 pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, breaches: &mut Breaches) {
     let mut mapped: BTreeMap<VariableKey<'_>, Value> = BTreeMap::new();
+    let mut is_overlays = false;
     for (i, var) in mapping.iter().enumerate() {
         let path = format!("env[{i}]");
         if var.name.is_empty() || var.name.contains(['=', '\0']) {
@@ -31,23 +32,34 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, 
             continue;
         };
         if mapped.insert((&var.container, &var.name), source).is_some() {
+            let author = rules.author(&var.container, &var.name);
+            is_overlays |= author != 0;
             let message = format_args!("container {} has the variable {} twice", var.container, var.name);
-            breaches.add(Rule::NoDuplicateEnv, path, message);
+            breaches.add_of(author, Rule::NoDuplicateEnv, path, message);
         }
     }
+    if is_overlays {
+        // The policy repeats the overlay's mistake in the manifests. Report only the mistake of the overlay.
+        return;
+    }
     let mut carried: BTreeSet<VariableKey<'_>> = BTreeSet::new();
+    let mut containers: BTreeSet<&str> = BTreeSet::new();
     for (i, value) in manifests.iter().enumerate() {
         let label = manifest::path(i, value);
         for (at, spec) in pods::specs(value, false) {
             for (within, container) in pods::containers(spec) {
+                containers.extend(container["name"].as_str());
                 let path = format!("{label} {at}.{within}.env");
                 carry(&path, container, &mapped, &mut carried, breaches);
             }
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
+        // The policy must add the overlay's variables to each container of the plan. A variable of a container that the
+        // plan does not have is a mistake of the overlay.
+        let author = if containers.contains(container) { 0 } else { rules.author(container, name) };
         let message = format_args!("has the variable {name} of container {container}, but no manifest has it");
-        breaches.add_of(rules.author(container, name), Rule::EnvAsMapped, "env", message);
+        breaches.add_of(author, Rule::EnvAsMapped, "env", message);
     }
 }
 

@@ -25,11 +25,12 @@ pub(super) fn check(finalizer: Option<&str>, rules: &Rules<'_>, breaches: &mut B
         return None;
     }
     let group = rules.claim.primary.group();
+    let own_settings = rules.layers.get(rules.layer);
     let is_own = is_of_group(finalizer, group) || rules.grants.finalizers.contains(finalizer);
-    if is_own || is_named(rules.settings, finalizer) {
+    if is_own || own_settings.is_some_and(|(_, settings)| is_named(&settings.of_operator(), finalizer)) {
         return None;
     }
-    let of_a_namespace = rules.layers.iter().find_map(|(policy, settings)| {
+    let of_a_namespace = own_settings.and_then(|(policy, settings)| {
         let mut given = settings.of_namespaces();
         let (path, source, _) = given.find(|(_, _, value)| is_named(value, finalizer))?;
         let message = format!(

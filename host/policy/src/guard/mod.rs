@@ -51,6 +51,7 @@ mod raised;
 mod reason;
 mod references;
 mod rules;
+mod selectors;
 mod shape;
 
 use guarded_manifest::GuardedManifest;

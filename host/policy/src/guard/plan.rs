@@ -3,7 +3,7 @@
 //! If a value has another type than its field, this is a breach, and voids the answer. But if the user wrote the value,
 //! the guard replaces the answer by a refusal with the value's path in the object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::{
     failure::{Failure, Verb},
     json,
     limits::Limits,
-    origins::{InvalidOrigin, Origins, Places, nearest, written},
+    origins::{InvalidOrigin, Origins, PathStep, Places, is_equal, leaves, nearest, written},
     pods,
     rule::Breach,
 };
@@ -41,7 +41,8 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     }
     let verb = if rules.below.is_some() { Verb::Amend } else { Verb::Translate };
     let manifests = parse(plan, verb).map_err(Stop::Policy)?;
-    let within = Places::of_a_pass(rules.object, rules.layers);
+    let mapped = rules.mapped.map(|mapped| mapped.by);
+    let within = Places { object: rules.object, layers: rules.layers, layer: rules.layer, mapped, found: &[] };
     let (origins, invalid) = Origins::read(&plan.origins, &plan.env, &manifests, rules.limits, within);
     for InvalidOrigin { breach: Breach { rule, path, message }, variable } in invalid {
         let layer = variable.map_or(0, |EnvVar { container, name, .. }| rules.author(container, name));
@@ -134,11 +135,32 @@ fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -
 }
 
 /// Returns the path in the object's spec from which a value with a wrong type comes. Returns `None` if the value does
-/// not come from the spec. If the policy merged the value, the spec has another value of the same type.
+/// not come from the spec. If the policy merged the value, the spec has another value of the same type. Such a value
+/// shares a leaf with the merged value: otherwise a policy could declare any list of the object as the origin of its
+/// own mistake.
 fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
     let places = origins.places(index, manifest, &misfit.path);
-    let place = nearest(places.iter().filter(|place| place.is_of_the_spec()), misfit.value)?;
+    let users = places.iter().filter(|place| place.is_of_the_spec());
+    let place = nearest(users.filter(|place| shares_a_leaf(place.value, misfit.value)), misfit.value)?;
     Some(written(&place.path))
+}
+
+/// Returns whether the merge of the object or list `one` into `other` can have left a part of `one`: both are equal,
+/// both have an equal leaf, or `one` has no leaf. Ignores positions in lists, because a merge moves items.
+fn shares_a_leaf(one: &Value, other: &Value) -> bool {
+    let named = |(path, leaf): (Vec<PathStep>, &Value)| {
+        let names: Vec<String> = path.iter().filter_map(PathStep::name).map(str::to_owned).collect();
+        (names, leaf.to_string())
+    };
+    let is_empty = |leaves: &[(Vec<PathStep>, &Value)]| {
+        leaves.iter().all(|(path, leaf)| path.is_empty() && (leaf.is_object() || leaf.is_array()))
+    };
+    let own = leaves(one);
+    if is_equal(one, other) || is_empty(&own) {
+        return true;
+    }
+    let others: HashSet<_> = leaves(other).into_iter().map(named).collect();
+    own.into_iter().map(named).any(|leaf| others.contains(&leaf))
 }
 
 /// Limits the number of pod specs and containers.

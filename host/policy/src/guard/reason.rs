@@ -31,6 +31,14 @@ pub(super) fn of(
     if !is_equal(place.value, value) {
         return format!("the declared origin {shown} has another value: correct the origin in the plan");
     }
+    if let (Author::Setting(policy, source), true) = (place.author, place.is_below)
+        && source.origin != Origin::Annotation
+    {
+        return format!(
+            "the declared origin {shown} is a setting of the layer below (policy {policy}), which does not apply to an \
+             overlay: set the value in the overlay's settings"
+        );
+    }
     if let Author::Setting(_, source) = place.author
         && source.origin == Origin::SchemaDefault
     {

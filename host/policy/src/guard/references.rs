@@ -210,7 +210,9 @@ impl<'a> Used<'a, '_> {
 fn is_trusted(place: &OriginPlace<'_>) -> bool {
     match place.author {
         Author::Object => place.is_of_the_spec(),
-        Author::Setting(_, source) => source.origin.is_of_operator() || source.origin == Origin::Annotation,
+        Author::Setting(_, source) => {
+            source.origin == Origin::Annotation || (source.origin.is_of_operator() && !place.is_below)
+        }
         Author::Found(_) => false,
     }
 }

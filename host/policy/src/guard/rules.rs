@@ -51,10 +51,10 @@ pub(crate) struct Rules<'a> {
     pub(crate) owner: &'a ObjectRef,
     /// The object in the form that the user wrote.
     pub(crate) object: &'a Value,
-    /// The settings from the operator's owner.
-    pub(crate) settings: &'a Value,
     /// The effective settings of each layer, with the name of the layer's policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
+    /// The number of the layer that returned the plan. 0 is the policy, and 1 is the lowest overlay.
+    pub(crate) layer: usize,
     pub(crate) user_privileges: UserPrivileges,
     /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
     /// privileges. The operator's flags limit the privileges that grants can list. A `policy.yaml` contains settings

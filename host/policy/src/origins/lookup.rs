@@ -25,6 +25,8 @@ pub(crate) struct OriginPlace<'a> {
     pub(crate) above: &'a Value,
     /// The name of the container that contains `value`; `None` if no container contains it.
     pub(crate) container: Option<&'a str>,
+    /// Whether the place is in the settings of a layer below the layer that set the value.
+    pub(crate) is_below: bool,
 }
 
 /// The author of the value in a place.
@@ -50,7 +52,7 @@ impl OriginPlace<'_> {
 #[derive(Clone, Copy)]
 enum Root<'a> {
     Object,
-    Settings(&'a str, &'a Effective),
+    Settings { policy: &'a str, settings: &'a Effective, is_below: bool },
     Found(&'a str),
 }
 
@@ -82,10 +84,11 @@ impl<'a> Here<'a> {
         let author = match root {
             Root::Object => Author::Object,
             Root::Found(id) => Author::Found(id),
-            Root::Settings(policy, settings) => Author::Setting(policy, settings.source(&setting(&self.path))?),
+            Root::Settings { policy, settings, .. } => Author::Setting(policy, settings.source(&setting(&self.path))?),
         };
+        let is_below = matches!(root, Root::Settings { is_below: true, .. });
         let Self { path, value, above, container } = self;
-        Some(OriginPlace { author, path, value, above, container })
+        Some(OriginPlace { author, path, value, above, container, is_below })
     }
 }
 
@@ -93,11 +96,35 @@ impl<'a> Origins<'a> {
     /// Returns the places from which the value at `path` of a manifest may come, the most probable first. The caller
     /// must compare the values, because the policy may declare wrong origins.
     pub(crate) fn places(&self, index: usize, manifest: &Value, path: &[PathStep]) -> Vec<OriginPlace<'a>> {
+        self.places_of(self.author(manifest, path), index, manifest, path)
+    }
+
+    /// Returns the places from which a value of this layer may come, as [`Origins::places`] does.
+    pub(crate) fn places_of(
+        &self,
+        layer: usize,
+        index: usize,
+        manifest: &Value,
+        path: &[PathStep],
+    ) -> Vec<OriginPlace<'a>> {
         let mut places = Vec::new();
         for (source, rest, values) in self.covering(index, manifest, path) {
-            self.follow(source, rest, &values, &mut places);
+            self.follow(layer, source, (rest, &values), &mut places);
         }
         places
+    }
+
+    /// Returns the layer to which the sources of the value at a path belong: the overlay that mapped the variable, or
+    /// the layer that returned the plan.
+    fn author(&self, manifest: &Value, path: &[PathStep]) -> usize {
+        let overlay = || {
+            let env = path.iter().position(|step| step.name() == Some("env"))?;
+            let container = path.get(..env)?.iter().try_fold(manifest, |value, step| step.of(value))?;
+            let variable = path.get(env + 1)?.of(&container["env"])?;
+            let (container, name) = (container["name"].as_str()?, variable["name"].as_str()?);
+            self.within.mapped?.get(&(container.to_owned(), name.to_owned())).copied()
+        };
+        self.within.mapped.filter(|mapped| !mapped.is_empty()).and_then(|_| overlay()).unwrap_or(self.within.layer)
     }
 
     /// Returns whether the plan declares an origin for exactly this path.
@@ -165,17 +192,26 @@ impl<'a> Origins<'a> {
         self.env.get(container)?.get(name)
     }
 
-    fn follow(&self, source: &Source, rest: &[PathStep], values: &[&Value], places: &mut Vec<OriginPlace<'a>>) {
+    /// Adds the places of one source. A setting is a setting of `layer`. The places in the settings of lower layers
+    /// only explain to the author of an overlay why the guard rejects the value.
+    fn follow(
+        &self,
+        layer: usize,
+        source: &Source,
+        (rest, values): (&[PathStep], &[&Value]),
+        places: &mut Vec<OriginPlace<'a>>,
+    ) {
         let within = self.within;
         match source {
             Source::Object(path) => self.walk(Root::Object, within.object, path, rest, values, places),
             Source::Setting(path) => {
-                for (policy, settings) in within.layers {
-                    self.walk(Root::Settings(policy, settings), settings.tree(), path, rest, values, places);
+                for (at, (policy, settings)) in within.layers.iter().enumerate().take(layer + 1).rev() {
+                    let root = Root::Settings { policy, settings, is_below: at < layer };
+                    self.walk(root, settings.tree(), path, rest, values, places);
                 }
             }
             Source::Found(id, path) => {
-                if let Some((id, objects)) = within.found.get_key_value(id) {
+                if let Some((id, objects)) = within.found.get(layer).and_then(|found| found.get_key_value(id)) {
                     for object in objects {
                         self.walk(Root::Found(id), object, path, rest, values, places);
                     }

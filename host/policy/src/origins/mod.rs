@@ -40,17 +40,13 @@ pub(crate) struct Places<'a> {
     pub(crate) object: &'a Value,
     /// The effective settings of each layer, the lowest layer first, with the name of the layer's policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
-    /// The found objects by the ids of needs. Only explanations read the found objects: for the guard, a value in a
-    /// found object allows nothing.
-    pub(crate) found: &'a BTreeMap<String, Vec<Value>>,
-}
-
-impl<'a> Places<'a> {
-    /// Returns the values that the guard of a pass compares: the object and the settings, but no found objects.
-    pub(crate) fn of_a_pass(object: &'a Value, layers: &'a [(&'a str, &'a Effective)]) -> Self {
-        static NOTHING: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        Self { object, layers, found: &NOTHING }
-    }
+    /// The number of the layer that returned the plan. 0 is the policy, and 1 is the lowest overlay.
+    pub(crate) layer: usize,
+    /// The numbers of the overlays that set variables, by container and name, if the plan is the answer of the policy.
+    pub(crate) mapped: Option<&'a BTreeMap<(String, String), usize>>,
+    /// For each layer, the found objects by the ids of needs. Only explanations read the found objects: for the guard,
+    /// a value in a found object allows nothing.
+    pub(crate) found: &'a [BTreeMap<String, Vec<Value>>],
 }
 
 /// An origin with an invalid path or source.

@@ -13,7 +13,7 @@ fn equal(object: &Value, manifest: &Value, declared: &[(&str, &str)], at: &str) 
     let origin = |(path, from): &(&str, &str)| Origin { manifest: 0, path: (*path).into(), from: (*from).into() };
     let declared: Vec<_> = declared.iter().map(origin).collect();
     let manifests = [manifest.clone()];
-    let within = Places::of_a_pass(object, &[]);
+    let within = Places { object, layers: &[], layer: 0, mapped: None, found: &[] };
     let (origins, breaches) = Origins::read(&declared, &[], &manifests, &Limits::default(), within);
     assert!(breaches.is_empty(), "every origin has a valid path and source");
     let value = path(at).iter().try_fold(manifest, |value, step| step.of(value)).unwrap();

@@ -20,6 +20,28 @@ pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
+/// Removes the variables that the policy did not return as the mapping gave them to the policy. The policy is the
+/// author of such a variable: it must not use the grants of an overlay, and no breach must name the overlay.
+pub(super) fn keep_returned(overlaid: &mut Overlaid, given: &[EnvVar], returned: &[EnvVar]) {
+    if overlaid.is_empty() {
+        return;
+    }
+    let (given, returned) = (by_key(given), by_key(returned));
+    overlaid.retain(|(container, name), _| {
+        let key = (container.as_str(), name.as_str());
+        given.get(&key) == returned.get(&key)
+    });
+}
+
+/// Returns the entries of each variable, by container and name.
+fn by_key(env: &[EnvVar]) -> BTreeMap<(&str, &str), Vec<&EnvVar>> {
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for variable in env {
+        all.entry((variable.container.as_str(), variable.name.as_str())).or_default().push(variable);
+    }
+    all
+}
+
 /// Returns the children that the plan of the layer below does not contain in the same form. All children are in
 /// `namespace`.
 pub(super) fn children(below: &[Value], now: &[Value], namespace: &str) -> Vec<Reference> {

@@ -25,7 +25,8 @@ pub struct Explained {
     /// The path of the value in the manifest.
     pub path: String,
     /// The path in the object, in the settings or in a found object from which the value comes. For other values: `the
-    /// policy`, `the overlay NAME`, or `the operator`, which writes metadata.
+    /// policy`, `the overlay NAME`, or `the operator`, which writes metadata. For a variable without an equal value in
+    /// its declared place: `computed from` and the place. The host cannot verify this.
     pub from: String,
     /// The settings layer that set the value, if the value comes from a setting.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,8 +38,8 @@ pub struct Explained {
 
 impl Rendered {
     /// Returns the origin of each value in each manifest; empty if there is no plan. Shows a declared origin only if an
-    /// equal value is there. Exception: for a literal value of a variable, shows the declared origin even if the value
-    /// there differs, because a layer may compute the variable's value.
+    /// equal value is there. For a literal value of a variable, shows `computed from` and the declared origin if the
+    /// value there differs, because a layer may compute the variable's value.
     pub fn explained(&self) -> Vec<Explained> {
         let Some(planned) = self.planned() else { return Vec::new() };
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
@@ -46,7 +47,7 @@ impl Rendered {
         let policies = std::iter::once(&self.policy).chain(&self.overlays);
         let layers: Vec<(&str, &Effective)> =
             policies.zip(&self.settings).map(|(policy, settings)| (policy.name.as_str(), &**settings)).collect();
-        let within = Places { object: &object, layers: &layers, found: &found };
+        let within = Places { object: &object, layers: &layers, layer: 0, mapped: None, found: &found };
         // The guard has limited and checked these origins before.
         let limits = Limits { origins: usize::MAX, ..Limits::default() };
         let (origins, _) = Origins::read(&planned.origins, &planned.env, &planned.manifests, &limits, within);
@@ -56,19 +57,22 @@ impl Rendered {
 
     /// Returns the objects that the layers found.
     pub fn found_objects(&self) -> Vec<Value> {
-        self.found().into_values().flatten().collect()
+        self.found().into_iter().flat_map(BTreeMap::into_values).flatten().collect()
     }
 
-    /// Returns the objects that the layers found, by the ids of their needs.
-    fn found(&self) -> BTreeMap<String, Vec<Value>> {
-        let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for Found { id, answer } in self.subject.found.iter().chain(self.overlay_found.iter().flatten()) {
-            if let Answer::Objects(objects) = answer {
-                let parsed = objects.iter().filter_map(|text| serde_json::from_str(text).ok());
-                all.entry(id.clone()).or_default().extend(parsed);
+    /// Returns the objects that each layer found, by the ids of its needs.
+    fn found(&self) -> Vec<BTreeMap<String, Vec<Value>>> {
+        let of_layer = |found: &Vec<Found>| {
+            let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+            for Found { id, answer } in found {
+                if let Answer::Objects(objects) = answer {
+                    let parsed = objects.iter().filter_map(|text| serde_json::from_str(text).ok());
+                    all.entry(id.clone()).or_default().extend(parsed);
+                }
             }
-        }
-        all
+            all
+        };
+        std::iter::once(&self.subject.found).chain(self.overlay_found.iter()).map(of_layer).collect()
     }
 
     fn of_manifest(&self, planned: &Planned, origins: &Origins<'_>, index: usize, manifest: &Value) -> Vec<Explained> {
@@ -76,16 +80,16 @@ impl Rendered {
         let child = format!("{}/{}", reference.kind, reference.name);
         let reference = Reference { namespace: Some(self.object.namespace.clone()), ..reference };
         let explain = |(path, value): (Vec<PathStep>, &Value)| {
-            let places = origins.places(index, manifest, &path);
             let variable = variable(planned, manifest, &path);
             let written = written(&path);
             let overlay = planned.set_by.overlay(&reference, &written).or_else(|| overlay_of(planned, variable?));
+            let places = origins.places_of(overlay.unwrap_or_default(), index, manifest, &path);
             let overlay = overlay.and_then(|at| self.overlays.get(at.checked_sub(1)?)).map(|it| it.name.clone());
             let of_nobody = || match &overlay {
                 Some(overlay) => format!("the overlay {overlay}"),
                 None => "the policy".to_owned(),
             };
-            let (from, layer) = match places.iter().find(|place| is_equal(place.value, value)) {
+            let (from, layer) = match places.iter().find(|place| !place.is_below && is_equal(place.value, value)) {
                 Some(place) => shown(place),
                 None if is_stamped(&path) => ("the operator".to_owned(), None),
                 None => (computed(variable, &path).unwrap_or_else(of_nobody), None),
@@ -119,11 +123,11 @@ fn overlay_of(planned: &Planned, EnvVar { container, name, .. }: &EnvVar) -> Opt
     planned.overlaid.get(&(container.clone(), name.clone())).copied()
 }
 
-/// Returns the declared origin of a variable if the path leads to the variable's literal value. A layer may compute
-/// this value from the value at the origin.
+/// Returns the declared origin of a variable as a text for people, if the path leads to the variable's literal value. A
+/// layer may compute this value from the value at the origin.
 fn computed(variable: Option<&EnvVar>, path: &[PathStep]) -> Option<String> {
     let [.., PathStep::Index(_), value] = path else { return None };
-    (value.name() == Some("value")).then(|| Some(variable?.origin.clone())).flatten()
+    (value.name() == Some("value")).then(|| Some(format!("computed from {}", variable?.origin))).flatten()
 }
 
 fn is_stamped(path: &[PathStep]) -> bool {

@@ -199,6 +199,7 @@ impl Pass<'_> {
         }
         ledger.asking = 0;
         let before = sandbox.fuel_used();
+        let given = if overlaid.is_empty() { Vec::new() } else { env.clone() };
         let plan = sandbox.translate(env);
         ledger.fuel += sandbox.fuel_used().saturating_sub(before);
         drop(sandbox);
@@ -207,7 +208,8 @@ impl Pass<'_> {
             Ok(plan) => plan,
             Err(refusal) => return Ok(Verdict::Refused(refusal)),
         };
-        let mut planned = match self.admit(self.base, &plan, &Under::Mapping(&overlaid)) {
+        amended::keep_returned(&mut overlaid, &given, &plan.env);
+        let mut planned = match self.admit((0, self.base), &plan, &Under::Mapping(&overlaid)) {
             Ok(manifests) => CheckedPlan { plan, manifests },
             Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
             Err(Stop::Policy(failure)) => return Err(failed(failure)),
@@ -225,7 +227,7 @@ impl Pass<'_> {
                 amended.push(Vec::new());
                 continue;
             }
-            let manifests = match self.admit(overlay, &plan, &Under::Plan(&planned)) {
+            let manifests = match self.admit((at, overlay), &plan, &Under::Plan(&planned)) {
                 Ok(manifests) => manifests,
                 Err(Stop::User(violations)) => return Ok(Verdict::Refused(Refusal::Invalid(violations))),
                 Err(Stop::Policy(failure) | Stop::Overlay(_, failure)) => return Err(failed(failure)),
@@ -295,11 +297,10 @@ impl Pass<'_> {
         }
     }
 
-    /// Checks the plan of one layer, and returns its parsed manifests.
-    fn admit(&self, layer: &PassLayer<'_>, plan: &Plan, under: &Under<'_>) -> Result<Vec<Value>, Stop> {
+    /// Checks the plan of the layer with the number `at`, and returns its parsed manifests.
+    fn admit(&self, (at, layer): (usize, &PassLayer<'_>), plan: &Plan, under: &Under<'_>) -> Result<Vec<Value>, Stop> {
         let policy = &layer.bound.policy;
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
-        let settings = self.layers().map(|layer| layer.settings.of_operator()).collect::<Value>();
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let (below, mapped) = match under {
             Under::Mapping(by) => (None, Some(guard::Mapped { by, grants: &overlay_grants })),
@@ -313,8 +314,8 @@ impl Pass<'_> {
             limits: policy.limits(),
             owner: self.reference,
             object: self.object,
-            settings: &settings,
             layers: &layers,
+            layer: at,
             user_privileges: self.binding.user_privileges,
             grantable: self.binding.grantable.as_ref(),
         };

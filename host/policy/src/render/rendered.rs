@@ -75,6 +75,14 @@ impl Rendered {
         Some((policy, self.settings.get(at)?))
     }
 
+    /// Returns the subject of an overlay, with the types that the cluster serves for the policy below. 0 is the lowest
+    /// overlay.
+    pub(crate) fn subject_of_overlay(&self, at: usize) -> Option<Subject> {
+        let settings = self.settings.get(at + 1)?.text().to_owned();
+        let found = self.overlay_found.get(at)?.clone();
+        Some(Subject { settings, found, ..(*self.subject).clone() })
+    }
+
     /// Returns the notes; empty if there is no plan.
     pub fn notes(&self) -> &[Note] {
         self.planned().map_or(&[], |planned| &planned.notes)

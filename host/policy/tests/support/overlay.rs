@@ -15,6 +15,7 @@ use kaos_policy::{
     manifest::PolicyFile,
     policy::{Policy, Stack},
     render::{Rendered, Renderer},
+    settings::Layer,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +31,7 @@ pub(crate) type Amend = Arc<dyn Fn(Plan) -> Result<Plan, Refusal> + Send + Sync>
 pub(crate) struct Overlay {
     pub(crate) name: &'static str,
     pub(crate) emits: Vec<ResourceType>,
+    pub(crate) schema: &'static str,
     pub(crate) map_env: MapEnv,
     pub(crate) amend: Amend,
 }
@@ -42,8 +44,9 @@ impl Overlay {
             Ok(plan)
         };
         let core = ["ConfigMap", "Secret", "Service", "ServiceAccount"].map(|kind| widget::of("v1", kind));
-        let emits = core.into_iter().chain([widget::of("apps/v1", "Deployment")]).collect();
-        Self { name, emits, map_env: Arc::new(|base| base), amend: Arc::new(amend) }
+        let others = [widget::of("apps/v1", "Deployment"), widget::of("networking.k8s.io/v1", "NetworkPolicy")];
+        let emits = core.into_iter().chain(others).collect();
+        Self { name, emits, schema: "{}", map_env: Arc::new(|base| base), amend: Arc::new(amend) }
     }
 
     /// Creates an overlay that changes the mapping.
@@ -79,7 +82,7 @@ impl Sandbox for Overlay {
             name: self.name.into(),
             version,
             claims: claims.collect(),
-            settings_schema: "{}".into(),
+            settings_schema: self.schema.into(),
             extra,
         })
     }
@@ -125,10 +128,21 @@ pub(crate) fn base(file: &str) -> Arc<Policy> {
 
 /// Renders a Widget. The base policy returns the manifests in `plan`, and `user` is the user's spec.
 pub(crate) fn rendered(base: Arc<Policy>, overlays: Vec<Arc<Policy>>, plan: &Value, user: Value) -> Rendered {
+    rendered_with(&[], base, overlays, plan, user)
+}
+
+/// Renders a Widget with these settings.
+pub(crate) fn rendered_with(
+    layers: &[Layer],
+    base: Arc<Policy>,
+    overlays: Vec<Arc<Policy>>,
+    plan: &Value,
+    user: Value,
+) -> Rendered {
     let mut spec = user;
     spec["planned"] = json!(plan.to_string());
     let stack = Stack::new(base, overlays).unwrap();
-    let renderer = Renderer::new(&stack, &[], Cluster::default()).unwrap();
+    let renderer = Renderer::new(&stack, layers, Cluster::default()).unwrap();
     renderer.render(&object(spec), &Fixed::default()).unwrap()
 }
 

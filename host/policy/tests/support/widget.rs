@@ -46,7 +46,7 @@ pub(crate) fn describe() -> Descriptor {
             .map(|kind| of("v1", kind))
             .into_iter()
             .chain(["Deployment", "StatefulSet"].map(|kind| of("apps/v1", kind)))
-            .chain([of("jobset.x-k8s.io/v1alpha2", "JobSet")])
+            .chain([of("jobset.x-k8s.io/v1alpha2", "JobSet"), of("networking.k8s.io/v1", "NetworkPolicy")])
             .collect(),
         reads: vec![of("v1", "ConfigMap"), of("v1", "Secret")],
         wishes: vec![],

@@ -47,6 +47,7 @@ mod not_loadable;
 mod overtaken;
 mod plan;
 mod quarantine;
+mod rebuilds;
 mod reconcile_packages;
 mod record_deleted;
 mod renaming;

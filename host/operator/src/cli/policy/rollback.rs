@@ -113,7 +113,8 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Source
 
 /// Chooses the revision to restore from the revisions of one source. `of_source` begins with the oldest revision. If
 /// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. If the active
-/// revision equals the ConfigMap or cannot be loaded, chooses its predecessor.
+/// revision equals the ConfigMap or cannot be loaded, chooses its predecessor. Skips other builds of the active
+/// revision, unless all earlier revisions are such builds.
 fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
@@ -129,11 +130,11 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
     if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {
         return Ok(active);
     }
-    let predecessor = active.and_then(|active| status(active).predecessor);
-    let named = predecessor.and_then(|before| of_source.iter().find(|revision| name(revision) == before));
+    let named = active.and_then(|active| before(active, of_source));
+    let other = active.and_then(|active| other_before(active, of_source));
     // If the source has no active revision with a predecessor, choose the last revision that served.
     let served = of_source.iter().rev().find(|revision| state(revision).is_replaced());
-    match (named, active, served) {
+    match (other.or(named), active, served) {
         (Some(before), _, _) => Ok(before),
         (None, _, Some(served)) => Ok(served),
         (None, Some(only), None) => {
@@ -145,3 +146,28 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
         (None, None, None) => bail!("none of its revisions ever served"),
     }
 }
+
+/// Returns the predecessor of a revision, if it has the same source.
+fn before<'a>(revision: &Revision, of_source: &[&'a Revision]) -> Option<&'a Revision> {
+    let predecessor = status(revision).predecessor?;
+    of_source.iter().find(|revision| name(revision) == predecessor).copied()
+}
+
+/// Returns the latest predecessor with other answers than the active revision. A revision with the same answers is
+/// probably another build of the active revision, so restoring it changes nothing.
+fn other_before<'a>(active: &Revision, of_source: &[&'a Revision]) -> Option<&'a Revision> {
+    let answers = status(active).answers_digest;
+    let mut earlier = before(active, of_source);
+    // A chain of predecessors can end in a circle, because an earlier revision can serve again.
+    for _ in of_source {
+        let other = earlier?;
+        if answers.is_none() || status(other).answers_digest != answers {
+            return Some(other);
+        }
+        earlier = before(other, of_source);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -373,6 +373,7 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &AdmittedRevision) {
             status.policy = Some(policy.id().name.clone());
             status.version = Some(policy.id().version.clone());
             status.script_engine = policy.script_engine().map(|engine| engine.to_string());
+            status.answers_digest = policy.answers().map(|digest| digest.to_string());
         }
         Content::Settings(policy, _) | Content::Unloaded(policy, ..) | Content::Lost { policy, .. } => {
             status.policy = Some(policy.clone());

@@ -11,6 +11,7 @@ use super::{
     activating::entry_of,
     candidate::Candidate,
     not_admitted::{NO_SUCH_POLICY, NotAdmitted},
+    rebuilds::answers_of,
 };
 use crate::{
     catalogue::{
@@ -80,7 +81,7 @@ impl Lifecycle {
         }
         // If the API server does not answer, the next round continues the check.
         let Some(examined) = self.examine(name, found, &package).await? else { return Ok(false) };
-        let admitted = match examined {
+        let admitted = match examined.and_then(|entry| self.unless_rebuild(name, entry)) {
             Ok(entry) => {
                 let content = entry.content.clone();
                 let activated = self.activate(Candidate::new(name, entry, Arc::clone(&package)), all).await;
@@ -114,12 +115,14 @@ impl Lifecycle {
                 let of = self.waiting.get(name).and_then(|content| content.policy()).map(|of| of.id().name.clone());
                 self.remember_refusal(name, &transition, &package, of.as_deref(), all);
                 let is_held = transition.to == RevisionState::Held;
+                let answers = self.waiting.get(name).and_then(answers_of);
                 let limits_digest = is_held.then(|| self.limits_digest(&package.file.rollout));
                 let preview = self.previews.last(name).cloned();
                 let of = of.or_else(|| package.file.name.clone().filter(|_| is_held));
                 self.enter_or_owe(name, transition, |status| {
                     status.retried = asked;
                     status.policy = of.or(status.policy.take());
+                    status.answers_digest = answers.or(status.answers_digest.take());
                     // A refused revision has no effect to show, except if a person approved it: the approval is for
                     // this effect.
                     let shows = is_held || status.state == RevisionState::Pending || status.approved.is_some();

@@ -43,7 +43,7 @@ impl Lifecycle {
     /// that starts to serve together with it, the limits changed, or other packages serve than those that had the place.
     pub(super) fn is_released(&self, name: &str, package: &Package) -> bool {
         let status = self.records.status(name);
-        if status.limits_digest != Some(self.limits_digest(&package.file.rollout)) {
+        if status.limits_digest != Some(self.limits_digest(&package.file.rollout)) || self.is_no_rebuild(name) {
             return true;
         }
         let now = self.hold_depends_on(name, &status, package);

@@ -150,7 +150,7 @@ impl Lifecycle {
         let message = format!("the same package failed before, as {known_as}: {why}");
         let describe = |now: &mut PolicyRevisionStatus| {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
-            now.predecessor = status.predecessor;
+            (now.predecessor, now.answers_digest) = (status.predecessor, status.answers_digest);
         };
         let again = Transition::new(RevisionState::Quarantined, reason, message);
         self.enter_or_owe(name, again, describe).await;
