@@ -80,7 +80,7 @@ impl Rendered {
     pub(crate) fn subject_of_overlay(&self, at: usize) -> Option<Subject> {
         let settings = self.settings.get(at + 1)?.text().to_owned();
         let found = self.overlay_found.get(at)?.clone();
-        Some(Subject { settings, found, ..(*self.subject).clone() })
+        Some(Subject { found, settings, ..(*self.subject).clone() })
     }
 
     /// Returns the notes; empty if there is no plan.
