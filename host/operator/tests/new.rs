@@ -154,6 +154,14 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
     assert!(read("Cargo.toml").contains("guest-policies/workload\""), "{}", read("Cargo.toml"));
     assert!(read("samples/plans/minimal.json").contains("Deployment"));
     assert!(read("README.md").contains("policy push red-agent.wasm"));
+    assert!(ran.stderr.contains("presets and settings for agent do not apply to red-agent"), "{}", ran.stderr);
+
+    let same = format!("{}/same", folder.path());
+    let ran = run(["policy", "new", "--from", "agent", "--dir", &same, "--sdk", REPOSITORY], "");
+    assert!(ran.code == 0 && !ran.stderr.contains("settings"), "{}", ran.stderr);
+    let read = |name: &str| fs::read_to_string(format!("{same}/{name}")).unwrap();
+    assert!(read("src/lib.rs").contains("name: \"agent\".to_owned()"));
+    assert!(read("Cargo.toml").contains("name = \"agent-policy\""), "{}", read("Cargo.toml"));
 
     let other = format!("{}/other", folder.path());
     let ran = run(["policy", "new", "own", "--from", "agnt", "--dir", &other, "--sdk", SDK], "");
@@ -162,5 +170,8 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
     assert!(ran.code == 2 && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
     let kind = ["--kind", "Agent", "--api-version", "kaos.tools/v1alpha1", "--dir", &other, "--sdk", SDK];
     let ran = run(["policy", "new", "own"].iter().chain(&kind), "");
-    assert!(ran.code == 0 && ran.stderr.contains("`policy new own --from agent`"), "{}", ran.stderr);
+    let start = format!("`policy new --from agent --dir {other} --sdk {SDK}`");
+    assert!(ran.code == 0 && ran.stderr.contains(&start), "{}", ran.stderr);
+    let ran = run(["policy", "new", "--dir", &other, "--sdk", SDK], "");
+    assert!(ran.code == 2 && ran.stderr.contains("<NAME>"), "{}", ran.stderr);
 }

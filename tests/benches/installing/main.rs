@@ -1,5 +1,5 @@
-//! Measures three parts in one run, in real time on an embedded cluster:
-//! - how fast an installed policy starts to serve
+//! Measures four parts in one run, in real time on an embedded cluster:
+//! - how fast an installed policy starts to serve, and how fast a script
 //! - how much a policy that burns fuel slows down other policies
 //! - how long a plan for a thousand objects takes
 //!
@@ -9,6 +9,7 @@
 mod isolation;
 mod part;
 mod planning;
+mod scripted;
 mod stage;
 mod swap;
 
@@ -26,7 +27,12 @@ fn main() -> Result<ExitCode> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let missed = runtime.block_on(async {
-        let parts = [swap::measure().await?, isolation::measure().await?, planning::measure().await?];
+        let parts = [
+            swap::measure().await?,
+            scripted::measure().await?,
+            isolation::measure().await?,
+            planning::measure().await?,
+        ];
         let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
         page::publish("installing", &texts.join("\n"))?;
         anyhow::Ok(parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>())

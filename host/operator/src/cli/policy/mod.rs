@@ -22,6 +22,7 @@ mod held;
 mod in_force;
 mod inspect;
 mod install;
+mod left_settings;
 mod list;
 mod live_object;
 mod named;

@@ -82,10 +82,23 @@ fn overlaid(text: &str, name: &str) -> String {
     replace(text, &replaced)
 }
 
+/// Explains the settings of a project with the name of its default policy.
+const SETTINGS_APPLY: &str = "\
+The policy has the name of the default policy, so presets and all settings for the default policy apply to this policy
+too. The unchanged policy makes the same manifests.
+";
+/// Explains the settings of a project with another name.
+const SETTINGS_DO_NOT_APPLY: &str = "\
+Presets and settings for the default policy do not apply to this policy, because its name differs. Without such settings,
+the unchanged policy makes the same manifests. To keep the settings, run `policy new` again without the name `website`.
+";
+
 /// Returns the files of a project that starts from a default policy.
 pub(super) fn from_shipped(shipped: &ShippedSources, name: &str, sdk: &Sdk) -> anyhow::Result<Files> {
     let names = Names { name, kind: "", api_version: "" };
-    let mut files = surroundings(&names, include_str!("project/README-from.md"));
+    let settings = if shipped.name() == name { SETTINGS_APPLY } else { SETTINGS_DO_NOT_APPLY };
+    let readme = include_str!("project/README-from.md").replace("SETTINGS\n", settings);
+    let mut files = surroundings(&names, &readme);
     files.extend(shipped.project(name, sdk)?);
     if let Some(manifest) = files.get_mut("Cargo.toml") {
         *manifest += include_str!("project/manifest.toml");

@@ -32,9 +32,10 @@ use shipped::ShippedSources;
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// Name of the policy: lower-case letters, digits and inner hyphens
-    #[arg(value_parser = name)]
-    name: String,
+    /// Name of the policy: lower-case letters, digits and inner hyphens. With --from, leave out the name to keep that of
+    /// the default policy, so that presets and the owner's settings apply to the new policy too
+    #[arg(value_parser = name, required_unless_present = "from")]
+    name: Option<String>,
     /// Start from the default policy of this name; for an unknown name, the error lists all default policies
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
@@ -90,6 +91,11 @@ impl Language {
     }
 }
 
+/// Returns the name of the default policy for a kind; `None` if the kind has no default policy.
+pub(super) fn default_policy_of(api_version: &str, kind: &str) -> Option<String> {
+    ShippedSources::of_kind(api_version, kind)
+}
+
 /// Returns the files of a project that starts from a default policy.
 pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result<files::Files> {
     files::from_shipped(&ShippedSources::named(from)?, name, sdk)
@@ -99,10 +105,12 @@ impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { name, from, overlay, kind, api_version, dir, language, sdk } = self;
+        let name = name.or_else(|| from.clone()).unwrap_or_default();
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{}: exists and is not empty: name another directory with --dir", place.display());
         }
+        let original_sdk = sdk.clone();
         let sdk = match (language, sdk) {
             (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
             (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
@@ -110,7 +118,19 @@ impl New {
             (_, Some(_)) => bail!("--sdk is only for a policy in Rust: leave out --sdk"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
-            (Some(from), _, _, Some(sdk)) => shipped_files(&name, &from, sdk)?,
+            (Some(from), _, _, Some(sdk)) => {
+                let files = shipped_files(&name, &from, sdk)?;
+                if name != from {
+                    complain(
+                        "note",
+                        format_args!(
+                            "presets and settings for {from} do not apply to {name}: to keep them, leave out the name \
+                             {name}"
+                        ),
+                    );
+                }
+                files
+            }
             (Some(_), _, _, None) => {
                 bail!(
                     "the default policies are written in Rust: leave out --language, or name a --kind instead of --from"
@@ -122,8 +142,9 @@ impl New {
             }
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
-                if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
-                    let start = format!("policy new {name} --from {shipped}");
+                if let Some(shipped) = default_policy_of(api_version, kind) {
+                    let mut start = format!("policy new --from {shipped} --dir {}", place.display());
+                    start += &original_sdk.map_or_else(|| " --sdk PATH".to_owned(), |sdk| format!(" --sdk {sdk}"));
                     complain(
                         "note",
                         format_args!(
