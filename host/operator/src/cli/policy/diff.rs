@@ -68,7 +68,7 @@ impl Start {
         let line = manifest.lines().find(|line| line.starts_with("kaos-policy-sdk = ")).unwrap_or_default();
         let sdk = match ["path", "git", "version"].map(|field| value_in(line, field)) {
             [Some(path), ..] => new::Sdk::located(path)?,
-            [_, Some(url), _] => new::Sdk::Git(url.to_owned()),
+            [_, Some(url), _] => new::Sdk::Git(url.to_owned(), value_in(line, "tag").map(str::to_owned)),
             [.., Some(version)] => new::Sdk::Version(version.to_owned()),
             _ => bail!("has no dependency kaos-policy-sdk with a path, a git URL or a version"),
         };

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::policy::Policy;
+use kaos_policy::{contract::ResourceType, policy::Policy};
 
 use super::{
     answering::{PolicySet, Shipped},
-    new::default_policy_of,
     output::complain,
 };
+use crate::embedded::DEFAULTS;
 
 /// Prints a note for each policy that a package would replace under another name, if this policy has settings now.
 pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
@@ -31,7 +31,7 @@ pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
 pub(super) fn tell_of_defaults(policy: &Policy) {
     let name = &policy.id().name;
     for claim in &policy.descriptor().claims {
-        let Some(default) = default_policy_of(&claim.primary.api_version, &claim.primary.kind) else { continue };
+        let Some(default) = default_policy_of(&claim.primary) else { continue };
         if default != *name {
             complain(
                 "note",
@@ -43,6 +43,14 @@ pub(super) fn tell_of_defaults(policy: &Policy) {
             );
         }
     }
+}
+
+/// Returns the name of the default policy for a kind; `None` if the kind has no default policy.
+fn default_policy_of(of: &ResourceType) -> Option<String> {
+    let name = of.kind.to_lowercase();
+    let is_default = of.group() == kaos_crds::GROUP
+        && DEFAULTS.iter().any(|default| default.manifest.starts_with(&format!("name: {name}\n")));
+    is_default.then_some(name)
 }
 
 /// Returns the sources of the settings for each policy that the package's policy would replace under another name.

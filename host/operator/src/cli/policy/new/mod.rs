@@ -43,6 +43,9 @@ pub(super) struct New {
     /// every image
     #[arg(long, conflicts_with = "from")]
     overlay: bool,
+    /// Default policy whose kind the overlay changes; default: all default policies
+    #[arg(long = "for", value_name = "POLICY", requires = "overlay", conflicts_with_all = ["kind", "api_version"])]
+    below: Option<String>,
     /// Kind that the policy answers for; for an overlay, by default the kinds of the default policies
     #[arg(long, value_parser = kind, required_unless_present_any = ["from", "overlay"], requires = "api_version")]
     kind: Option<String>,
@@ -61,7 +64,8 @@ pub(super) struct New {
     /// Language of the policy. A policy in JavaScript is a script, and needs no compiler. A policy in Go needs only Go
     #[arg(long, value_enum, default_value_t)]
     language: Language,
-    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version
+    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version.
+    /// A URL can end with # and a tag of the repository
     #[arg(long, value_name = "PATH|URL|VERSION", required_unless_present = "language")]
     sdk: Option<String>,
 }
@@ -91,11 +95,6 @@ impl Language {
     }
 }
 
-/// Returns the name of the default policy for a kind; `None` if the kind has no default policy.
-pub(super) fn default_policy_of(api_version: &str, kind: &str) -> Option<String> {
-    ShippedSources::of_kind(api_version, kind)
-}
-
 /// Returns the files of a project that starts from a default policy.
 pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result<files::Files> {
     files::from_shipped(&ShippedSources::named(from)?, name, sdk)
@@ -104,7 +103,12 @@ pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, from, overlay, kind, api_version, dir, language, sdk } = self;
+        let Self { name, from, overlay, below, kind, api_version, dir, language, sdk } = self;
+        let below = below.map(|policy| files::kind_of(&policy)).transpose()?;
+        let (kind, api_version) = match below {
+            Some((api_version, kind)) => (Some(kind.to_owned()), Some(api_version.to_owned())),
+            None => (kind, api_version),
+        };
         let name = name.or_else(|| from.clone()).unwrap_or_default();
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
@@ -142,9 +146,9 @@ impl New {
             }
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
-                if let Some(shipped) = default_policy_of(api_version, kind) {
-                    let mut start = format!("policy new --from {shipped} --dir {}", place.display());
-                    start += &original_sdk.map_or_else(|| " --sdk PATH".to_owned(), |sdk| format!(" --sdk {sdk}"));
+                if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
+                    let sdk = original_sdk.as_deref().unwrap_or("PATH");
+                    let start = format!("policy new --from {shipped} --sdk {sdk}");
                     complain(
                         "note",
                         format_args!(
