@@ -145,7 +145,10 @@ mod tests {
         let git = "name = \"a-policy\"\nkaos-policy-sdk = { git = \"https://x.io/y\" }\n";
         let told = Start::of(git, None).unwrap_err().to_string();
         assert!(told.contains("--from"), "{told}");
-        assert_eq!(Start::of(git, Some("agent".to_owned())).unwrap().sdk, new::Sdk::Git("https://x.io/y".to_owned()));
+        assert_eq!(
+            Start::of(git, Some("agent".to_owned())).unwrap().sdk,
+            new::Sdk::Git("https://x.io/y".to_owned(), None)
+        );
     }
 
     #[test]
