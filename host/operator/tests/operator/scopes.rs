@@ -122,7 +122,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     })
 }
 
-fn assess(_: &Observation) -> Report {
+fn assess(_: &Subject, _: &Observation) -> Report {
     let (phase, message, fields) = ("Ready".to_owned(), String::new(), "{}".to_owned());
     Report { ready: true, phase, message, fields, conditions: Vec::new(), extra: "{}".to_owned() }
 }
