@@ -1,18 +1,20 @@
-//! Paths of fields in JSON objects, and the part of an object that a set of paths selects.
+//! Paths of fields in JSON objects, the part of an object that a set of paths selects, and the scopes of types.
 //!
 //! | module | content |
 //! |---|---|
 //! | `path` | the grammar of a path |
 //! | `part` | the part of an object that paths select |
+//! | `scope` | whether a type is cluster-scoped |
 //!
-//! The host and the test harness of the SDK share this crate. So a test of a policy sees the same part of an object as
-//! a pass.
+//! The host and the test harness of the SDK share this crate. So a test of a policy finds the same objects as a pass,
+//! and sees the same part of an object.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 extern crate alloc;
 
 mod part;
 mod path;
+mod scope;
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use core::{cmp::Ordering, hash};
@@ -21,6 +23,7 @@ use serde_json::Value;
 
 use part::Part;
 pub use path::{FieldError, MAX_BYTES, MAX_FIELDS, PathError};
+pub use scope::Scopes;
 
 /// The paths in every selection. These paths identify the object, and show whether a user has deleted it.
 const ALWAYS: [&str; 6] =

@@ -1,5 +1,6 @@
 //! Helpers for short tests of policies. The shipped component does not contain these helpers.
 
+mod allowed;
 mod defaults;
 mod look_up;
 mod recorded;
@@ -119,8 +120,12 @@ impl SubjectBuilder {
     /// Fails the test if the host would refuse a need, for example because:
     ///
     /// - the claim does not list the type of the need in `reads`
-    /// - a field of the need is invalid
-    /// - the policy still has new needs in the last round
+    /// - a field, the name, the namespace or a label of the need is invalid
+    /// - the policy has more than 256 needs, or still has new needs in the last round
+    ///
+    /// An object without a namespace is in the namespace of the subject's object, if its type is namespaced. For a type
+    /// that is neither built in nor claimed, an object without a namespace shows that the type is cluster-scoped. The
+    /// test does not check grants: the gate checks them with the samples.
     #[must_use]
     pub fn beside<P: Policy>(self, beside: &[Value]) -> Self {
         let claims = P::describe().claims;

@@ -15,7 +15,7 @@ pub mod names;
 pub mod resource_type;
 pub mod target;
 
-pub use kaos_fields::Fields;
+pub use kaos_fields::{Fields, Scopes};
 pub use lookup::{Lookup, SecretFacts, Sighting};
 pub use resource_type::ResourceType;
 pub use target::{Followed, Reference, Selector, Target};

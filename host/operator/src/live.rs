@@ -9,7 +9,7 @@ use std::{
 };
 
 use kaos_policy::{
-    contract::{Reference, ResourceType, Target},
+    contract::{Reference, ResourceType, Scopes, Target},
     lookup::Sighting,
     stamp::MANAGER,
 };
@@ -215,6 +215,17 @@ impl Gathered {
         self.types.get(of)?.as_ref().map(|served| served.resource.plural.as_str())
     }
 
+    /// Returns the scopes of the types that the caller has asked for.
+    pub fn scopes(&self) -> Scopes {
+        let mut scopes = Scopes::default();
+        for (of, served) in &self.types {
+            if let Some(served) = served {
+                scopes.define(of.group(), &of.kind, !served.namespaced);
+            }
+        }
+        scopes
+    }
+
     /// Returns what passes see instead of the objects of a type; `None` if passes see the objects themselves.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
@@ -286,10 +297,10 @@ impl Gathered {
 /// object in a file is different: the file may just omit the namespace.
 pub(crate) fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
-        return Identity::of(object, "default");
+        return Identity::of(object, "default", &Scopes::default());
     }
     let mut placed = object.clone();
-    let identity = Identity::of(&mut placed, "default")?;
+    let identity = Identity::of(&mut placed, "default", &Scopes::default())?;
     Ok(Identity { namespace: None, ..identity })
 }
 

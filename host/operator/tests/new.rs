@@ -137,6 +137,11 @@ fn new_creates_an_overlay_for_all_default_policies_or_for_one_kind() {
     let (ran, code) = made("one", &["--kind", "Kite", "--api-version", "sky.io/v1"]);
     assert!(ran.code == 0 && code.contains("(\"sky.io/v1\", \"Kite\")"), "{}{code}", ran.stderr);
     assert!(!code.contains("MCPServer"), "{code}");
+    let (ran, code) = made("of-agent", &["--for", "agent"]);
+    assert!(ran.code == 0 && code.contains("(\"kaos.tools/v1alpha1\", \"Agent\")"), "{}{code}", ran.stderr);
+    assert!(!code.contains("MCPServer"), "{code}");
+    let (ran, _) = made("of-nothing", &["--for", "agnt"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--for agnt: ") && ran.stderr.contains("agent,"), "{}", ran.stderr);
     for (more, told) in [(["--kind", "Kite"], "--api-version"), (["--from", "agent"], "cannot be used with")] {
         let (ran, _) = made("not", &more);
         assert!(ran.code == 2 && ran.stderr.contains(told), "{}", ran.stderr);
@@ -152,8 +157,17 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
     let read = |name: &str| fs::read_to_string(format!("{dir}/{name}")).unwrap();
     assert!(read("src/lib.rs").contains("name: \"red-agent\".to_owned()"));
     assert!(read("Cargo.toml").contains("guest-policies/workload\""), "{}", read("Cargo.toml"));
+    assert!(read("README.md").contains("replace each `path` with a version"), "{}", read("README.md"));
     assert!(read("samples/plans/minimal.json").contains("Deployment"));
     assert!(read("README.md").contains("policy push red-agent.wasm"));
+    assert!(ran.stderr.contains("presets and settings for agent do not apply to red-agent"), "{}", ran.stderr);
+
+    let same = format!("{}/same", folder.path());
+    let ran = run(["policy", "new", "--from", "agent", "--dir", &same, "--sdk", REPOSITORY], "");
+    assert!(ran.code == 0 && !ran.stderr.contains("settings"), "{}", ran.stderr);
+    let read = |name: &str| fs::read_to_string(format!("{same}/{name}")).unwrap();
+    assert!(read("src/lib.rs").contains("name: \"agent\".to_owned()"));
+    assert!(read("Cargo.toml").contains("name = \"agent-policy\""), "{}", read("Cargo.toml"));
 
     let other = format!("{}/other", folder.path());
     let ran = run(["policy", "new", "own", "--from", "agnt", "--dir", &other, "--sdk", SDK], "");
@@ -162,5 +176,8 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
     assert!(ran.code == 2 && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
     let kind = ["--kind", "Agent", "--api-version", "kaos.tools/v1alpha1", "--dir", &other, "--sdk", SDK];
     let ran = run(["policy", "new", "own"].iter().chain(&kind), "");
-    assert!(ran.code == 0 && ran.stderr.contains("`policy new own --from agent`"), "{}", ran.stderr);
+    let start = format!("`policy new --from agent --sdk {SDK}`");
+    assert!(ran.code == 0 && ran.stderr.contains(&start), "{}", ran.stderr);
+    let ran = run(["policy", "new", "--dir", &other, "--sdk", SDK], "");
+    assert!(ran.code == 2 && ran.stderr.contains("<NAME>"), "{}", ran.stderr);
 }

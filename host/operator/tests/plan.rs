@@ -292,3 +292,39 @@ fn plan_refuses_settings_that_break_the_samples() {
         assert!(told.iter().all(|told| ran.stderr.contains(told)), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn plan_names_the_settings_that_a_policy_with_another_name_leaves_behind() {
+    let folder = Folder::new("plan-left");
+    let script = |name: &str| {
+        format!(
+            "export function describe() {{
+  return {{name: '{name}', version: '1.0.0', claims: [{{
+    primary: {{apiVersion: 'kaos.tools/v1alpha1', kind: 'Agent'}},
+    emits: [{{apiVersion: 'v1', kind: 'ConfigMap'}}],
+    samples: [{{name: 'one', object: {{apiVersion: 'kaos.tools/v1alpha1', kind: 'Agent',
+      metadata: {{name: 'sample', namespace: 'default'}}, spec: {{modelAPI: 'llm', model: 'gpt'}}}}}}],
+  }}]}};
+}}
+export function translate({{object}}) {{
+  const {{name, namespace}} = object.metadata;
+  return {{manifests: [{{apiVersion: 'v1', kind: 'ConfigMap', metadata: {{name, namespace}}}}]}};
+}}
+"
+        )
+    };
+    let settings = "---\napiVersion: v1\nkind: ConfigMap\n\
+        metadata: {name: own, namespace: kaos-system, labels: {kaos.tools/policy: package}}\n\
+        data:\n  policy.yaml: |\n    name: agent\n    settings: {logLevel: WARN}\n";
+    let objects = folder.write("team.yaml", team(1) + settings);
+    let planned = |name: &str| {
+        let script = folder.write("policy.js", script(name));
+        run(["policy", "plan", &script, "-f", &objects], "").stderr
+    };
+    let told = planned("red-agent");
+    for part in ["red-agent would answer instead of agent", "ConfigMap kaos-system/own", "name your policy agent too"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let told = planned("agent");
+    assert!(!told.contains("would answer instead"), "{told}");
+}

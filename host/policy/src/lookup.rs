@@ -5,7 +5,7 @@ use std::sync::Arc;
 pub use kaos_objects::lookup::{Lookup, MAX_FOUND_BYTES, MAX_READ, Sighting};
 use serde_json::Value;
 
-use crate::contract::{Reference, ResourceType, SecretFacts, Target};
+use crate::contract::{Claim, Reference, ResourceType, Scopes, SecretFacts, Target};
 
 /// The answer to a need for Secrets by labels.
 pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
@@ -14,13 +14,41 @@ pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
 #[derive(Debug, Default, Clone)]
 pub struct Fixed {
     objects: Vec<Arc<Value>>,
+    scopes: Scopes,
 }
 
 impl Fixed {
     /// Creates a view of exactly these objects.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
-        Self { objects: objects.into_iter().map(Arc::new).collect() }
+        let objects: Vec<_> = objects.into_iter().map(Arc::new).collect();
+        let scopes = Scopes::of(objects.iter().map(|object| &**object));
+        Self { objects, scopes }
     }
+
+    /// Creates a view of objects that may leave out their namespace. An object of a namespaced type is then in
+    /// `namespace`, as after `kubectl apply`. `known` contains the scopes of types that the objects do not show.
+    pub fn placed(objects: impl IntoIterator<Item = Value>, known: &Scopes, namespace: &str) -> Self {
+        let mut objects: Vec<Value> = objects.into_iter().collect();
+        let mut scopes = Scopes::of(&objects);
+        scopes.add(known);
+        for object in &mut objects {
+            let of = ResourceType::of_object(object);
+            let has_none = object["metadata"]["namespace"].as_str().unwrap_or_default().is_empty();
+            if has_none && object["metadata"].is_object() && !scopes.is_cluster_scoped(&of.api_version, &of.kind) {
+                object["metadata"]["namespace"] = namespace.into();
+            }
+        }
+        Self { objects: objects.into_iter().map(Arc::new).collect(), scopes }
+    }
+}
+
+/// Returns the scopes that claims show: a policy can claim only namespaced types.
+pub fn claimed<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Scopes {
+    let mut scopes = Scopes::default();
+    for Claim { primary, .. } in claims {
+        scopes.define(primary.group(), &primary.kind, false);
+    }
+    scopes
 }
 
 impl Lookup for Fixed {
@@ -28,7 +56,8 @@ impl Lookup for Fixed {
         if target.of().is_secret() && matches!(target, Target::Labelled(_)) {
             return Sighting::Forbidden(SECRETS_BY_NAME.to_owned());
         }
-        let matches = |object: &&Arc<Value>| matches(object, target);
+        let is_cluster_scoped = self.is_cluster_scoped(&target.of());
+        let matches = |object: &&Arc<Value>| matches(object, target, is_cluster_scoped);
         let mut objects: Vec<_> = self.objects.iter().filter(matches).cloned().collect();
         objects.sort_by_key(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
         if target.of().is_secret() {
@@ -37,18 +66,17 @@ impl Lookup for Fixed {
         Sighting::Objects(objects)
     }
 
-    /// Treats every type as namespaced.
-    fn is_cluster_scoped(&self, _: &ResourceType) -> bool {
-        false
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+        self.scopes.is_cluster_scoped(&of.api_version, &of.kind)
     }
 }
 
-fn matches(object: &Value, target: &Target) -> bool {
+fn matches(object: &Value, target: &Target, is_cluster_scoped: bool) -> bool {
     let of = target.of();
     let metadata = &object["metadata"];
     object["apiVersion"] == *of.api_version
         && object["kind"] == *of.kind
-        && metadata["namespace"].as_str() == target.namespace()
+        && (is_cluster_scoped || metadata["namespace"].as_str() == target.namespace())
         && match target {
             Target::Named(Reference { name, .. }) => metadata["name"] == **name,
             Target::Labelled(selector) => {
@@ -88,5 +116,29 @@ mod tests {
         let labels = vec![("a".to_owned(), "b".to_owned())];
         let labelled = Target::Labelled(Selector { of: ResourceType::new("v1", "Secret"), namespace, labels });
         assert_eq!(fixed.look_up(&labelled), Sighting::Forbidden(SECRETS_BY_NAME.to_owned()));
+    }
+
+    #[test]
+    fn a_cluster_scoped_object_is_found_from_every_namespace() {
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}});
+        let sky = json!({"apiVersion": "example.org/v1", "kind": "Sky", "metadata": {"name": "fast"}});
+        let fixed = Fixed::placed([class.clone(), sky.clone()], &Scopes::default(), "n");
+        for object in [class, sky] {
+            let of = Reference { namespace: Some("m".to_owned()), ..Reference::of_object(&object) };
+            assert!(fixed.is_cluster_scoped(&of.of()));
+            assert_eq!(fixed.look_up(&Target::Named(of)), Sighting::Objects(vec![Arc::new(object)]));
+        }
+    }
+
+    #[test]
+    fn a_namespaced_object_without_a_namespace_is_in_the_default_one() {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+        let fixed = Fixed::placed([config.clone()], &Scopes::default(), "n");
+        let found = |namespace: &str| {
+            let of = Reference { namespace: Some(namespace.to_owned()), ..Reference::of_object(&config) };
+            let Sighting::Objects(objects) = fixed.look_up(&Target::Named(of)) else { return 0 };
+            objects.len()
+        };
+        assert_eq!((found("n"), found("m")), (1, 0));
     }
 }

@@ -112,6 +112,19 @@ fn memories_and_tables_of_all_parts_are_counted() {
 }
 
 #[test]
+fn data_and_element_segments_of_all_parts_are_counted() {
+    let inspected = |count: usize| {
+        let half = "(data \"\")".repeat(count / 2);
+        let rest = "(data \"\")".repeat(count.div_ceil(2));
+        let component = wat::parse_str(format!("(component (core module {half}) (core module {rest}))")).unwrap();
+        inspect(&component, &Bounds::default())
+    };
+    let error = inspected(65_537).unwrap_err();
+    assert_eq!(error, InspectError::TooMany { part: Part::Segments, count: 65_537, limit: 65_536 });
+    assert!(!matches!(inspected(65_536), Err(InspectError::TooMany { .. })));
+}
+
+#[test]
 fn a_component_with_more_instances_than_a_sandbox_has_is_refused() {
     let instances = "(core instance (instantiate $m))".repeat(100);
     let many = wat::parse_str(format!("(component (core module $m) {instances})")).unwrap();

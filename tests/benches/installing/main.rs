@@ -1,5 +1,5 @@
 //! Measures four parts in one run, in real time on an embedded cluster:
-//! - how fast an installed policy starts to serve
+//! - how fast an installed policy starts to serve, and how fast a script
 //! - how much a policy that burns fuel slows down other policies
 //! - how long a plan for a thousand objects takes, and the replay of a thousand cases
 //! - how much the flight recorder costs during a swap
@@ -12,6 +12,7 @@ mod part;
 mod planning;
 mod recording;
 mod replaying;
+mod scripted;
 mod stage;
 mod swap;
 
@@ -31,6 +32,7 @@ fn main() -> Result<ExitCode> {
     let missed = runtime.block_on(async {
         let parts = [
             swap::measure().await?,
+            scripted::measure().await?,
             isolation::measure().await?,
             planning::measure().await?,
             recording::measure().await?,

@@ -63,6 +63,8 @@ func (hostile) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 			fmt.Println("chatter")
 		}
 		panic("after the chatter")
+	case "averted":
+		averted(plan)
 	case "clock":
 		begin := time.Now()
 		time.Sleep(time.Hour)
@@ -86,6 +88,33 @@ func (hostile) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 		plan.Debug("input", fmt.Sprint(read, " ", err))
 	}
 	return plan, nil
+}
+
+// averted writes texts that begin like that of a fatal error, and goes on. Fresh memory must still contain only zeros,
+// and nothing may write into it.
+func averted(plan *kaos.Plan) {
+	fmt.Fprintln(os.Stderr, "panic averted")
+	dirty := 0
+	for range 64 {
+		fresh := make([]byte, 1<<16)
+		fmt.Fprintln(os.Stderr, "fatal error averted")
+		for _, one := range fresh {
+			if one != 0 {
+				dirty++
+			}
+		}
+		kept = append(kept, fresh)
+	}
+	fmt.Fprintln(os.Stderr, "panic averted again")
+	for _, fresh := range kept {
+		for _, one := range fresh {
+			if one != 0 {
+				dirty++
+			}
+		}
+	}
+	kept = nil
+	plan.Debug("dirty", dirty)
 }
 
 func deep(depth int) int {

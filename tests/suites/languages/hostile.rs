@@ -63,6 +63,7 @@ fn a_hostile_policy_in_go_fails_with_a_text_for_its_author() {
     for (title, wanted) in [
         ("clock", vec![r#"now = "1970-01-01T00:00:00Z""#, "slept = true"]),
         ("goroutines", vec!["sum = 4950"]),
+        ("averted", vec!["dirty = 0"]),
         (
             "outside",
             vec![r#"file = "open /etc/passwd: Not implemented on wasip1""#, "environment = 0", r#"input = "0 EOF""#],

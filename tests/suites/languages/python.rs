@@ -7,7 +7,12 @@ use kaos_policy::native_code;
 use kaos_tests::websites;
 use serde_json::json;
 
+use super::hostile::{translated, words};
 use super::project::Project;
+
+/// Code for the beginning of `translate`: does what a policy must not do, as the title says, and refuses the object with
+/// what it saw.
+const HOSTILE: &str = include_str!("hostile.py");
 
 #[test]
 fn the_template_in_python_answers_like_the_template_in_rust_and_reports_exceptions() {
@@ -41,4 +46,38 @@ fn the_template_in_python_answers_like_the_template_in_rust_and_reports_exceptio
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_hostile_policy_in_python_finds_no_outside_world_and_ends_at_its_limits() {
+    let project = Project::new("python");
+    let source = std::fs::read_to_string(project.path("policy.py")).unwrap();
+    let (before, after) = source.split_once("    object, settings = ").unwrap();
+    let call = "    hostile(json.loads(subject.object)[\"spec\"].get(\"title\"))\n";
+    project.write("policy.py", &format!("{before}{call}    object, settings = {after}\n\n{HOSTILE}"));
+    let policy = websites::load(CodeForm::Component, project.build());
+    let code = policy.code();
+
+    for title in ["clock", "monotonic", "urandom"] {
+        assert!(!words(code, title).is_empty(), "{title}: the policy ends");
+    }
+    let told = words(code, "recursion");
+    assert!(told.contains("RecursionError") || told.contains("call stack"), "{told}");
+    let file = words(code, "file");
+    assert!(file.contains("Error") || file.contains("unreachable"), "{file}");
+    for title in ["random", "hash", "environment"] {
+        let told = words(code, title);
+        assert!(told.contains("saw "), "{title}: {told}");
+        assert_eq!(words(code, title), told, "{title}: two sandboxes differ");
+    }
+    assert!(words(code, "environment").ends_with("saw 0"), "{}", words(code, "environment"));
+    let endless = translated(code, "loop");
+    assert!(matches!(endless, Err(Failure::OutOfFuel { verb: Verb::Translate, .. })), "{endless:?}");
+    let memory = translated(code, "memory");
+    let is_ended = match &memory {
+        Err(Failure::OutOfMemory { verb: Verb::Translate, .. }) => true,
+        Err(Failure::Trap { reason, .. }) => reason.contains("MemoryError"),
+        _ => false,
+    };
+    assert!(is_ended, "{memory:?}");
 }

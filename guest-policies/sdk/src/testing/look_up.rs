@@ -1,8 +1,9 @@
 //! Answers needs from a list of objects, by the rules of the host.
 
+use super::allowed;
 use crate::types::{Answer, Claim, Found, Need, Reference, ResourceType, SecretFacts, Subject, Target};
 use crate::{Object, contract, json, need};
-use kaos_fields::Fields;
+use kaos_fields::{Fields, Scopes};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -12,35 +13,54 @@ const ROUNDS: usize = 5;
 /// The objects of a test's cluster.
 pub(super) struct World<'a> {
     objects: Vec<Object>,
+    scopes: Scopes,
     /// The reason why the operator does not look at Secrets. `None` if the operator looks at Secrets.
     no_secrets: Option<&'a str>,
 }
 
 impl<'a> World<'a> {
     pub(super) fn new(objects: &[Value], no_secrets: Option<&'a str>) -> Self {
-        Self { objects: objects.iter().cloned().map(Object::new).collect(), no_secrets }
+        let mut objects: Vec<Object> = objects.iter().cloned().map(Object::new).collect();
+        // The host gives a policy the objects in the order of their names.
+        objects.sort_by(|one, other| one.name().cmp(other.name()));
+        let scopes = Scopes::of(objects.iter().map(Object::value));
+        Self { objects, scopes, no_secrets }
     }
 
     /// Calls `needs` in rounds, and adds the answers to `subject`. Keeps the answers that the test gave.
     #[allow(clippy::panic, reason = "a test with an invalid need has failed")]
     pub(super) fn answer(
-        &self,
+        mut self,
         subject: &mut contract::Subject,
         claims: &[Claim],
         needs: impl Fn(&Subject) -> Vec<Need>,
     ) {
         let object = Object::parse(&subject.object);
         let claim = claims.iter().find(|claim| claim.primary == of(&object));
+        for Claim { primary, .. } in claims {
+            // A policy can claim only namespaced types.
+            let group = primary.api_version.split_once('/').map_or("", |(group, _)| group);
+            self.scopes.define(group, &primary.kind, false);
+        }
         let mut asked: BTreeMap<String, Need> = BTreeMap::new();
         for _ in 0..ROUNDS {
             let mut new: BTreeMap<String, Need> = BTreeMap::new();
             for need in needs(&subject.clone().into()) {
                 check(&need, asked.get(&need.id), claim);
+                if let Some(wrong) = allowed::wrong(&need) {
+                    panic!("need {}: {wrong}", need.id);
+                }
                 if let Some(Need { id, .. }) = new.insert(need.id.clone(), need) {
                     panic!("need {id}: two needs have this id");
                 }
             }
             new.retain(|id, _| !asked.contains_key(id));
+            let count = asked.len() + new.len();
+            assert!(
+                count <= allowed::NEEDS,
+                "the policy has {count} needs, but the host answers at most {}",
+                allowed::NEEDS
+            );
             if new.is_empty() {
                 return;
             }
@@ -60,12 +80,14 @@ impl<'a> World<'a> {
         let fields = Fields::parse(fields).unwrap_or_else(|error| panic!("need {id}: {error}"));
         let matches = |object: &&Object| match target {
             Target::Named(Reference { name, namespace: asked, .. }) => {
-                of(object) == type_of(target) && object.name() == name && lives_in(object, asked.as_deref(), namespace)
+                of(object) == type_of(target)
+                    && object.name() == name
+                    && self.lives_in(object, asked.as_deref(), namespace)
             }
             Target::Labelled(selector) => {
                 of(object) == selector.of
                     && selector.labels.iter().all(|(key, value)| object.label(key) == Some(value))
-                    && lives_in(object, selector.namespace.as_deref(), namespace)
+                    && self.lives_in(object, selector.namespace.as_deref(), namespace)
             }
         };
         let mut found = self.objects.iter().filter(matches);
@@ -76,7 +98,35 @@ impl<'a> World<'a> {
                 _ => Answer::Secret(facts(found.next())),
             };
         }
-        Answer::Objects(found.map(|object| json::text(&fields.of(object.value()))).collect())
+        let shown = |object: &Object| {
+            let mut object = object.value().clone();
+            if !self.is_cluster_scoped(&object) {
+                // The API server adds the namespace.
+                object["metadata"]["namespace"] = target_namespace(target).unwrap_or(namespace).into();
+            }
+            json::text(&fields.of(&object))
+        };
+        Answer::Objects(found.map(shown).collect())
+    }
+
+    fn is_cluster_scoped(&self, object: &Value) -> bool {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        self.scopes.is_cluster_scoped(text("apiVersion"), text("kind"))
+    }
+
+    /// Returns whether an object is in the namespace `asked`, or in `primary` if the need names no namespace. `primary`
+    /// is the namespace of the object for which the policy answers. An object of a namespaced type without a namespace
+    /// is in `primary`, as after `kubectl apply`. A cluster-scoped object is in no namespace, and every need finds it.
+    fn lives_in(&self, object: &Object, asked: Option<&str>, primary: &str) -> bool {
+        let own = if object.namespace().is_empty() { primary } else { object.namespace() };
+        self.is_cluster_scoped(object.value()) || own == asked.unwrap_or(primary)
+    }
+}
+
+fn target_namespace(target: &Target) -> Option<&str> {
+    match target {
+        Target::Named(reference) => reference.namespace.as_deref(),
+        Target::Labelled(selector) => selector.namespace.as_deref(),
     }
 }
 
@@ -129,12 +179,4 @@ fn type_of(target: &Target) -> ResourceType {
 
 fn of(object: &Object) -> ResourceType {
     need::resource_type(object.api_version(), object.kind())
-}
-
-/// Returns whether an object is in the namespace `asked`, or in `primary` if the need names no namespace. `primary` is
-/// the namespace of the object for which the policy answers. An object without a namespace matches every namespace,
-/// because `kubectl apply` would put the object into the current namespace.
-fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
-    let wanted = asked.unwrap_or(primary);
-    wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
 }

@@ -202,6 +202,97 @@ chain_with_needs!(
     }
 );
 
+chain_with_needs!(
+    /// A policy that needs a ConfigMap with the name of the object, and all Pods with the name as a label.
+    Namesake,
+    |subject| {
+        let name = subject.object().name().to_owned();
+        vec![
+            need::named("config", need::reference("v1", "ConfigMap", &name)),
+            need::labelled("pods", need::resource_type("v1", "Pod"), &[("app", &name)]),
+        ]
+    }
+);
+
+chain_with_needs!(
+    /// A policy with more needs than the host answers.
+    Crowd,
+    |_| {
+        let pod = |at: usize| need::named(at.to_string(), need::reference("v1", "Pod", &at.to_string()));
+        (0..257).map(pod).collect()
+    }
+);
+
+#[test]
+#[should_panic(expected = "need config: `a/b` is not a valid name")]
+fn a_need_with_an_invalid_name_fails_the_test() {
+    let _ = subject(&object("Thing", "a/b", "n")).beside::<Namesake>(&[]);
+}
+
+#[test]
+#[should_panic(expected = "need pods: `app=No Label` is not a valid label to select by")]
+fn a_need_with_an_invalid_label_fails_the_test() {
+    let _ = subject(&object("Thing", "No Label", "n")).beside::<Namesake>(&[]);
+}
+
+#[test]
+#[should_panic(expected = "the policy has 257 needs, but the host answers at most 256")]
+fn too_many_needs_fail_the_test() {
+    let _ = subject(&object("Thing", "t", "n")).beside::<Crowd>(&[]);
+}
+
+#[test]
+fn found_objects_are_sorted_by_name_and_are_in_the_namespace_of_the_subject() {
+    let pod = |name: &str| {
+        let metadata = json!({"name": name, "labels": {"app": "t"}});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
+    };
+    let subject = subject(&object("Thing", "t", "n")).beside::<Namesake>(&[pod("b"), pod("a")]).build();
+    let Lookup::There(pods) = subject.list("pods") else { panic!("no pods") };
+    let names: Vec<_> = pods.iter().map(|pod| (pod.namespace(), pod.name())).collect();
+    assert_eq!(names, [("n", "a"), ("n", "b")]);
+}
+
+/// A policy that needs a Namespace and a Sky of other namespaces, and a Sky of its own.
+struct Wide;
+
+impl Policy for Wide {
+    fn describe() -> Descriptor {
+        let mut described = Chain::describe();
+        described.claims[0].reads =
+            vec![need::resource_type("v1", "Namespace"), need::resource_type("sky.io/v1", "Sky")];
+        described
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        vec![
+            need::named("namespace", need::reference("v1", "Namespace", "other")),
+            need::named("sky", need::reference_in("other", "sky.io/v1", "Sky", "blue")),
+        ]
+    }
+
+    fn translate(_: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        Ok(crate::plan::of(&[], env))
+    }
+
+    fn assess(_: &Subject, _: &Observation) -> Report {
+        Report { ready: true, ..Report::default() }
+    }
+}
+
+#[test]
+fn every_need_finds_a_cluster_scoped_object() {
+    let of = |api_version: &str, kind: &str, name: &str, namespace: Option<&str>| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}});
+    let answers = |sky: Value| {
+        let beside = [of("v1", "Namespace", "other", None), sky];
+        let subject = subject(&object("Thing", "t", "n")).beside::<Wide>(&beside).build();
+        ["namespace", "sky"].map(|id| subject.one(id).there().is_some())
+    };
+    assert_eq!(answers(of("sky.io/v1", "Sky", "blue", None)), [true, true]);
+    assert_eq!(answers(of("sky.io/v1", "Sky", "blue", Some("other"))), [true, true]);
+    assert_eq!(answers(of("sky.io/v1", "Sky", "blue", Some("n"))), [true, false]);
+}
+
 #[test]
 #[should_panic(expected = "need node: v1 Node is not a type that the claim reads: add it to `reads`")]
 fn a_need_of_a_type_that_the_claim_does_not_read_fails_the_test() {

@@ -24,6 +24,7 @@ class Rollout:
     replicas: int = 0
     ready: int = 0
     available: int = 0
+    is_live: bool = False
 
     @staticmethod
     def of(seen, kind):
@@ -32,18 +33,29 @@ class Rollout:
         if found is None:
             return Rollout()
         status, spec = found.get("status") or {}, found.get("spec") or {}
-        replicas = status.get("replicas", 0)
-        rollout = Rollout(spec.get("replicas", 1), replicas, status.get("readyReplicas", 0))
-        if status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0):
+        replicas = _count(status, "replicas")
+        rollout = Rollout(_count(spec, "replicas", 1), replicas, _count(status, "readyReplicas"), is_live=True)
+        if _count(status, "observedGeneration") >= _count(found["metadata"], "generation"):
             # The old pods can be among the available pods. Assume that they are: then at least this many are new.
-            old = max(replicas - status.get("updatedReplicas", 0), 0)
-            rollout.available = max(status.get("availableReplicas", 0) - old, 0)
+            old = max(replicas - _count(status, "updatedReplicas"), 0)
+            rollout.available = max(_count(status, "availableReplicas") - old, 0)
         return rollout
 
     @property
     def serves(self):
         """Whether a pod of the current generation is available."""
         return self.available > 0
+
+    @property
+    def is_complete(self):
+        """Whether all wanted pods are available and of the current generation, and no other pods are left."""
+        return self.is_live and self.available == self.wanted == self.replicas
+
+
+def _count(of, field, default=0):
+    """Returns a whole number that is not negative. Without such a number, for example with null, returns `default`."""
+    value = of.get(field)
+    return value if type(value) is int and value >= 0 else default
 
 
 def default_report(seen):

@@ -1,7 +1,14 @@
 //! Reads objects from files, in the form in which an API server would store them.
 
+use std::sync::Arc;
+
 use anyhow::Context;
-use kaos_policy::{contract::ResourceType, near::nearest};
+use kaos_policy::{
+    contract::{ResourceType, Scopes},
+    lookup::claimed,
+    near::nearest,
+    policy::Policy,
+};
 
 use super::output::complain;
 use crate::{
@@ -12,7 +19,8 @@ use crate::{
 /// Returns the embedded CRDs and the CRDs of files, or `None` if a file is unusable.
 pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<KnownCrds>> {
     let mut catalogue = KnownCrds::embedded()?;
-    let (documents, errors) = input::read(InputPaths { paths, recursive: false, namespace: "default" });
+    let sources = InputPaths { paths, recursive: false, namespace: "default" };
+    let (documents, errors) = input::read(sources, &Scopes::default());
     for error in &errors {
         complain("error", error);
     }
@@ -22,9 +30,16 @@ pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<KnownCrds>> {
     Ok(errors.is_empty().then_some(catalogue))
 }
 
+/// Adds the kinds that policies claim: a policy can claim only namespaced kinds.
+pub(super) fn claim<'a>(catalogue: &mut KnownCrds, policies: impl IntoIterator<Item = &'a Arc<Policy>>) {
+    for policy in policies {
+        catalogue.add_scopes(&claimed(&policy.descriptor().claims));
+    }
+}
+
 /// Returns the objects in the form in which an API server would store them, or `None` if an object is unusable.
 pub(super) fn documents(sources: InputPaths<'_>, catalogue: &KnownCrds) -> Option<Vec<Document>> {
-    let (mut documents, errors) = input::read(sources);
+    let (mut documents, errors) = input::read(sources, catalogue.scopes());
     let mut usable = errors.is_empty();
     for error in &errors {
         complain("error", error);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Child, Claim, Cluster, Outcome, Reference, Refusal},
+    contract::{Child, Claim, Cluster, Outcome, Reference, Refusal, Scopes},
     failure::Failure,
     gate::{dropped_variables, trial_stack},
     guard::Rule,
     kubernetes::Checks,
-    lookup::Fixed,
+    lookup::{Fixed, claimed},
     policy::Policy,
     render::{PolicyFailure, Rendered, Renderer, Verdict},
     settings::Layer,
@@ -31,6 +31,8 @@ pub(super) struct Exam<'a> {
     pub(super) crds: &'a KnownCrds,
     /// A renderer for each claim.
     renderers: Vec<Renderer>,
+    /// The scopes of the claimed types, and of the types of the known CRDs.
+    scopes: Scopes,
 }
 
 /// A problem in the policy's answers for one object.
@@ -63,7 +65,9 @@ impl<'a> Exam<'a> {
             Ok(renderer.with_checks(Checks::Fields))
         };
         let renderers = claims.iter().map(renderer).collect::<Result<_, ConformError>>()?;
-        Ok(Self { policy, claims, crds, renderers })
+        let mut scopes = claimed(claims);
+        scopes.add(crds.scopes());
+        Ok(Self { policy, claims, crds, renderers, scopes })
     }
 
     /// Returns the number of reasons why an API server would refuse the object.
@@ -94,7 +98,8 @@ impl<'a> Exam<'a> {
     }
 
     fn render_with(&self, case: &Case, object: &Value, children: &[Value]) -> Result<Rendered, ConformError> {
-        let lookup = Fixed::new(case.others.iter().chain(children).cloned());
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let lookup = Fixed::placed(case.others.iter().chain(children).cloned(), &self.scopes, namespace);
         let rendered = self.renderers[case.claim].render(object, &lookup);
         let rendered = rendered.map_err(|why| ConformError::Object { case: case.name.clone(), why })?;
         if let Verdict::Failed(failed) = &rendered.verdict {

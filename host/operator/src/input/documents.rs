@@ -3,23 +3,58 @@
 
 use std::{mem, path::Path, sync::Arc};
 
-use kaos_policy::yaml::{is_syntax, told};
+use kaos_policy::{
+    contract::Scopes,
+    yaml::{is_syntax, told},
+};
 use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, DocumentOrigin, Identity, InputError, json::Unique};
 
-/// Parses all documents of a text. Returns an error for each invalid document, in addition to the valid documents.
+/// Parses all documents of a text. Returns an error for each invalid document, in addition to the valid documents. All
+/// types except the cluster-scoped built-in types are namespaced.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
-    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    identified(objects(file, text), default_namespace, &Scopes::default())
+}
+
+/// An object of a text, and its position.
+pub(super) type Unplaced = (DocumentOrigin, Value);
+
+/// Returns the objects of a text, and an error for each invalid document.
+pub(super) fn objects(file: &Arc<str>, text: &str) -> Vec<Result<Unplaced, InputError>> {
+    let mut found = Vec::new();
     for (index, parsed) in values(file, text).into_iter().enumerate() {
         let origin = DocumentOrigin { file: Arc::clone(file), document: index + 1, item: None };
         match parsed {
             Ok(Value::Null) => {}
-            Ok(value) => flatten(value, &origin, default_namespace, &mut documents, &mut errors),
-            Err(wrong) => errors.push(wrong.at(origin)),
+            Ok(value) => flatten(value, &origin, &mut found),
+            Err(wrong) => found.push(Err(wrong.at(origin))),
+        }
+    }
+    found
+}
+
+/// Reads the identity of each object, and sets the namespace of objects that need one and have none.
+pub(super) fn identified(
+    found: Vec<Result<Unplaced, InputError>>,
+    default_namespace: &str,
+    scopes: &Scopes,
+) -> (Vec<Document>, Vec<InputError>) {
+    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    for object in found {
+        match object.and_then(|object| identify(object, default_namespace, scopes)) {
+            Ok(document) => documents.push(document),
+            Err(error) => errors.push(error),
         }
     }
     (documents, errors)
+}
+
+fn identify((origin, mut object): Unplaced, namespace: &str, scopes: &Scopes) -> Result<Document, InputError> {
+    match Identity::of(&mut object, namespace, scopes) {
+        Ok(identity) => Ok(Document { origin, identity, object }),
+        Err((path, message)) => Err(InputError::NoObject { origin, path, message }),
+    }
 }
 
 /// The error of a parser.
@@ -129,18 +164,12 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-fn flatten(
-    mut value: Value,
-    origin: &DocumentOrigin,
-    namespace: &str,
-    documents: &mut Vec<Document>,
-    errors: &mut Vec<InputError>,
-) {
+fn flatten(mut value: Value, origin: &DocumentOrigin, found: &mut Vec<Result<Unplaced, InputError>>) {
     let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
     if let (true, Some(items)) = (is_list, value.get_mut("items").and_then(Value::as_array_mut)) {
         for (index, item) in mem::take(items).into_iter().enumerate() {
             let origin = DocumentOrigin { item: Some(index), ..origin.clone() };
-            flatten(item, &origin, namespace, documents, errors);
+            flatten(item, &origin, found);
         }
         return;
     }
@@ -148,13 +177,10 @@ fn flatten(
     // names.
     if is_list && value["metadata"]["name"].is_null() && (value["kind"] == "List" || !value["items"].is_null()) {
         let message = "must be a list of objects".to_owned();
-        errors.push(InputError::NoObject { origin: origin.clone(), path: "items", message });
+        found.push(Err(InputError::NoObject { origin: origin.clone(), path: "items", message }));
         return;
     }
-    match Identity::of(&mut value, namespace) {
-        Ok(identity) => documents.push(Document { origin: origin.clone(), identity, object: value }),
-        Err((path, message)) => errors.push(InputError::NoObject { origin: origin.clone(), path, message }),
-    }
+    found.push(Ok((origin.clone(), value)));
 }
 
 #[cfg(test)]

@@ -7,9 +7,13 @@ use std::{
     sync::Arc,
 };
 
+use kaos_policy::contract::Scopes;
 use serde_json::Value;
 
-use super::{Document, DocumentOrigin, InputError, documents::values, parse};
+use super::{
+    Document, DocumentOrigin, InputError,
+    documents::{identified, objects, values},
+};
 use crate::reading::{self, OBJECTS, ReadError, SETTINGS};
 
 /// The paths to read, and how to read them.
@@ -24,10 +28,10 @@ pub struct InputPaths<'a> {
 }
 
 /// Reads all objects in the order of the paths. The files of a directory are sorted by name. Collects all errors, so
-/// that one run shows all of them.
-pub fn read(sources: InputPaths<'_>) -> (Vec<Document>, Vec<InputError>) {
+/// that one run shows all of them. `known` contains the scopes of types that the objects do not show.
+pub fn read(sources: InputPaths<'_>, known: &Scopes) -> (Vec<Document>, Vec<InputError>) {
     let InputPaths { paths, recursive, namespace } = sources;
-    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     let mut stdin_read = false;
     for path in paths {
         let texts = if path != "-" {
@@ -40,15 +44,14 @@ pub fn read(sources: InputPaths<'_>) -> (Vec<Document>, Vec<InputError>) {
         };
         for text in texts {
             match text {
-                Err(error) => errors.push(error),
-                Ok((file, text)) => {
-                    let (found, wrong) = parse(&file, &text, namespace);
-                    documents.extend(found);
-                    errors.extend(wrong);
-                }
+                Err(error) => found.push(Err(error)),
+                Ok((file, text)) => found.extend(objects(&file, &text)),
             }
         }
     }
+    let mut scopes = Scopes::of(found.iter().flatten().map(|(_, object)| object));
+    scopes.add(known);
+    let (documents, mut errors) = identified(found, namespace, &scopes);
     errors.extend(duplicates(&documents));
     (documents, errors)
 }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use kaos_policy::{contract::Reference, names::is_label};
+use kaos_policy::{
+    contract::{Reference, Scopes},
+    names::is_label,
+};
 use serde_json::Value;
 
 /// The identity of an object. The API version is not part of the identity, because a version is only a view of the same
@@ -22,7 +25,7 @@ pub struct Identity {
 impl Identity {
     /// Reads the identity of an object. Sets the default namespace if the object needs a namespace and has none. An
     /// error contains the path of a field, and the problem.
-    pub fn of(object: &mut Value, default_namespace: &str) -> Result<Self, (&'static str, String)> {
+    pub fn of(object: &mut Value, default_namespace: &str, scopes: &Scopes) -> Result<Self, (&'static str, String)> {
         let text = |path: &'static str, value: &Value| match value {
             // Refuse line breaks, because names appear in comments and messages of one line.
             Value::String(text) if text.contains(|c: char| c.is_control() || c.is_whitespace()) => {
@@ -48,7 +51,7 @@ impl Identity {
         }
         let name = text("metadata.name", &metadata["name"])?;
         let group = group(&api_version).to_owned();
-        let namespace = if is_cluster_scoped(&group, &kind) {
+        let namespace = if scopes.is_cluster_scoped(&api_version, &kind) {
             None
         } else if metadata["namespace"].is_null() || metadata["namespace"] == "" {
             object["metadata"]["namespace"] = default_namespace.into();
@@ -86,37 +89,6 @@ pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Returns whether a built-in type is cluster-scoped. Returns false for all types of CRDs, because policies can claim
-/// only namespaced types.
-pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
-    const KINDS: [(&str, &[&str]); 13] = [
-        ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),
-        (
-            "admissionregistration.k8s.io",
-            &[
-                "MutatingAdmissionPolicy",
-                "MutatingAdmissionPolicyBinding",
-                "MutatingWebhookConfiguration",
-                "ValidatingAdmissionPolicy",
-                "ValidatingAdmissionPolicyBinding",
-                "ValidatingWebhookConfiguration",
-            ],
-        ),
-        ("apiextensions.k8s.io", &["CustomResourceDefinition"]),
-        ("apiregistration.k8s.io", &["APIService"]),
-        ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
-        ("flowcontrol.apiserver.k8s.io", &["FlowSchema", "PriorityLevelConfiguration"]),
-        ("gateway.networking.k8s.io", &["GatewayClass"]),
-        ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"]),
-        ("node.k8s.io", &["RuntimeClass"]),
-        ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
-        ("resource.k8s.io", &["DeviceClass", "ResourceSlice"]),
-        ("scheduling.k8s.io", &["PriorityClass"]),
-        ("storage.k8s.io", &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"]),
-    ];
-    KINDS.iter().any(|(of, kinds)| *of == group && kinds.contains(&kind))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -126,7 +98,7 @@ mod tests {
     #[test]
     fn an_object_without_a_namespace_gets_the_default_one() {
         let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "red"}});
-        let identity = Identity::of(&mut object, "sky").unwrap();
+        let identity = Identity::of(&mut object, "sky", &Scopes::default()).unwrap();
         assert_eq!(identity.to_string(), "Kite sky/red");
         assert_eq!(object["metadata"]["namespace"], "sky");
     }
@@ -134,7 +106,7 @@ mod tests {
     #[test]
     fn a_cluster_scoped_object_stays_without_a_namespace() {
         let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sky"}});
-        assert_eq!(Identity::of(&mut object, "default").unwrap().to_string(), "Namespace sky");
+        assert_eq!(Identity::of(&mut object, "default", &Scopes::default()).unwrap().to_string(), "Namespace sky");
         assert!(object["metadata"]["namespace"].is_null());
     }
 
@@ -158,7 +130,11 @@ mod tests {
             ),
             (json!({"apiVersion": "v1", "kind": "Kite", "metadata": "a"}), "metadata.name"),
         ] {
-            assert_eq!(Identity::of(&mut object.clone(), "default").unwrap_err().0, path, "{object}");
+            assert_eq!(
+                Identity::of(&mut object.clone(), "default", &Scopes::default()).unwrap_err().0,
+                path,
+                "{object}"
+            );
         }
     }
 }

@@ -12,5 +12,5 @@ mod origin;
 pub use documents::parse;
 pub use error::InputError;
 pub use files::{InputPaths, document, read};
-pub use identity::{Identity, is_cluster_scoped};
+pub use identity::Identity;
 pub use origin::{Document, DocumentOrigin};

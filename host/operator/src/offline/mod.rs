@@ -26,7 +26,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::{input::is_cluster_scoped, status::is_unwritten};
+use crate::status::is_unwritten;
 pub use answering::Answering;
 pub use bound::Started;
 pub(crate) use bound::{At, Bound, answer, answer_after, is_same, named_in_vain, renderer};
@@ -198,7 +198,7 @@ impl Lookup for World<'_> {
     }
 
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
-        is_cluster_scoped(of.group(), &of.kind)
+        self.stored.is_cluster_scoped(of)
     }
 }
 

@@ -10,7 +10,7 @@ use kaos_policy::{
     code::Native,
     contract::{
         Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Plan, Reference, Refusal, Report, ResourceType,
-        Sample, Subject,
+        Sample, Scopes, Subject,
     },
     digest::Digest,
     kubernetes::Checks,
@@ -146,7 +146,7 @@ fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
     let (stacks, objects) = (BTreeMap::from([(kite(), stack())]), documents.iter().map(|document| &document.object));
     let started = Started { cluster, checks: Checks::Fields, ..Started::default() };
     let brought = Brought::new(&stacks, &[], &started, |_| true, objects).unwrap();
-    look(&World::new(&StoredObjects::new(&documents), &brought, &|_| None));
+    look(&World::new(&StoredObjects::new(&documents, &Scopes::default()), &brought, &|_| None));
 }
 
 fn written(name: &str, peers: &[&str]) -> String {
@@ -272,7 +272,7 @@ fn installed_settings_raise_only_grantable_privileges() {
     let stacks = BTreeMap::from([(kite(), stack())]);
     let (documents, errors) = parse(&"kites.yaml".into(), &written("mighty", &[]), "default");
     assert!(errors.is_empty(), "{errors:?}");
-    let stored = StoredObjects::new(&documents);
+    let stored = StoredObjects::new(&documents, &Scopes::default());
     let fails = |origin: Origin, grantable: Option<&[Privilege]>| {
         let grantable: Option<BTreeSet<Privilege>> = grantable.map(|listed| listed.iter().copied().collect());
         let layers = [Layer::tree(origin, "kite", json!({"securityContext": {"privileged": true}}))];

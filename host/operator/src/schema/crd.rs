@@ -30,6 +30,7 @@ pub enum CrdError {
 pub struct Crd {
     pub(super) group: String,
     pub(super) kind: String,
+    pub(super) is_cluster_scoped: bool,
     versions: Vec<Version>,
 }
 
@@ -58,6 +59,7 @@ impl Crd {
         Ok(Self {
             group: text(&spec["group"], "spec.group")?,
             kind: text(&spec["names"]["kind"], "spec.names.kind")?,
+            is_cluster_scoped: spec["scope"] == "Cluster",
             versions,
         })
     }

@@ -11,7 +11,7 @@ mod structural;
 
 use std::collections::HashMap;
 
-use kaos_policy::contract::ResourceType;
+use kaos_policy::contract::{ResourceType, Scopes};
 use serde_json::Value;
 
 use crate::definitions::embedded;
@@ -34,6 +34,7 @@ pub struct Admission {
 #[derive(Debug, Default)]
 pub struct KnownCrds {
     by_type: HashMap<(String, String), Crd>,
+    scopes: Scopes,
 }
 
 impl KnownCrds {
@@ -48,7 +49,18 @@ impl KnownCrds {
 
     /// Adds a CRD. Replaces an existing CRD with the same group and kind.
     pub fn add(&mut self, crd: Crd) {
+        self.scopes.define(&crd.group, &crd.kind, crd.is_cluster_scoped);
         self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
+    }
+
+    /// Returns the scopes of the types.
+    pub fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
+    /// Adds the scopes of types that have no CRD here.
+    pub fn add_scopes(&mut self, scopes: &Scopes) {
+        self.scopes.add(scopes);
     }
 
     /// Returns the kinds of a group.

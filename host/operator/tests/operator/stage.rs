@@ -1,6 +1,6 @@
 //! An embedded cluster in simulated time with a running operator.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kaos_cluster::{Cluster, TokioClock, faults::Verb};
 use kaos_operator::{
@@ -8,6 +8,7 @@ use kaos_operator::{
     metrics::Metrics,
     operator::{Clock, Compute, Operator, OperatorError, Options, Probe},
 };
+use kaos_policy::{contract::ResourceType, policy::Stack};
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
@@ -28,6 +29,7 @@ pub(crate) struct Stage {
     running: Option<(CancellationToken, JoinHandle<Result<(), OperatorError>>)>,
     probe: Option<Probe>,
     compute: Compute,
+    stacks: BTreeMap<ResourceType, Stack>,
 }
 
 impl Stage {
@@ -37,13 +39,26 @@ impl Stage {
 
     /// Like `start`, but `compute` decides where policies run.
     pub(crate) async fn start_on(compute: Compute) -> Self {
+        Self::start_all(compute, kite::stacks(), &[]).await
+    }
+
+    /// Like `start`, with other policies. The cluster contains `objects` before the operator starts.
+    pub(crate) async fn start_with(stacks: BTreeMap<ResourceType, Stack>, objects: &[Value]) -> Self {
+        Self::start_all(Compute::Inline, stacks, objects).await
+    }
+
+    async fn start_all(compute: Compute, stacks: BTreeMap<ResourceType, Stack>, objects: &[Value]) -> Self {
         let cluster = Cluster::builder().clock(TokioClock::starting_at(START.parse().unwrap())).start();
         cluster.add_user("user", "user");
         let mut stage =
-            Self { client: Client::new(cluster.service(), "t"), cluster, running: None, probe: None, compute };
+            Self { client: Client::new(cluster.service(), "t"), cluster, running: None, probe: None, compute, stacks };
         stage.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "t"}})).await;
         stage.apply(&kite::definition()).await;
         stage.cluster.settled().await;
+        for object in objects {
+            stage.apply(object).await;
+            stage.cluster.settled().await;
+        }
         stage.start_operator().await;
         stage
     }
@@ -57,7 +72,7 @@ impl Stage {
             workers: 2,
             ..Options::default()
         };
-        let catalogue = Arc::new(Catalogue::new(&kite::stacks(), &[]).unwrap());
+        let catalogue = Arc::new(Catalogue::new(&self.stacks, &[]).unwrap());
         let client = Client::new(self.cluster.service(), "t");
         let operator = Operator::new(client, catalogue, Arc::new(Metrics::new()), options);
         let probe = operator.probe();

@@ -11,7 +11,7 @@ pub use answers::{
     Blocker, Child, Condition, EnvSource, EnvVar, KeySelector, Note, Observation, Origin, Outcome, Plan, Refusal,
     Report, Severity, Truth, Violation,
 };
-pub use kaos_objects::{Fields, Followed, Reference, ResourceType, SecretFacts, Selector, Target};
+pub use kaos_objects::{Fields, Followed, Reference, ResourceType, Scopes, SecretFacts, Selector, Target};
 pub use questions::{Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Sample, Subject};
 
 /// The version of the contract that scripts use, and that this host serves.

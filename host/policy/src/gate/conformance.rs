@@ -18,7 +18,7 @@ use crate::{
     digest::Digest,
     failure::Failure,
     kubernetes::{Checks, VERSION},
-    lookup::Fixed,
+    lookup::{Fixed, claimed},
     policy::{Policy, Stack},
     render::{HOST_FIELDS, Rendered, Renderer, Verdict},
     settings::Layer,
@@ -240,7 +240,11 @@ impl Case<'_> {
     fn render(&self, renderer: &Renderer, object: &Value) -> Result<Rendered, LoadError> {
         let beside: Vec<Value> = self.sample.beside.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let _turn = self.turn()?;
-        renderer.render(object, &Fixed::new(beside)).map_err(|error| self.unusable(&error.to_string()))
+        let known = claimed(&self.policy.descriptor().claims);
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        renderer
+            .render(object, &Fixed::placed(beside, &known, namespace))
+            .map_err(|error| self.unusable(&error.to_string()))
     }
 
     fn object(&self) -> Result<Value, LoadError> {

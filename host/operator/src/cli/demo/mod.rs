@@ -18,7 +18,10 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use kaos_policy::{contract::HOME, settings};
+use kaos_policy::{
+    contract::{HOME, Scopes},
+    settings,
+};
 use serde_json::Value;
 use tokio::{task::JoinError, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -263,7 +266,8 @@ impl Demo {
         let (documents, errors) = if self.filenames.is_empty() {
             input::parse(&SAMPLE.0.into(), SAMPLE.1, "default")
         } else {
-            input::read(InputPaths { paths: &self.filenames, recursive: false, namespace: "default" })
+            let sources = InputPaths { paths: &self.filenames, recursive: false, namespace: "default" };
+            input::read(sources, &Scopes::of(&self.definitions()?))
         };
         let documents = usable(documents, &errors)?;
         if documents.is_empty() {
@@ -274,7 +278,8 @@ impl Demo {
 
     fn definitions(&self) -> anyhow::Result<Vec<Value>> {
         let mut definitions: Vec<Value> = embedded().collect();
-        let (documents, errors) = input::read(InputPaths { paths: &self.crds, recursive: false, namespace: "default" });
+        let sources = InputPaths { paths: &self.crds, recursive: false, namespace: "default" };
+        let (documents, errors) = input::read(sources, &Scopes::default());
         for Document { origin, object, .. } in usable(documents, &errors)? {
             Crd::new(&object).with_context(|| origin.to_string())?;
             definitions.push(object);

@@ -308,7 +308,7 @@ impl StateReader {
     /// needs for the object, because its status already shows the reason.
     fn asked(&self, followed: FollowedObjects) -> ObjectNeeds {
         let documents = self.gathered.documents();
-        let stored = StoredObjects::new(&documents);
+        let stored = StoredObjects::new(&documents, &self.gathered.scopes());
         let hidden = |of: &ResourceType| self.gathered.hidden(of);
         let mut bound = Bound::default();
         let objects = documents.iter().map(|document| &document.object);

@@ -161,6 +161,12 @@ impl PolicySet {
         moved(&old.file.scope, &new.file.scope)
     }
 
+    /// Returns the policies of this set, without predecessors.
+    pub(super) fn policies(&self) -> impl Iterator<Item = &Policy> {
+        let own = self.own.iter().map(|offer| &*offer.member.policy);
+        own.chain(self.shipped.iter().filter_map(|shipped| shipped.policy.as_deref()))
+    }
+
     /// Returns the settings layers for the whole cluster.
     pub(super) fn shared(&self) -> &[Layer] {
         &self.shared

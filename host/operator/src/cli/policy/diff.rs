@@ -68,7 +68,7 @@ impl Start {
         let line = manifest.lines().find(|line| line.starts_with("kaos-policy-sdk = ")).unwrap_or_default();
         let sdk = match ["path", "git", "version"].map(|field| value_in(line, field)) {
             [Some(path), ..] => new::Sdk::located(path)?,
-            [_, Some(url), _] => new::Sdk::Git(url.to_owned()),
+            [_, Some(url), _] => new::Sdk::Git(url.to_owned(), value_in(line, "tag").map(str::to_owned)),
             [.., Some(version)] => new::Sdk::Version(version.to_owned()),
             _ => bail!("has no dependency kaos-policy-sdk with a path, a git URL or a version"),
         };
@@ -145,7 +145,10 @@ mod tests {
         let git = "name = \"a-policy\"\nkaos-policy-sdk = { git = \"https://x.io/y\" }\n";
         let told = Start::of(git, None).unwrap_err().to_string();
         assert!(told.contains("--from"), "{told}");
-        assert_eq!(Start::of(git, Some("agent".to_owned())).unwrap().sdk, new::Sdk::Git("https://x.io/y".to_owned()));
+        assert_eq!(
+            Start::of(git, Some("agent".to_owned())).unwrap().sdk,
+            new::Sdk::Git("https://x.io/y".to_owned(), None)
+        );
     }
 
     #[test]

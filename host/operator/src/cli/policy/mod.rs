@@ -24,6 +24,7 @@ mod inspect;
 mod install;
 #[cfg(test)]
 mod leaks;
+mod left_settings;
 mod list;
 mod live_object;
 mod named;

@@ -10,6 +10,7 @@ use super::{
     facts::Home,
     follow::{Follower, Until},
     install::Installer,
+    left_settings,
     output::{Output, complain},
     revisions::Revisions,
     shipment::{Ready, Shipment, agreed},
@@ -65,8 +66,11 @@ impl Push {
         } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let loader = Loader::cached(sample_cluster())?.accepting_all();
-        let Ready { packed, is_placed, .. } =
+        let Ready { packed, is_placed, policy, .. } =
             for_server(&loader, &connection, || shipment.clone().ready(&loader, place.clone()))?;
+        if let Some(loaded) = &policy {
+            left_settings::tell_of_defaults(&loaded.policy);
+        }
         super::on_cluster(connection, async |client| {
             let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);

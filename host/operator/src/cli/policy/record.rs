@@ -26,7 +26,6 @@ use super::{
     table::Table,
 };
 use crate::{
-    input::is_cluster_scoped,
     offline::Started,
     package::PolicyCode,
     policies::Loader,
@@ -163,8 +162,9 @@ impl Record {
 }
 
 fn live_case(asked: &RenderedObject) -> Case {
-    let RenderedObject { entry, kind, renderer, without, .. } = asked;
-    let is_cluster_scoped = |of: &kaos_policy::contract::ResourceType| is_cluster_scoped(of.group(), &of.kind);
+    let RenderedObject { entry, kind, renderer, without, scopes, .. } = asked;
+    let is_cluster_scoped =
+        |of: &kaos_policy::contract::ResourceType| scopes.is_cluster_scoped(&of.api_version, &of.kind);
     let pass = RecordedPass {
         at: jiff::Timestamp::now(),
         why: Why::Requested,

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use kaos_policy::{contract::ResourceType, render::Renderer, stamp::LAST_APPLIED};
+use kaos_policy::{
+    contract::{ResourceType, Scopes},
+    render::Renderer,
+    stamp::LAST_APPLIED,
+};
 use serde_json::Value;
 
 use super::answering::Instead;
@@ -25,6 +29,8 @@ pub(super) struct RenderedObject {
     /// The revisions that the operator leaves out for this object.
     pub(super) without: Vec<Without>,
     pub(super) entry: Arc<Entry>,
+    /// The scopes of the types that the passes looked up.
+    pub(super) scopes: Scopes,
 }
 
 /// Renders the object `identity`, which `gathered` already has. If `edited` is an object, renders this object instead of
@@ -53,7 +59,7 @@ pub(super) async fn rendered(
             for document in &mut documents {
                 keep(&mut document.object);
             }
-            let stored = StoredObjects::new(&documents);
+            let stored = StoredObjects::new(&documents, &gathered.scopes());
             let object = &documents[at].object;
             let answering = answer(snapshot, object).with_context(|| format!("no policy answers for {identity}"))?;
             let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
@@ -71,7 +77,8 @@ pub(super) async fn rendered(
                 decide(answering, |entry: &Arc<Entry>| &entry.rendered, asking)?;
             let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
             let renderer = renderer(&kind, started, is_served)?;
-            (RenderedObject { object: object.clone(), kind, renderer, without, entry }, needs)
+            let scopes = gathered.scopes();
+            (RenderedObject { object: object.clone(), kind, renderer, without, entry, scopes }, needs)
         };
         if !gathered.read(needs).await? {
             return Ok(rendered);

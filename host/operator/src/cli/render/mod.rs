@@ -10,7 +10,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
-    contract::{Note, Outcome, ResourceType, Severity},
+    contract::{Note, Outcome, ResourceType, Scopes, Severity},
     kubernetes::Checks,
     lookup::Sighting,
     render::{Message, Refused, Verdict},
@@ -21,7 +21,7 @@ use super::{
     compatibility::Compatibility,
     facts::ClusterFacts,
     grantable::GrantableFlags,
-    objects::{catalogue, documents, warn_of_strangers},
+    objects::{catalogue, claim, documents, warn_of_strangers},
     origins,
     output::{Output, complain},
     policy::{Beside, Installed},
@@ -128,12 +128,13 @@ impl Render {
             read_namespaces,
         } = self;
         let show = Show { form: Shown::of(output, env, explain)?, status };
-        let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
-        let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
+        let Some(mut catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
         let loader = Loader::cached(cluster.clone())?.accepting(grantable.size()).reading(read_namespaces);
         let policies = loader.load(&policies)?;
+        claim(&mut catalogue, policies.iter().map(|loaded| &loaded.policy));
+        let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
+        let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
         let layers = compatibility.over(layers)?;
@@ -154,7 +155,7 @@ impl Render {
         let started = Started { cluster, grantable: grantable.privileges, checks: Checks::Fields };
         let brought = Brought::of(snapshot, &started, is_served, objects)?;
         warn_of_strangers(&documents, &catalogue, &brought.kinds().collect::<Vec<_>>());
-        show.all(&documents, &brought, &unserved, out)
+        show.all(&documents, catalogue.scopes(), &brought, &unserved, out)
     }
 }
 
@@ -193,12 +194,13 @@ impl Show {
     fn all(
         &self,
         documents: &[Document],
+        scopes: &Scopes,
         brought: &Brought,
         unserved: &UnservedTypes,
         out: &mut Output,
     ) -> anyhow::Result<ExitCode> {
         let hidden = |of: &ResourceType| unserved.contains(of).then_some(Sighting::Unserved);
-        let stored = StoredObjects::new(documents);
+        let stored = StoredObjects::new(documents, scopes);
         let world = World::new(&stored, brought, &hidden);
         let (mut rendered, mut held_back) = (0_usize, false);
         let mut list = json::JsonList::default();

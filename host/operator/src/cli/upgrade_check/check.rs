@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use kaos_policy::{
-    contract::{ResourceType, Target},
+    contract::{ResourceType, Scopes, Target},
     lookup::Sighting,
 };
 
@@ -32,10 +32,12 @@ pub(super) struct UpgradeTarget<'a> {
 }
 
 impl UpgradeTarget<'_> {
-    /// Returns the findings, and the needs of the passes over the objects.
+    /// Returns the findings, and the needs of the passes over the objects. `scopes` contains the scopes of types that the
+    /// objects do not show.
     pub(super) fn of(
         &self,
         documents: &[Document],
+        scopes: &Scopes,
         hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
         let mut findings = secured::findings(documents, self.values, self.home);
@@ -44,7 +46,7 @@ impl UpgradeTarget<'_> {
         let then = self.values.applied_to(documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
         let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;
-        let stored = StoredObjects::new(&then);
+        let stored = StoredObjects::new(&then, scopes);
         let world = World::new(&stored, &brought, hidden);
         let mut needs = Vec::new();
         let environment = self.values.environment(self.home);

@@ -49,7 +49,7 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
     loop {
         let documents = gathered.documents();
         let hidden = |of: &ResourceType| gathered.hidden(of);
-        let (mut findings, mut needs) = check.of(&documents, &hidden)?;
+        let (mut findings, mut needs) = check.of(&documents, &gathered.scopes(), &hidden)?;
         // Also read the ConfigMaps that pods refer to, if KAOS's operator created the workload.
         let named = documents.iter().filter(|document| document.identity.kind == workloads().kind);
         needs.extend(named.flat_map(|document| config_maps(&document.object)));

@@ -149,7 +149,7 @@ impl UpgradeCheck {
         let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
-        let (mut findings, _) = check.of(&documents, &|_| None)?;
+        let (mut findings, _) = check.of(&documents, catalogue.scopes(), &|_| None)?;
         if secured::config(&documents, &home).is_none() {
             // Files can be a part of a cluster on purpose.
             findings.push(secured::without_earlier(&home, Sort::Note));

@@ -25,7 +25,7 @@ use super::{
     HELD_BACK, OutputFormat, UNUSABLE,
     conform::layers,
     facts::ClusterFacts,
-    objects::{catalogue, documents_if_named},
+    objects::{catalogue, claim, documents_if_named},
     output::{Output, complain},
     table::Table,
 };
@@ -68,8 +68,7 @@ impl Bench {
     /// Compiles the policy, measures all passes, and prints percentiles.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, filenames, crds, settings, passes, output, facts } = self;
-        let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
+        let Some(mut known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
         // Without the cache, the gate always compiles the component, so the verb can measure the compilation.
@@ -82,6 +81,8 @@ impl Bench {
                 return Ok(ExitCode::from(HELD_BACK));
             }
         };
+        claim(&mut known, [&policy]);
+        let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
         let size = candidate.inner.bytes.len();
         let manifest = &candidate.inner.file;
         let measured = Arc::new(Measured::new(&policy));

@@ -5,7 +5,7 @@
 ;; stands still at 1970-01-01, and the monotonic clock advances only when the policy looks at it or waits. The first
 ;; random bytes, the seed of a runtime, are fixed, and asking for more ends the policy. What the policy writes is
 ;; dropped. But from a write to standard error on that begins with the first letters of `panic` or `fatal`, the text is
-;; kept as the policy's last words (wit/policy.wit), which the host reads when the policy ends.
+;; kept. If the policy then exits, the text becomes its last words (wit/policy.wit), which the host reads.
 ;;
 ;; The conversion to a component allows no data segments in this module, so texts are instructions.
 (module
@@ -15,37 +15,182 @@
   (global $clock (mut i64) (i64.const 0))
   ;; How often the policy asked for random bytes.
   (global $seeds (mut i32) (i32.const 0))
+  ;; Whether the policy has begun to write the text of a fatal error, and how many bytes of it are kept.
+  (global $keeps (mut i32) (i32.const 0))
+  (global $kept (mut i32) (i32.const 0))
+  ;; The kept text: up to 512 bytes, eight in each global. The newest bytes are in the last global. The text is in no
+  ;; memory while the policy runs, because the policy owns all of its memory: a heap can take every page that follows,
+  ;; and expects zeros there.
+  (global $t0 (mut i64) (i64.const 0)) (global $t1 (mut i64) (i64.const 0)) (global $t2 (mut i64) (i64.const 0))
+  (global $t3 (mut i64) (i64.const 0)) (global $t4 (mut i64) (i64.const 0)) (global $t5 (mut i64) (i64.const 0))
+  (global $t6 (mut i64) (i64.const 0)) (global $t7 (mut i64) (i64.const 0)) (global $t8 (mut i64) (i64.const 0))
+  (global $t9 (mut i64) (i64.const 0)) (global $t10 (mut i64) (i64.const 0)) (global $t11 (mut i64) (i64.const 0))
+  (global $t12 (mut i64) (i64.const 0)) (global $t13 (mut i64) (i64.const 0)) (global $t14 (mut i64) (i64.const 0))
+  (global $t15 (mut i64) (i64.const 0)) (global $t16 (mut i64) (i64.const 0)) (global $t17 (mut i64) (i64.const 0))
+  (global $t18 (mut i64) (i64.const 0)) (global $t19 (mut i64) (i64.const 0)) (global $t20 (mut i64) (i64.const 0))
+  (global $t21 (mut i64) (i64.const 0)) (global $t22 (mut i64) (i64.const 0)) (global $t23 (mut i64) (i64.const 0))
+  (global $t24 (mut i64) (i64.const 0)) (global $t25 (mut i64) (i64.const 0)) (global $t26 (mut i64) (i64.const 0))
+  (global $t27 (mut i64) (i64.const 0)) (global $t28 (mut i64) (i64.const 0)) (global $t29 (mut i64) (i64.const 0))
+  (global $t30 (mut i64) (i64.const 0)) (global $t31 (mut i64) (i64.const 0)) (global $t32 (mut i64) (i64.const 0))
+  (global $t33 (mut i64) (i64.const 0)) (global $t34 (mut i64) (i64.const 0)) (global $t35 (mut i64) (i64.const 0))
+  (global $t36 (mut i64) (i64.const 0)) (global $t37 (mut i64) (i64.const 0)) (global $t38 (mut i64) (i64.const 0))
+  (global $t39 (mut i64) (i64.const 0)) (global $t40 (mut i64) (i64.const 0)) (global $t41 (mut i64) (i64.const 0))
+  (global $t42 (mut i64) (i64.const 0)) (global $t43 (mut i64) (i64.const 0)) (global $t44 (mut i64) (i64.const 0))
+  (global $t45 (mut i64) (i64.const 0)) (global $t46 (mut i64) (i64.const 0)) (global $t47 (mut i64) (i64.const 0))
+  (global $t48 (mut i64) (i64.const 0)) (global $t49 (mut i64) (i64.const 0)) (global $t50 (mut i64) (i64.const 0))
+  (global $t51 (mut i64) (i64.const 0)) (global $t52 (mut i64) (i64.const 0)) (global $t53 (mut i64) (i64.const 0))
+  (global $t54 (mut i64) (i64.const 0)) (global $t55 (mut i64) (i64.const 0)) (global $t56 (mut i64) (i64.const 0))
+  (global $t57 (mut i64) (i64.const 0)) (global $t58 (mut i64) (i64.const 0)) (global $t59 (mut i64) (i64.const 0))
+  (global $t60 (mut i64) (i64.const 0)) (global $t61 (mut i64) (i64.const 0)) (global $t62 (mut i64) (i64.const 0))
+  (global $t63 (mut i64) (i64.const 0))
+
+  ;; Adds eight bytes to the kept text.
+  (func $push (param $bytes i64)
+    (global.set $t0 (global.get $t1)) (global.set $t1 (global.get $t2))
+    (global.set $t2 (global.get $t3)) (global.set $t3 (global.get $t4))
+    (global.set $t4 (global.get $t5)) (global.set $t5 (global.get $t6))
+    (global.set $t6 (global.get $t7)) (global.set $t7 (global.get $t8))
+    (global.set $t8 (global.get $t9)) (global.set $t9 (global.get $t10))
+    (global.set $t10 (global.get $t11)) (global.set $t11 (global.get $t12))
+    (global.set $t12 (global.get $t13)) (global.set $t13 (global.get $t14))
+    (global.set $t14 (global.get $t15)) (global.set $t15 (global.get $t16))
+    (global.set $t16 (global.get $t17)) (global.set $t17 (global.get $t18))
+    (global.set $t18 (global.get $t19)) (global.set $t19 (global.get $t20))
+    (global.set $t20 (global.get $t21)) (global.set $t21 (global.get $t22))
+    (global.set $t22 (global.get $t23)) (global.set $t23 (global.get $t24))
+    (global.set $t24 (global.get $t25)) (global.set $t25 (global.get $t26))
+    (global.set $t26 (global.get $t27)) (global.set $t27 (global.get $t28))
+    (global.set $t28 (global.get $t29)) (global.set $t29 (global.get $t30))
+    (global.set $t30 (global.get $t31)) (global.set $t31 (global.get $t32))
+    (global.set $t32 (global.get $t33)) (global.set $t33 (global.get $t34))
+    (global.set $t34 (global.get $t35)) (global.set $t35 (global.get $t36))
+    (global.set $t36 (global.get $t37)) (global.set $t37 (global.get $t38))
+    (global.set $t38 (global.get $t39)) (global.set $t39 (global.get $t40))
+    (global.set $t40 (global.get $t41)) (global.set $t41 (global.get $t42))
+    (global.set $t42 (global.get $t43)) (global.set $t43 (global.get $t44))
+    (global.set $t44 (global.get $t45)) (global.set $t45 (global.get $t46))
+    (global.set $t46 (global.get $t47)) (global.set $t47 (global.get $t48))
+    (global.set $t48 (global.get $t49)) (global.set $t49 (global.get $t50))
+    (global.set $t50 (global.get $t51)) (global.set $t51 (global.get $t52))
+    (global.set $t52 (global.get $t53)) (global.set $t53 (global.get $t54))
+    (global.set $t54 (global.get $t55)) (global.set $t55 (global.get $t56))
+    (global.set $t56 (global.get $t57)) (global.set $t57 (global.get $t58))
+    (global.set $t58 (global.get $t59)) (global.set $t59 (global.get $t60))
+    (global.set $t60 (global.get $t61)) (global.set $t61 (global.get $t62))
+    (global.set $t62 (global.get $t63)) (global.set $t63 (local.get $bytes)))
+
+  ;; Adds one byte to the kept text. The last global contains the bytes since the last multiple of eight.
+  (func $keep_byte (param $byte i32)
+    (local $at i64)
+    (if (i32.ge_u (global.get $kept) (i32.const 512)) (then (return)))
+    (local.set $at (i64.extend_i32_u (i32.shl (i32.and (global.get $kept) (i32.const 7)) (i32.const 3))))
+    (if (i64.eqz (local.get $at)) (then (call $push (i64.const 0))))
+    (global.set $t63
+      (i64.or (global.get $t63) (i64.shl (i64.extend_i32_u (local.get $byte)) (local.get $at))))
+    (global.set $kept (i32.add (global.get $kept) (i32.const 1))))
+
+  (func $keep (param $from i32) (param $size i32)
+    (block $done
+      (loop $next
+        (br_if $done (i32.eqz (local.get $size)))
+        (call $keep_byte (i32.load8_u (local.get $from)))
+        (local.set $from (i32.add (local.get $from) (i32.const 1)))
+        (local.set $size (i32.sub (local.get $size) (i32.const 1)))
+        (br $next))))
+
   ;; The address of the last words. 0 if there are none.
   (global $words (mut i32) (i32.const 0))
 
-  ;; Begins the last words, on a new page of the memory: nothing is known about the memory in use.
+  ;; Begins the last words, on a new page of the memory. The caller ends the policy, so nothing else takes this page.
   (func $begin
-    (if (global.get $words) (then return))
     (global.set $words (i32.shl (memory.grow (i32.const 1)) (i32.const 16)))
     (i64.store (global.get $words) (i64.const 0x73616c3a736f616b)) ;; "kaos:las"
-    (i64.store offset=8 (global.get $words) (i64.const 0x3a7364726f772d74)) ;; "t-words:"
-    (i32.store offset=16 (global.get $words) (i32.const 0)))
+    (i64.store offset=8 (global.get $words) (i64.const 0x3a7364726f772d74))) ;; "t-words:"
 
-  ;; Returns the address of the next byte of the last words.
-  (func $end (result i32)
-    (i32.add (i32.add (global.get $words) (i32.const 20)) (i32.load offset=16 (global.get $words))))
-
-  (func $lengthen (param $bytes i32)
-    (i32.store offset=16 (global.get $words)
-      (i32.add (i32.load offset=16 (global.get $words)) (local.get $bytes))))
-
-  ;; Adds eight bytes of a text.
+  ;; Adds eight bytes of a text to the last words.
   (func $say (param $text i64)
-    (i64.store (call $end) (local.get $text))
-    (call $lengthen (i32.const 8)))
+    (local $length i32)
+    (local.set $length (i32.load offset=16 (global.get $words)))
+    (i64.store offset=20 (i32.add (global.get $words) (local.get $length)) (local.get $text))
+    (i32.store offset=16 (global.get $words) (i32.add (local.get $length) (i32.const 8))))
 
-  ;; Adds a text, up to 1,000 bytes in total.
-  (func $keep (param $from i32) (param $size i32)
-    (local $room i32)
-    (local.set $room (i32.sub (i32.const 1000) (i32.load offset=16 (global.get $words))))
-    (if (i32.gt_u (local.get $size) (local.get $room)) (then (local.set $size (local.get $room))))
-    (memory.copy (call $end) (local.get $from) (local.get $size))
-    (call $lengthen (local.get $size)))
+  ;; Makes the kept text the last words. The caller ends the policy.
+  (func $tell
+    (local $text i32)
+    (call $begin)
+    (local.set $text (i32.add (global.get $words) (i32.const 20)))
+    (i64.store offset=20 (global.get $words) (global.get $t0))
+    (i64.store offset=28 (global.get $words) (global.get $t1))
+    (i64.store offset=36 (global.get $words) (global.get $t2))
+    (i64.store offset=44 (global.get $words) (global.get $t3))
+    (i64.store offset=52 (global.get $words) (global.get $t4))
+    (i64.store offset=60 (global.get $words) (global.get $t5))
+    (i64.store offset=68 (global.get $words) (global.get $t6))
+    (i64.store offset=76 (global.get $words) (global.get $t7))
+    (i64.store offset=84 (global.get $words) (global.get $t8))
+    (i64.store offset=92 (global.get $words) (global.get $t9))
+    (i64.store offset=100 (global.get $words) (global.get $t10))
+    (i64.store offset=108 (global.get $words) (global.get $t11))
+    (i64.store offset=116 (global.get $words) (global.get $t12))
+    (i64.store offset=124 (global.get $words) (global.get $t13))
+    (i64.store offset=132 (global.get $words) (global.get $t14))
+    (i64.store offset=140 (global.get $words) (global.get $t15))
+    (i64.store offset=148 (global.get $words) (global.get $t16))
+    (i64.store offset=156 (global.get $words) (global.get $t17))
+    (i64.store offset=164 (global.get $words) (global.get $t18))
+    (i64.store offset=172 (global.get $words) (global.get $t19))
+    (i64.store offset=180 (global.get $words) (global.get $t20))
+    (i64.store offset=188 (global.get $words) (global.get $t21))
+    (i64.store offset=196 (global.get $words) (global.get $t22))
+    (i64.store offset=204 (global.get $words) (global.get $t23))
+    (i64.store offset=212 (global.get $words) (global.get $t24))
+    (i64.store offset=220 (global.get $words) (global.get $t25))
+    (i64.store offset=228 (global.get $words) (global.get $t26))
+    (i64.store offset=236 (global.get $words) (global.get $t27))
+    (i64.store offset=244 (global.get $words) (global.get $t28))
+    (i64.store offset=252 (global.get $words) (global.get $t29))
+    (i64.store offset=260 (global.get $words) (global.get $t30))
+    (i64.store offset=268 (global.get $words) (global.get $t31))
+    (i64.store offset=276 (global.get $words) (global.get $t32))
+    (i64.store offset=284 (global.get $words) (global.get $t33))
+    (i64.store offset=292 (global.get $words) (global.get $t34))
+    (i64.store offset=300 (global.get $words) (global.get $t35))
+    (i64.store offset=308 (global.get $words) (global.get $t36))
+    (i64.store offset=316 (global.get $words) (global.get $t37))
+    (i64.store offset=324 (global.get $words) (global.get $t38))
+    (i64.store offset=332 (global.get $words) (global.get $t39))
+    (i64.store offset=340 (global.get $words) (global.get $t40))
+    (i64.store offset=348 (global.get $words) (global.get $t41))
+    (i64.store offset=356 (global.get $words) (global.get $t42))
+    (i64.store offset=364 (global.get $words) (global.get $t43))
+    (i64.store offset=372 (global.get $words) (global.get $t44))
+    (i64.store offset=380 (global.get $words) (global.get $t45))
+    (i64.store offset=388 (global.get $words) (global.get $t46))
+    (i64.store offset=396 (global.get $words) (global.get $t47))
+    (i64.store offset=404 (global.get $words) (global.get $t48))
+    (i64.store offset=412 (global.get $words) (global.get $t49))
+    (i64.store offset=420 (global.get $words) (global.get $t50))
+    (i64.store offset=428 (global.get $words) (global.get $t51))
+    (i64.store offset=436 (global.get $words) (global.get $t52))
+    (i64.store offset=444 (global.get $words) (global.get $t53))
+    (i64.store offset=452 (global.get $words) (global.get $t54))
+    (i64.store offset=460 (global.get $words) (global.get $t55))
+    (i64.store offset=468 (global.get $words) (global.get $t56))
+    (i64.store offset=476 (global.get $words) (global.get $t57))
+    (i64.store offset=484 (global.get $words) (global.get $t58))
+    (i64.store offset=492 (global.get $words) (global.get $t59))
+    (i64.store offset=500 (global.get $words) (global.get $t60))
+    (i64.store offset=508 (global.get $words) (global.get $t61))
+    (i64.store offset=516 (global.get $words) (global.get $t62))
+    (i64.store offset=524 (global.get $words) (global.get $t63))
+    ;; The first globals are empty if the text is short.
+    (memory.copy
+      (local.get $text)
+      (i32.sub
+        (i32.add (local.get $text) (i32.const 512))
+        (i32.and (i32.add (global.get $kept) (i32.const 7)) (i32.const -8)))
+      (global.get $kept))
+    (i32.store offset=16 (global.get $words) (global.get $kept)))
 
   ;; Standard input, output and error exist, and no other file.
   (func $exists (param $file i32) (result i32)
@@ -124,8 +269,9 @@
     (i32.const 0))
 
   (func (export "proc_exit") (param i32)
-    (if (i32.eqz (global.get $words))
-      (then
+    (if (global.get $kept)
+      (then (call $tell))
+      (else
         (call $begin)
         (call $say (i64.const 0x696c6f7020656874)) ;; "the poli"
         (call $say (i64.const 0x6465646e65207963)) ;; "cy ended"
@@ -150,8 +296,8 @@
             (if (i32.or
                   (i32.eq (i32.load (local.get $from)) (i32.const 0x696e6170)) ;; "pani"
                   (i32.eq (i32.load (local.get $from)) (i32.const 0x61746166))) ;; "fata"
-              (then (call $begin)))))
-        (if (i32.and (i32.eq (local.get $file) (i32.const 2)) (i32.ne (global.get $words) (i32.const 0)))
+              (then (global.set $keeps (i32.const 1))))))
+        (if (i32.and (i32.eq (local.get $file) (i32.const 2)) (global.get $keeps))
           (then (call $keep (local.get $from) (local.get $size))))
         (local.set $list (i32.add (local.get $list) (i32.const 8)))
         (local.set $count (i32.sub (local.get $count) (i32.const 1)))

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     HELD_BACK, UNUSABLE,
     facts::ClusterFacts,
-    objects::{catalogue, documents_if_named},
+    objects::{catalogue, claim, documents_if_named},
     output::{Output, complain},
 };
 use crate::{
@@ -82,13 +82,14 @@ impl ConformVerb {
         let Self { file, crds, filenames, settings, without_effect, objects, seed, only, output, facts } = self;
         let repeat =
             Repeat { file: &file, crds: &crds, filenames: &filenames, settings: settings.as_deref(), seed, objects };
-        let Some(known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
-        let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
+        let Some(mut known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
         let Checked { described, result, .. } = Loader::cached(cluster.clone())?.accepting_all().check(&candidate);
         let findings = match result {
             Ok(policy) => {
+                claim(&mut known, [&policy]);
+                let Some(files) = documents_if_named(&filenames, &known) else { return Ok(ExitCode::from(UNUSABLE)) };
                 let loaded = Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings };
                 let layers = layers(&loaded, settings.as_deref())?;
                 let policy = &loaded.policy;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context as _;
 use kube::core::{ApiResource, GroupVersionKind};
 
 use super::{sdk::Sdk, shipped::ShippedSources};
@@ -30,7 +31,7 @@ pub(in crate::cli::policy) type Files = BTreeMap<String, String>;
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<Files> {
     let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()?));
-    let mut files = surroundings(names, include_str!("project/README.md"));
+    let mut files = surroundings(names, include_str!("project/README.md"), sdk);
     files.extend([
         ("Cargo.toml".to_owned(), named(&manifest, names) + include_str!("project/manifest.toml")),
         ("src/lib.rs".to_owned(), named(template!("src/lib.rs"), names)),
@@ -54,7 +55,7 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
         },
     );
     let names = Names { name, kind: "", api_version: "" };
-    let mut files = surroundings(&names, include_str!("project/README-overlay.md"));
+    let mut files = surroundings(&names, include_str!("project/README-overlay.md"), sdk);
     files.extend([
         ("Cargo.toml".to_owned(), overlaid(&manifest, name) + include_str!("project/manifest.toml")),
         ("src/lib.rs".to_owned(), overlaid(&code, name)),
@@ -66,6 +67,23 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
 
 /// The beginning of the list of kinds in the template for overlays.
 const KINDS: &str = "const KINDS: &[(&str, &str)] = &[";
+
+/// Returns the API version and the name of the kind of a default policy, from the list of kinds in the template for
+/// overlays.
+pub(super) fn kind_of(policy: &str) -> anyhow::Result<(&'static str, &'static str)> {
+    let (_, listed) = overlay_template!("src/lib.rs").split_once(KINDS).unwrap_or_default();
+    let (listed, _) = listed.split_once("];\n").unwrap_or_default();
+    let mut texts = listed.split('"').skip(1).step_by(2);
+    let mut kinds = Vec::new();
+    while let (Some(api_version), Some(kind)) = (texts.next(), texts.next()) {
+        kinds.push((api_version, kind));
+    }
+    let names = || kinds.iter().map(|(_, kind)| kind.to_lowercase()).collect::<Vec<_>>().join(", ");
+    let found = kinds.iter().find(|(_, kind)| kind.to_lowercase() == policy);
+    found
+        .copied()
+        .with_context(|| format!("--for {policy}: there is no default policy of this name: use one of {}", names()))
+}
 
 /// Replaces the names of the template for overlays in a text.
 fn overlaid(text: &str, name: &str) -> String {
@@ -82,10 +100,23 @@ fn overlaid(text: &str, name: &str) -> String {
     replace(text, &replaced)
 }
 
+/// Explains the settings of a project with the name of its default policy.
+const SETTINGS_APPLY: &str = "\
+The policy has the name of the default policy, so presets and all settings for the default policy apply to this policy
+too. The unchanged policy makes the same manifests.
+";
+/// Explains the settings of a project with another name.
+const SETTINGS_DO_NOT_APPLY: &str = "\
+Presets and settings for the default policy do not apply to this policy, because its name differs. Without such settings,
+the unchanged policy makes the same manifests. To keep the settings, run `policy new` again without the name `website`.
+";
+
 /// Returns the files of a project that starts from a default policy.
 pub(super) fn from_shipped(shipped: &ShippedSources, name: &str, sdk: &Sdk) -> anyhow::Result<Files> {
     let names = Names { name, kind: "", api_version: "" };
-    let mut files = surroundings(&names, include_str!("project/README-from.md"));
+    let settings = if shipped.name() == name { SETTINGS_APPLY } else { SETTINGS_DO_NOT_APPLY };
+    let readme = include_str!("project/README-from.md").replace("SETTINGS\n", settings);
+    let mut files = surroundings(&names, &readme, sdk);
     files.extend(shipped.project(name, sdk)?);
     if let Some(manifest) = files.get_mut("Cargo.toml") {
         *manifest += include_str!("project/manifest.toml");
@@ -94,9 +125,9 @@ pub(super) fn from_shipped(shipped: &ShippedSources, name: &str, sdk: &Sdk) -> a
 }
 
 /// Returns the files that every project has.
-fn surroundings(names: &Names<'_>, readme: &str) -> Files {
+fn surroundings(names: &Names<'_>, readme: &str, sdk: &Sdk) -> Files {
     Files::from([
-        ("README.md".to_owned(), named(readme, names)),
+        ("README.md".to_owned(), named(readme, names) + sdk.caution()),
         (".cargo/config.toml".to_owned(), include_str!("project/config.toml").to_owned()),
         (".github/workflows/policy.yml".to_owned(), named(include_str!("project/ci.yml"), names)),
         (".gitignore".to_owned(), "/target\n/*.wasm\n".to_owned()),
@@ -123,13 +154,19 @@ pub(super) fn definition(names: &Names<'_>) -> Option<String> {
     Some(replace(template!("crd.yaml"), &replaced))
 }
 
+/// The flag of `policy conform` in the CI files. Only a project with a CRD has this flag.
+const CRDS: &str = " --crds crd.yaml";
+
 /// Replaces the names of the template in a text. The Rust type of the policy gets the suffix `Policy`, because the name
 /// of the kind may already be a Rust name.
 pub(super) fn named(text: &str, names: &Names<'_>) -> String {
     let Names { name, kind, api_version } = names;
     let word = name.replace('-', "_");
     let policy = format!("{kind}Policy");
+    let crds = if definition(names).is_some() { CRDS } else { "" };
     let replaced = [
+        (CRDS, crds.to_owned()),
+        ("--tag VERSION", concat!("--tag v", env!("CARGO_PKG_VERSION")).to_owned()),
         ("DEFAULT_WEBSITE_", format!("DEFAULT_{}_", word.to_uppercase())),
         ("\"Website\"", format!("\"{kind}\"")),
         ("'Website'", format!("'{kind}'")),
@@ -182,11 +219,35 @@ mod tests {
         ];
         for (language, files) in all {
             let ci = &files[".github/workflows/policy.yml"];
-            assert!(ci.contains("kaos-operator policy pack") && ci.contains("red-kite.yaml"), "{language}: {ci}");
+            for there in ["kaos-operator policy pack", "red-kite.yaml", "-o junit >conform.xml", "--crds crd.yaml"] {
+                assert!(ci.contains(there), "{language}: no {there}: {ci}");
+            }
+            let tag = concat!("--tag v", env!("CARGO_PKG_VERSION"), " ");
+            assert!(ci.contains(tag), "{language}: {ci}");
+            for action in ci.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action) {
+                let (_, commit) = action.split_once('@').unwrap_or_default();
+                let (commit, version) = commit.split_once(" # v").unwrap_or_default();
+                let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+                assert!(is_commit && !version.is_empty(), "{language}: a tag can move, a commit cannot: {action}");
+            }
             let readme = &files["README.md"];
             for figure in ["size of the component or script", "fuel of a pass, of 500 million", "memory of a pass"] {
                 assert!(readme.contains(figure), "{language}: no {figure}");
             }
+        }
+    }
+
+    #[test]
+    fn every_text_has_the_same_table_of_sizes_and_costs() {
+        let costs = include_str!("project/costs.md");
+        for text in [
+            include_str!("project/README.md"),
+            include_str!("project/README-go.md"),
+            include_str!("project/README-python.md"),
+            template!("javascript/README.md"),
+            include_str!("../../../../../../docs/guide/writing-policies-in-go.md"),
+        ] {
+            assert!(text.contains(costs), "write the table of project/costs.md into this text:\n{text}");
         }
     }
 

@@ -32,9 +32,10 @@ use shipped::ShippedSources;
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// Name of the policy: lower-case letters, digits and inner hyphens
-    #[arg(value_parser = name)]
-    name: String,
+    /// Name of the policy: lower-case letters, digits and inner hyphens. With --from, leave out the name to keep that of
+    /// the default policy, so that presets and the owner's settings apply to the new policy too
+    #[arg(value_parser = name, required_unless_present = "from")]
+    name: Option<String>,
     /// Start from the default policy of this name; for an unknown name, the error lists all default policies
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["kind", "api_version"])]
     from: Option<String>,
@@ -42,6 +43,9 @@ pub(super) struct New {
     /// every image
     #[arg(long, conflicts_with = "from")]
     overlay: bool,
+    /// Default policy whose kind the overlay changes; default: all default policies
+    #[arg(long = "for", value_name = "POLICY", requires = "overlay", conflicts_with_all = ["kind", "api_version"])]
+    below: Option<String>,
     /// Kind that the policy answers for; for an overlay, by default the kinds of the default policies
     #[arg(long, value_parser = kind, required_unless_present_any = ["from", "overlay"], requires = "api_version")]
     kind: Option<String>,
@@ -60,7 +64,8 @@ pub(super) struct New {
     /// Language of the policy. A policy in JavaScript is a script, and needs no compiler. A policy in Go needs only Go
     #[arg(long, value_enum, default_value_t)]
     language: Language,
-    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version
+    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version.
+    /// A URL can end with # and a tag of the repository
     #[arg(long, value_name = "PATH|URL|VERSION", required_unless_present = "language")]
     sdk: Option<String>,
 }
@@ -98,11 +103,18 @@ pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, from, overlay, kind, api_version, dir, language, sdk } = self;
+        let Self { name, from, overlay, below, kind, api_version, dir, language, sdk } = self;
+        let below = below.map(|policy| files::kind_of(&policy)).transpose()?;
+        let (kind, api_version) = match below {
+            Some((api_version, kind)) => (Some(kind.to_owned()), Some(api_version.to_owned())),
+            None => (kind, api_version),
+        };
+        let name = name.or_else(|| from.clone()).unwrap_or_default();
         let place = dir.unwrap_or_else(|| PathBuf::from(&name));
         if fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{}: exists and is not empty: name another directory with --dir", place.display());
         }
+        let original_sdk = sdk.clone();
         let sdk = match (language, sdk) {
             (Language::Rust, Some(sdk)) => Some(Sdk::located(&sdk)?),
             (Language::Rust, None) => bail!("--sdk is missing: name the source of kaos-policy-sdk"),
@@ -110,7 +122,19 @@ impl New {
             (_, Some(_)) => bail!("--sdk is only for a policy in Rust: leave out --sdk"),
         };
         let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
-            (Some(from), _, _, Some(sdk)) => shipped_files(&name, &from, sdk)?,
+            (Some(from), _, _, Some(sdk)) => {
+                let files = shipped_files(&name, &from, sdk)?;
+                if name != from {
+                    complain(
+                        "note",
+                        format_args!(
+                            "presets and settings for {from} do not apply to {name}: to keep them, leave out the name \
+                             {name}"
+                        ),
+                    );
+                }
+                files
+            }
             (Some(_), _, _, None) => {
                 bail!(
                     "the default policies are written in Rust: leave out --language, or name a --kind instead of --from"
@@ -123,7 +147,8 @@ impl New {
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
                 if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
-                    let start = format!("policy new {name} --from {shipped}");
+                    let sdk = original_sdk.as_deref().unwrap_or("PATH");
+                    let start = format!("policy new --from {shipped} --sdk {sdk}");
                     complain(
                         "note",
                         format_args!(

@@ -16,8 +16,8 @@ const DIRECTORY: &str = "guest-policies/sdk";
 pub(in crate::cli::policy) enum Sdk {
     /// The directory of the SDK.
     Path(PathBuf),
-    /// The URL of the git repository that contains the SDK.
-    Git(String),
+    /// The URL of the git repository that contains the SDK, and a tag, if the user gave one.
+    Git(String, Option<String>),
     /// A version of the SDK in the registry.
     Version(String),
 }
@@ -26,7 +26,8 @@ impl Sdk {
     /// Finds the SDK. A directory may be the SDK itself, or the repository that contains the SDK.
     pub(in crate::cli::policy) fn located(sdk: &str) -> anyhow::Result<Self> {
         if sdk.contains("://") || sdk.starts_with("git@") {
-            return Ok(Self::Git(sdk.to_owned()));
+            let (url, tag) = sdk.split_once('#').map_or((sdk, None), |(url, tag)| (url, Some(tag.to_owned())));
+            return Ok(Self::Git(url.to_owned(), tag));
         }
         let path = Path::new(sdk);
         if path.is_dir() {
@@ -69,9 +70,21 @@ impl Sdk {
                 };
                 format!("path = {}", quoted(&found.display().to_string()))
             }
-            Self::Git(url) => format!("git = {}", quoted(url)),
+            Self::Git(url, None) => format!("git = {}", quoted(url)),
+            Self::Git(url, Some(tag)) => format!("git = {}, tag = {}", quoted(url), quoted(tag)),
             Self::Version(version) => format!("version = {}", quoted(version)),
         })
+    }
+
+    /// Returns a paragraph for the README of a project whose dependencies are directories of this machine.
+    pub(super) fn caution(&self) -> &'static str {
+        match self {
+            Self::Path(_) => {
+                "\nCargo.toml names directories of the machine on which this project began, so the CI file works only \
+                 there. Before\nyou publish the project, replace each `path` with a version, or with `git` and `tag`.\n"
+            }
+            Self::Git(..) | Self::Version(_) => "",
+        }
     }
 
     /// Returns the SDK as a dependency in Cargo.toml.
@@ -90,8 +103,9 @@ mod tests {
 
     #[test]
     fn locations_are_written_as_cargo_wants_them() {
-        let git = Sdk::Git("https://x.io/y".into()).dependency().unwrap();
-        assert_eq!(git, r#"{ git = "https://x.io/y" }"#);
+        let git = |url: &str| Sdk::located(url).unwrap().dependency().unwrap();
+        assert_eq!(git("https://x.io/y"), r#"{ git = "https://x.io/y" }"#);
+        assert_eq!(git("https://x.io/y#v0.1.0"), r#"{ git = "https://x.io/y", tag = "v0.1.0" }"#);
         let version = Sdk::Version("0.1.0".into()).dependency().unwrap();
         assert_eq!(version, r#"{ version = "0.1.0" }"#);
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();

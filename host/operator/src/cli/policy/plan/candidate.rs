@@ -60,7 +60,8 @@ pub(in crate::cli) async fn candidate_effect(
     }
     loop {
         let documents = gathered.documents();
-        let comparison = sides.compare(&documents, &started, &|of: &ResourceType| gathered.hidden(of))?;
+        let hidden = |of: &ResourceType| gathered.hidden(of);
+        let comparison = sides.compare(&documents, &gathered.scopes(), &started, &hidden)?;
         // Repeat, because the objects that this round read may have needs too.
         if !gathered.read(comparison.needs).await? {
             let Planned { objects, differences } = Planned::of(&sides, &documents, comparison.differences);

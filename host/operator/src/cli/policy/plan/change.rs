@@ -1,5 +1,9 @@
 //! The change that a plan is about.
 
+use std::sync::Arc;
+
+use kaos_policy::policy::Policy;
+
 use super::{
     super::{
         answering::{PolicySet, Shipped},
@@ -22,6 +26,14 @@ impl ProposedChange {
     pub(super) fn source(&self) -> Option<&(String, String)> {
         match self {
             Self::Package(shipped) => Some(&shipped.source),
+            Self::Preset(_) => None,
+        }
+    }
+
+    /// Returns the policy of the package; `None` for a package without a component, and for a preset.
+    pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
+        match self {
+            Self::Package(shipped) => shipped.policy.as_ref(),
             Self::Preset(_) => None,
         }
     }

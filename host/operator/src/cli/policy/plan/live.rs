@@ -66,7 +66,7 @@ pub(in crate::cli::policy) async fn compared(
     loop {
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
-        let mut comparison = sides.compare(&documents, started, &hidden)?;
+        let mut comparison = sides.compare(&documents, &gathered.scopes(), started, &hidden)?;
         // Repeat, because the objects that this round read may have needs too.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));

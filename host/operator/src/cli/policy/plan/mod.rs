@@ -22,7 +22,7 @@ use super::{
     connection::{Connection, for_server},
     facts::ClusterFacts,
     grantable::GrantableFlags,
-    objects::{catalogue, documents, warn_of_strangers},
+    objects::{catalogue, claim, documents, warn_of_strangers},
     on_cluster, or_held_back,
     output::{Output, complain},
     settings,
@@ -136,7 +136,8 @@ impl Plan {
             let place = PlanScope { started, namespace };
             return on_cluster(connection, async |client| live::planned(client, &loader, &own, new, &place).await);
         }
-        let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
+        let Some(mut catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
+        claim(&mut catalogue, own.iter().map(|loaded| &loaded.policy).chain(new.policy()));
         let namespace = namespace.as_deref().unwrap_or("default");
         let sources = InputPaths { paths: &filenames, recursive, namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
@@ -153,7 +154,7 @@ impl Plan {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
         let everything = |_: &ResourceType| None;
-        let comparison = sides.compare(&documents, &started, &everything)?;
+        let comparison = sides.compare(&documents, catalogue.scopes(), &started, &everything)?;
         sides.tell_held(&documents);
         Ok(Planned::of(&sides, &documents, comparison.differences))
     }

@@ -3,11 +3,15 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::Context as _;
-use kaos_policy::{contract::ResourceType, lookup::Sighting};
+use kaos_policy::{
+    contract::{ResourceType, Scopes},
+    lookup::Sighting,
+};
 
 use super::super::{
     answering::{Installed, PLANNED, PolicySet, Shipped},
     compatibility::Compatibility,
+    left_settings,
     output::complain,
 };
 use crate::{
@@ -46,6 +50,7 @@ impl Sides {
                 ),
             );
         }
+        left_settings::tell(standing, &new);
         let then = standing.with(new);
         let after = then.install(&catalogue).context("cannot combine the policies with the planned package")?;
         then.try_package(PLANNED, loader).context("cannot combine the policies with the planned package")?;
@@ -121,14 +126,16 @@ impl Sides {
         documents.iter().any(answers)
     }
 
-    /// Renders the objects on both sides and compares them.
+    /// Renders the objects on both sides and compares them. `scopes` contains the scopes of types that the objects do not
+    /// show.
     pub(super) fn compare(
         &self,
         documents: &[Document],
+        scopes: &Scopes,
         started: &Started,
         hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
     ) -> anyhow::Result<Comparison> {
-        let stored = StoredObjects::new(documents);
+        let stored = StoredObjects::new(documents, scopes);
         let mut bound = Bound::default();
         for snapshot in self.snapshots() {
             let objects = documents.iter().map(|document| &document.object);
