@@ -24,7 +24,7 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = ENGINES.iter().map(|engine| engine.encode(value)).collect();
     // Within a longer text, the last character of base64 also depends on the bytes after the value.
     for form in &mut forms {
-        if value.len() % 3 != 0 && form.len() > SHORTEST {
+        if !value.len().is_multiple_of(3) && form.len() > SHORTEST {
             form.pop();
         }
     }

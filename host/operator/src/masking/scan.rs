@@ -222,7 +222,7 @@ impl<'a> Line<'a> {
         }
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         let is_query = word.contains(['?', '&']);
-        self.run(start, |c| !c.is_whitespace() && !(is_query && c == '&'))
+        self.run(start, |c| !(c.is_whitespace() || is_query && c == '&'))
     }
 
     /// Returns the end of a quoted value, with its quotes.
@@ -235,7 +235,7 @@ impl<'a> Line<'a> {
             let before = content.len() - content.trim_end_matches('\\').len();
             at = close + quote.len_utf8();
             // Without slashes, an escaped quote has an odd number of slashes.
-            let is_close = if slashes == 0 { before % 2 == 0 } else { before <= slashes };
+            let is_close = if slashes == 0 { before.is_multiple_of(2) } else { before <= slashes };
             if !is_close {
                 continue;
             }

@@ -31,7 +31,8 @@ impl Structure {
         if is_flow && let Ok(value) = serde_json::from_str(text) {
             return Some(Self { format: Format::Json, documents: vec![value] });
         }
-        if !is_flow && !(text.contains('\n') && text.contains([':', '-'])) {
+        let is_block = text.contains('\n') && text.contains([':', '-']);
+        if !(is_flow || is_block) {
             return None;
         }
         let documents: Vec<Value> = split(text)

@@ -99,6 +99,7 @@ fn needs(_: &Subject) -> Vec<Need> {
 }
 
 /// Plans no children. Panics if an answer is another one than in `NEEDS`.
+#[allow(clippy::unnecessary_wraps, reason = "the contract's signature")]
 fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let answer = |answer: &Answer| match answer {
         Answer::Objects(objects) if objects.is_empty() => "absent",
@@ -169,7 +170,8 @@ fn conform_finds_what_the_cluster_finds_with_and_without_crds() {
 fn render_finds_what_the_cluster_finds() {
     let directory = std::env::temp_dir().join(format!("kaos-scopes-{}.yaml", std::process::id()));
     let objects: Vec<Value> = [kite::object("a", &json!({}))].into_iter().chain(beside()).collect();
-    let text: String = objects.iter().map(|object| format!("{object}\n")).collect();
+    let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    let text = text.join("\n");
     std::fs::write(&directory, text).unwrap();
     let paths = [directory.display().to_string()];
     let sources = kaos_operator::input::InputPaths { paths: &paths, recursive: false, namespace: "t" };

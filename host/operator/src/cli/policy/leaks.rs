@@ -21,6 +21,7 @@ use crate::{
 };
 
 /// Copies the object, the colour and the settings into the data of a ConfigMap.
+#[allow(clippy::unnecessary_wraps, reason = "the contract's signature")]
 fn copy(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object_of(subject);
     let token = object["spec"]["env"][0]["value"].as_str().unwrap_or_default();

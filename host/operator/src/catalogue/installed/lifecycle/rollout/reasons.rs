@@ -132,7 +132,7 @@ fn keys(harmed: &[Harmed]) -> impl Iterator<Item = &ObjectKey> {
 fn names<'a>(objects: impl Iterator<Item = &'a ObjectKey>) -> String {
     let mut names: Vec<String> = objects.take(NAMED + 1).map(ToString::to_string).collect();
     if names.len() > NAMED {
-        names[NAMED] = "…".to_owned();
+        "…".clone_into(&mut names[NAMED]);
     }
     names.join(", ")
 }

@@ -45,7 +45,9 @@ fn without_other_objects_harm_pauses() {
     let mut all = objects(2);
     let mut rollout = rollout(&["100%"]);
     advance(&mut rollout, &begin(0, u64::MAX), at(100));
-    all.iter_mut().for_each(|object| not_ready(object, 101));
+    for object in &mut all {
+        not_ready(object, 101);
+    }
     assert_eq!(reason(&decide(&rollout, &all, at(111))), "NothingToCompare");
 }
 
@@ -217,14 +219,18 @@ fn a_step_counts_only_objects_that_can_be_evidence() {
     not_ready(&mut all[0], 50);
     not_ready(&mut all[1], 50);
     assert_eq!(decide(&rollout(&["1", "100%"]), &all, at(100)), begin(0, 300), "the third object is the first to show");
-    all.iter_mut().for_each(|object| not_ready(object, 50));
+    for object in &mut all {
+        not_ready(object, 50);
+    }
     assert_eq!(decide(&rollout(&["1", "100%"]), &all, at(100)), begin(0, 100), "no object can show anything");
 }
 
 #[test]
 fn missing_pods_of_ready_objects_count_against_the_allowed_pods() {
     let mut all = objects(4);
-    all.iter_mut().for_each(|object| object.pods = pods(10));
+    for object in &mut all {
+        object.pods = pods(10);
+    }
     let mut rollout = begun(&all, &["1", "100%"]);
     rollout.max_unavailable = "25%".to_owned();
     all[0].pods.missing = 9;
@@ -250,7 +256,9 @@ fn a_pause_whose_reason_is_over_ends_before_the_next_step() {
     advance(&mut rollout, &begin(1, u64::MAX), at(105));
     rollout.paused = Some(PolicyRolloutPause { reason: "PredecessorMissing".to_owned(), ..Default::default() });
     assert_eq!(decide(&rollout, &all, at(107)), Decision::Resume);
-    all.iter_mut().for_each(|object| not_ready(object, 106));
+    for object in &mut all {
+        not_ready(object, 106);
+    }
     let trouble = decide(&rollout, &all, at(116));
     assert_eq!(reason(&trouble), "ClusterTrouble");
 }

@@ -203,7 +203,7 @@ fn play(model: &mut Model, rollout: &mut PolicyRollout, seed: u64) -> (bool, Vec
             may_exceed || model.is_within(&rollout.max_unavailable, now),
             "seed {seed}: too many pods are not ready"
         );
-        if seed % 3 == 0 && now % 7 == 0 {
+        if seed.is_multiple_of(3) && now % 7 == 0 {
             // The next process has only the recorded state.
             *rollout = serde_json::from_str(&serde_json::to_string(rollout).unwrap()).unwrap();
             let since = watched.since();
