@@ -53,8 +53,7 @@ fn beside() -> [Value; 4] {
     ]
 }
 
-fn definition(kind: &str, scope: &str) -> Value {
-    let plural = format!("{}s", kind.to_lowercase());
+fn definition(kind: &str, plural: &str, scope: &str) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     "metadata": {"name": format!("{plural}.sky.io")},
     "spec": {"group": "sky.io", "scope": scope, "names": {"plural": plural, "kind": kind},
@@ -161,22 +160,22 @@ fn conform_finds_what_the_cluster_finds_with_and_without_crds() {
         let findings = conform::check(&inputs).unwrap();
         let failed: Vec<_> = findings.failed().collect();
         assert!(failed.is_empty(), "round {round}: {failed:?}");
-        known.add(Crd::new(&definition("Sky", "Cluster")).unwrap());
-        known.add(Crd::new(&definition("Cloud", "Namespaced")).unwrap());
+        known.add(Crd::new(&definition("Sky", "skies", "Cluster")).unwrap());
+        known.add(Crd::new(&definition("Cloud", "clouds", "Namespaced")).unwrap());
     }
 }
 
 #[test]
 fn render_finds_what_the_cluster_finds() {
-    let directory = std::env::temp_dir().join(format!("kaos-scopes-{}.yaml", std::process::id()));
+    let file = std::env::temp_dir().join(format!("kaos-scopes-{}.yaml", std::process::id()));
     let objects: Vec<Value> = [kite::object("a", &json!({}))].into_iter().chain(beside()).collect();
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
     let text = text.join("\n");
-    std::fs::write(&directory, text).unwrap();
-    let paths = [directory.display().to_string()];
+    std::fs::write(&file, text).unwrap();
+    let paths = [file.display().to_string()];
     let sources = kaos_operator::input::InputPaths { paths: &paths, recursive: false, namespace: "t" };
     let (documents, errors) = kaos_operator::input::read(sources, &Scopes::default());
-    std::fs::remove_file(&directory).unwrap();
+    std::fs::remove_file(&file).unwrap();
     assert!(errors.is_empty(), "{errors:?}");
     let started = Started::default();
     let objects = documents.iter().map(|document| &document.object);
@@ -195,7 +194,7 @@ fn object_of_a_known_namespaced_type_is_in_the_default_namespace() {
 
 #[tokio::test(start_paused = true)]
 async fn cluster_finds_these_objects() {
-    let definitions = [definition("Sky", "Cluster"), definition("Cloud", "Namespaced")];
+    let definitions = [definition("Sky", "skies", "Cluster"), definition("Cloud", "clouds", "Namespaced")];
     let objects: Vec<Value> = definitions.into_iter().chain(beside()).collect();
     let stage = Stage::start_with(stacks(), &objects).await;
     stage.apply(&kite::object("a", &json!({}))).await;
