@@ -55,6 +55,9 @@ pub trait KnownObjects: Send + Sync {
         None
     }
 
+    /// Tells the caller how the cluster serves a type.
+    fn learn(&self, _of: &ResourceType, _served: Option<&Served>) {}
+
     /// Gives the caller the result of a read.
     fn remember(&self, _target: &Target, _read: RememberedRead) {}
 }
@@ -290,7 +293,12 @@ impl Gathered {
             KnownType::Served(served) => Some(served),
             KnownType::Unserved => None,
             KnownType::Unasked => {
-                discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?
+                let served = discovery::served(&self.client, of).await;
+                let served = served.map_err(|source| failed(of.to_string(), source))?;
+                if let Some(known) = &self.known {
+                    known.learn(of, served.as_ref());
+                }
+                served
             }
         };
         self.types.insert(of.clone(), served.clone());

@@ -57,7 +57,7 @@ impl Console {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        while !line.starts_with("http://127.0.0.1:") {
+        while !line.contains("/?token=") {
             line.clear();
             assert!(output.read_line(&mut line).unwrap() > 0, "the program ended without an address");
         }

@@ -3,28 +3,49 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use kaos_policy::contract::Target;
+use kaos_policy::contract::{ResourceType, Target};
 use tokio::time::Instant;
 
-use crate::live::RememberedRead;
+use crate::{
+    live::{KnownType, RememberedRead},
+    watch::Served,
+};
 
 /// The time for which the console remembers a read.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// The reads of the last seconds.
 #[derive(Debug, Default)]
-pub(super) struct Reads(BTreeMap<Target, (Instant, RememberedRead)>);
+pub(super) struct Reads {
+    targets: BTreeMap<Target, (Instant, RememberedRead)>,
+    /// How the cluster serves types that the console does not watch. A type may be served later.
+    types: BTreeMap<ResourceType, (Instant, Option<Served>)>,
+}
 
 impl Reads {
     /// Returns the result of a read that is new enough.
     pub(super) fn find(&self, target: &Target) -> Option<RememberedRead> {
-        self.0.get(target).filter(|(at, _)| at.elapsed() < REMEMBERED).map(|(_, read)| read.clone())
+        self.targets.get(target).filter(|(at, _)| at.elapsed() < REMEMBERED).map(|(_, read)| read.clone())
     }
 
     /// Remembers the result of a read, and forgets old ones.
     pub(super) fn add(&mut self, target: &Target, read: RememberedRead) {
-        self.0.retain(|_, (at, _)| at.elapsed() < REMEMBERED);
-        self.0.insert(target.clone(), (Instant::now(), read));
+        self.targets.retain(|_, (at, _)| at.elapsed() < REMEMBERED);
+        self.targets.insert(target.clone(), (Instant::now(), read));
+    }
+
+    /// Returns how the cluster serves a type, if the answer is new enough.
+    pub(super) fn served(&self, of: &ResourceType) -> KnownType {
+        match self.types.get(of).filter(|(at, _)| at.elapsed() < REMEMBERED) {
+            Some((_, Some(served))) => KnownType::Served(served.clone()),
+            Some((_, None)) => KnownType::Unserved,
+            None => KnownType::Unasked,
+        }
+    }
+
+    /// Remembers how the cluster serves a type. The number of types is small, so the console forgets none.
+    pub(super) fn learn(&mut self, of: &ResourceType, served: Option<Served>) {
+        self.types.insert(of.clone(), (Instant::now(), served));
     }
 }
 
@@ -47,6 +68,6 @@ mod tests {
         tokio::time::advance(REMEMBERED).await;
         assert!(reads.find(&pods_of("a")).is_none());
         reads.add(&pods_of("b"), RememberedRead::Found(Vec::new()));
-        assert_eq!(reads.0.len(), 1);
+        assert_eq!(reads.targets.len(), 1);
     }
 }

@@ -33,6 +33,7 @@ use crate::{
     input::Identity,
     live::{Gathered, KnownObjects, KnownType, RememberedRead},
     locking::lock,
+    watch::Served,
 };
 
 /// The kind of the records of policies.
@@ -260,7 +261,8 @@ impl KnownObjects for Model {
     }
 
     fn served(&self, of: &ResourceType) -> KnownType {
-        self.lock().served(of)
+        let known = self.lock().served(of);
+        if known == KnownType::Unasked { lock(&self.reads).served(of) } else { known }
     }
 
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
@@ -269,6 +271,10 @@ impl KnownObjects for Model {
 
     fn remembered(&self, target: &Target) -> Option<RememberedRead> {
         lock(&self.reads).find(target)
+    }
+
+    fn learn(&self, of: &ResourceType, served: Option<&Served>) {
+        lock(&self.reads).learn(of, served.cloned());
     }
 
     fn remember(&self, target: &Target, read: RememberedRead) {
