@@ -50,6 +50,8 @@ const MARKUP = '<img src="x" onerror="window.injected=1">';
 
 const address = (await start(['console', '--no-browser', '--kubeconfig', kubeconfig], (line) => line.includes('token='))).trim();
 const origin = new URL(address).origin;
+// All pages are below a secret path.
+let base = '';
 const browser = await Browser.start();
 
 async function test(name, run) {
@@ -88,7 +90,9 @@ try {
   await test('the printed address opens the overview, and hides the secret', async () => {
     await browser.open(address);
     await browser.has('5 of 5 objects are ready.');
-    assert.equal(await browser.url(), `${origin}/`);
+    base = (await browser.url()).replace(/\/$/, '');
+    assert.match(base, /^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{64}$/);
+    assert.ok(!base.includes(new URL(address).searchParams.get('token')), 'the address still has the printed secret');
     await accessible('the overview');
   });
 
@@ -100,6 +104,56 @@ try {
     await browser.has('5 of 6 objects are ready.', '#news');
     await accessible('the overview with an object that is not ready');
     await picture('overview');
+  });
+
+  await test('paused updates wait until the user wants them', async () => {
+    await browser.tabTo('Pause updates');
+    await browser.press(KEYS.enter);
+    await browser.has('Paused', '#live');
+    await create(KAOS, 'agents', 'Agent', 'paused', { modelAPI: 'missing', model: 'gpt' });
+    await browser.open(`${base}/objects`);
+    await browser.has('Agent team/paused');
+    await browser.has('Paused', '#live');
+    await accessible('a page with paused updates');
+    await browser.open(`${base}/`);
+    await kube('DELETE', `/apis/${KAOS}/namespaces/team/agents/paused`);
+    assert.ok(await browser.value('document.querySelector("main").innerText.includes("Agent team/paused")'));
+    await browser.tabTo('Agent team/paused');
+    await browser.value('document.getElementById("pause").click()');
+    await browser.has('Live', '#live');
+    await browser.has('5 of 6 objects are ready.');
+    const focused = 'document.activeElement.closest("main") !== null && document.activeElement !== document.body';
+    assert.ok(await browser.value(focused), 'the focus fell off the page when its row left');
+  });
+
+  await test('a page that cannot reach the console says so, and recovers by itself', async () => {
+    await browser.offline(true);
+    await browser.has('Not connected', '#live');
+    await browser.offline(false);
+    await browser.has('Live', '#live');
+    // The browser reports each request that it could not send.
+    await browser.complaints();
+  });
+
+  await test('more objects than a picture can show are groups in it', async () => {
+    await kube('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'many' } });
+    for (let at = 0; at < 70; at += 1) {
+      const metadata = { name: `agent-${at}`, namespace: 'many' };
+      const spec = { modelAPI: 'missing', model: 'gpt' };
+      await kube('POST', `/apis/${KAOS}/namespaces/many/agents`, { apiVersion: KAOS, kind: 'Agent', metadata, spec });
+    }
+    await browser.open(`${base}/objects`);
+    await browser.has('70 Agent in many', 'ul.connections');
+    await browser.has('70 not ready', 'ul.connections');
+    const drawn = await browser.value('document.querySelectorAll(".picture .node").length');
+    const listed = await browser.value('document.querySelectorAll("ul.connections > li").length');
+    assert.equal(drawn, listed, 'the picture and the list have the same groups');
+    await accessible('a picture of groups');
+    await picture('groups');
+    await browser.click('70 Agent in many');
+    await browser.has('Agent many/agent-0');
+    assert.match(await browser.url(), /namespace=many&kind=Agent/);
+    await kube('DELETE', `/apis/${KAOS}/namespaces/many/agents`);
   });
 
   await test('a click leads from the cause to the object, its picture and its values', async () => {
@@ -120,7 +174,7 @@ try {
   });
 
   await test('the filter of the list needs no mouse and no script', async () => {
-    await browser.open(`${origin}/objects`);
+    await browser.open(`${base}/objects`);
     await browser.tabTo('name');
     await browser.press(...'echo', KEYS.enter);
     await browser.has('1 object is ready.');
@@ -128,7 +182,7 @@ try {
   });
 
   await test('the keyboard alone leads to the effect of an edit', async () => {
-    await browser.open(`${origin}/objects?name=analyst`);
+    await browser.open(`${base}/objects?name=analyst`);
     await browser.has('Agent team/analyst');
     await browser.tabTo('Agent team/analyst');
     await browser.press(KEYS.enter);
@@ -150,7 +204,7 @@ try {
   });
 
   await test('the keyboard alone leads to the effect of settings on all objects', async () => {
-    await browser.open(`${origin}/policies`);
+    await browser.open(`${base}/policies`);
     await browser.has('policy-agent-settings');
     await browser.tabTo('See the effect of settings');
     await browser.press(KEYS.enter);
@@ -169,18 +223,18 @@ try {
     const push = ['policy', 'push', join(folder, 'trickster/policy.js'), '--kubeconfig', kubeconfig, '--wait', 'active', '--timeout', '300'];
     const pushed = spawnSync(program, push);
     assert.equal(pushed.status, 0, `${pushed.stdout}${pushed.stderr}`);
-    await browser.open(`${origin}/`);
+    await browser.open(`${base}/`);
     for (const trick of ['one', 'two']) {
       await browser.has(`Trick team/${trick}`);
       await browser.has('window.injected=1');
     }
     await harmless();
     for (const path of ['/object/tricks.example/Trick/team/one', '/object/tricks.example/Trick/team/two', '/object/kaos.tools/Agent/team/reader']) {
-      await browser.open(origin + path);
+      await browser.open(base + path);
       await browser.has('Where values come from');
       await harmless();
     }
-    await browser.open(`${origin}/effect/tricks.example/Trick/team/one`);
+    await browser.open(`${base}/effect/tricks.example/Trick/team/one`);
     await browser.click('Show the effect');
     await browser.has('Effect of the edit', 'h2');
     await browser.has('window.injected=1', '.result');
@@ -192,7 +246,7 @@ try {
   });
 
   await test('a page of a deleted object says so', async () => {
-    await browser.open(`${origin}/object/kaos.tools/Agent/team/reader`);
+    await browser.open(`${base}/object/kaos.tools/Agent/team/reader`);
     await browser.has('Live', '#live');
     await kube('DELETE', `/apis/${KAOS}/namespaces/team/agents/reader`);
     await browser.has('does not exist any more', '#live');
@@ -208,7 +262,7 @@ try {
         await kube('POST', `/apis/${KAOS}/namespaces/crowd/agents`, { apiVersion: KAOS, kind: 'Agent', metadata, spec });
       }
       for (const path of ['/', '/objects', `/objects?name=agent-1`, '/object/kaos.tools/Agent/crowd/agent-1']) {
-        await browser.open(origin + path);
+        await browser.open(base + path);
         const paint = await browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime");
         const size = await browser.value('document.documentElement.outerHTML.length');
         console.log(`${path}: first paint after ${Math.round(paint)} ms, ${Math.round(size / 1024)} KiB`);

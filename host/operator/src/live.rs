@@ -9,13 +9,14 @@ use std::{
 };
 
 use kaos_policy::{
-    contract::{Reference, ResourceType, Scopes, Target},
+    contract::{Reference, ResourceType, Scopes, Selector, Target},
     lookup::Sighting,
     stamp::MANAGER,
 };
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, Patch, PatchParams},
+    core::Status,
 };
 use serde_json::Value;
 
@@ -48,6 +49,26 @@ pub trait KnownObjects: Send + Sync {
 
     /// Returns the known objects that the object with this UID owns.
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
+
+    /// Returns the result of an earlier read of a target, if the caller remembers it and it is new enough.
+    fn remembered(&self, _target: &Target) -> Option<RememberedRead> {
+        None
+    }
+
+    /// Tells the caller how the cluster serves a type.
+    fn learn(&self, _of: &ResourceType, _served: Option<&Served>) {}
+
+    /// Gives the caller the result of a read.
+    fn remember(&self, _target: &Target, _read: RememberedRead) {}
+}
+
+/// The result of a read of a target.
+#[derive(Debug, Clone)]
+pub enum RememberedRead {
+    /// The objects that the cluster has.
+    Found(Vec<Arc<Value>>),
+    /// The user lacks the right to read the target.
+    Refused(Box<Status>),
 }
 
 /// The way in which a cluster serves a type, if a caller knows it.
@@ -70,6 +91,8 @@ pub struct Gathered {
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
+    /// Whether at least one object came from a read instead of from the caller.
+    has_fetched: bool,
 }
 
 /// The API server's answer to a dry run of an apply.
@@ -87,7 +110,7 @@ impl Gathered {
     /// Starts without any objects.
     pub fn new(client: Client) -> Self {
         let (types, listed, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { client, known: None, types, listed, asked, documents: BTreeMap::new() }
+        Self { client, known: None, types, listed, asked, documents: BTreeMap::new(), has_fetched: false }
     }
 
     /// Starts without any objects. Asks `known` before the cluster.
@@ -108,11 +131,11 @@ impl Gathered {
         }
         let Some(served) = self.served(of).await? else { return Ok(()) };
         let place = namespace.filter(|_| served.namespaced).map(str::to_owned);
-        if !self.listed.insert((of.clone(), place)) {
+        if !self.listed.insert((of.clone(), place.clone())) {
             return Ok(());
         }
-        let api = self.api(&served, namespace);
-        self.pages(of, &api, ListParams::default()).await
+        let all = Target::Labelled(Selector { of: of.clone(), namespace: place, labels: Vec::new() });
+        self.fetch(&all, &served).await
     }
 
     /// Reads each of the `targets` that was not read yet. Returns whether at least one of the `targets` was not read
@@ -133,20 +156,59 @@ impl Gathered {
                 continue;
             }
             let Some(served) = self.served(&of).await? else { continue };
-            let api = self.api(&served, target.namespace());
-            match &target {
-                Target::Named(Reference { name, .. }) => {
-                    let found = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
-                    self.keep(&of, found);
-                }
-                Target::Labelled(selector) => {
-                    let labels: Vec<String> =
-                        selector.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                    self.pages(&of, &api, ListParams::default().labels(&labels.join(","))).await?;
-                }
-            }
+            self.fetch(&target, &served).await?;
         }
         Ok(any)
+    }
+
+    /// Returns whether at least one object came from a read instead of from the caller. A read object can change without
+    /// notice.
+    #[cfg(feature = "console")]
+    pub fn has_fetched(&self) -> bool {
+        self.has_fetched
+    }
+
+    /// Reads a target from the cluster, unless the caller remembers an earlier read.
+    async fn fetch(&mut self, target: &Target, served: &Served) -> Result<(), LiveError> {
+        let (of, known) = (target.of(), self.known.clone());
+        self.has_fetched = true;
+        let read = match known.as_ref().and_then(|known| known.remembered(target)) {
+            Some(read) => read,
+            None => {
+                let read = self.read_target(target, served).await?;
+                if let Some(known) = known {
+                    known.remember(target, read.clone());
+                }
+                read
+            }
+        };
+        match read {
+            RememberedRead::Found(found) => {
+                for object in found {
+                    self.keep_value(&of, Arc::unwrap_or_clone(object));
+                }
+                Ok(())
+            }
+            RememberedRead::Refused(status) => Err(failed(named(target), kube::Error::Api(status))),
+        }
+    }
+
+    async fn read_target(&self, target: &Target, served: &Served) -> Result<RememberedRead, LiveError> {
+        let api = self.api(served, target.namespace());
+        let found = match target {
+            Target::Named(Reference { name, .. }) => api.get_opt(name).await.map(|found| found.into_iter().collect()),
+            Target::Labelled(selector) => {
+                let labels: Vec<String> =
+                    selector.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let parameters = ListParams::default();
+                pages(&api, if labels.is_empty() { parameters } else { parameters.labels(&labels.join(",")) }).await
+            }
+        };
+        match found {
+            Ok(found) => Ok(RememberedRead::Found(found.into_iter().filter_map(value).map(Arc::new).collect())),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(RememberedRead::Refused(status)),
+            Err(error) => Err(failed(named(target), error)),
+        }
     }
 
     /// Asks the API server for a dry run of the apply that the operator would make.
@@ -242,7 +304,12 @@ impl Gathered {
             KnownType::Served(served) => Some(served),
             KnownType::Unserved => None,
             KnownType::Unasked => {
-                discovery::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?
+                let served = discovery::served(&self.client, of).await;
+                let served = served.map_err(|source| failed(of.to_string(), source))?;
+                if let Some(known) = &self.known {
+                    known.learn(of, served.as_ref());
+                }
+                served
             }
         };
         self.types.insert(of.clone(), served.clone());
@@ -253,32 +320,6 @@ impl Gathered {
         match namespace.filter(|_| served.namespaced) {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &served.resource),
             None => Api::all_with(self.client.clone(), &served.resource),
-        }
-    }
-
-    async fn pages(
-        &mut self,
-        of: &ResourceType,
-        api: &Api<DynamicObject>,
-        parameters: ListParams,
-    ) -> Result<(), LiveError> {
-        let mut parameters = parameters.limit(PAGE);
-        loop {
-            let page = api.list(&parameters).await.map_err(|source| failed(of.to_string(), source))?;
-            self.keep(of, page.items);
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => parameters.continue_token = Some(token),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn keep(&mut self, of: &ResourceType, objects: impl IntoIterator<Item = DynamicObject>) {
-        for mut object in objects {
-            object.metadata.managed_fields = None;
-            if let Ok(object) = serde_json::to_value(object) {
-                self.keep_value(of, object);
-            }
         }
     }
 
@@ -302,6 +343,32 @@ pub(crate) fn identity(object: &mut Value) -> Result<Identity, (&'static str, St
     let mut placed = object.clone();
     let identity = Identity::of(&mut placed, "default", &Scopes::default())?;
     Ok(Identity { namespace: None, ..identity })
+}
+
+/// Lists all objects, page by page.
+async fn pages(api: &Api<DynamicObject>, parameters: ListParams) -> Result<Vec<DynamicObject>, kube::Error> {
+    let (mut parameters, mut found) = (parameters.limit(PAGE), Vec::new());
+    loop {
+        let page = api.list(&parameters).await?;
+        found.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(found),
+        }
+    }
+}
+
+fn value(mut object: DynamicObject) -> Option<Value> {
+    object.metadata.managed_fields = None;
+    serde_json::to_value(object).ok()
+}
+
+/// Returns the name of a target for an error.
+fn named(target: &Target) -> String {
+    match target {
+        Target::Named(Reference { name, .. }) => format!("{} {name}", target.of()),
+        Target::Labelled(_) => target.of().to_string(),
+    }
 }
 
 fn failed(what: String, source: kube::Error) -> LiveError {

@@ -4,14 +4,14 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    process::{Child, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
     stage::{Process, Stage},
-    support::binary,
+    support::{binary, ignores},
 };
 
 /// Headers that every answer has.
@@ -27,8 +27,12 @@ const PROTECTION: [&str; 5] = [
 /// A running console, and the cookie of a browser that opened its address.
 struct Console {
     process: Child,
+    _output: BufReader<ChildStdout>,
     port: u16,
     token: String,
+    /// The value of the cookie, and the secret path. Empty until the console answered the first request.
+    cookie: String,
+    base: String,
 }
 
 /// An answer of the console.
@@ -45,12 +49,33 @@ impl Console {
     fn start(kubeconfig: &str, arguments: &[&str]) -> Self {
         let mut command = binary();
         command.args(["console", "--no-browser", "--kubeconfig", kubeconfig]).args(arguments);
+        Self::of(&mut command)
+    }
+
+    /// Starts a program that prints the address of a console.
+    fn of(command: &mut Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
-        let (port, token) = rest.split_once("/?token=").unwrap();
-        Self { process, port: port.parse().unwrap(), token: token.to_owned() }
+        while !line.contains("/?token=") {
+            line.clear();
+            assert!(output.read_line(&mut line).unwrap() > 0, "the program ended without an address");
+        }
+        let (port, token) = line.trim()["http://127.0.0.1:".len()..].split_once("/?token=").unwrap();
+        let (port, token) = (port.parse().unwrap(), token.to_owned());
+        let (cookie, base) = (String::new(), String::new());
+        let mut console = Self { process, _output: output, port, token, cookie, base };
+        console.enter();
+        console
+    }
+
+    /// Opens the printed address as a browser does.
+    fn enter(&mut self) {
+        let entered = self.send("GET", &format!("/?token={}", self.token), &[("Host", &self.host())], "");
+        let cookie = entered.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let (pair, attributes) = cookie.split_once("; ").unwrap();
+        pair.clone_into(&mut self.cookie);
+        attributes.strip_prefix("path=").unwrap().split_once("/;").unwrap().0.clone_into(&mut self.base);
     }
 
     fn host(&self) -> String {
@@ -58,7 +83,12 @@ impl Console {
     }
 
     fn cookie(&self) -> String {
-        format!("kaos-console-{}={}", self.port, self.token)
+        self.cookie.clone()
+    }
+
+    /// Returns the whole path of a page.
+    fn path(&self, page: &str) -> String {
+        format!("{}{page}", self.base)
     }
 
     fn connect(&self) -> TcpStream {
@@ -84,7 +114,7 @@ impl Console {
 
     /// Asks for a page as the browser does that opened the address.
     fn get(&self, path: &str) -> Answer {
-        self.send("GET", path, &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
+        self.send("GET", &self.path(path), &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
     }
 
     /// Sends the form of a page.
@@ -97,14 +127,15 @@ impl Console {
             ("Content-Type", "application/x-www-form-urlencoded"),
         ];
         let body: Vec<String> = yaml.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        self.send("POST", path, &headers, &format!("yaml={}", body.concat()))
+        self.send("POST", &self.path(path), &headers, &format!("yaml={}", body.concat()))
     }
 
     /// Reads the changes of a page until a changed part contains a text.
     fn until(&self, page: &str, text: &str) {
         let (mut stream, host, cookie) = (self.connect(), self.host(), self.cookie());
         let page = page.replace('?', "%3F").replace('&', "%26").replace('=', "%3D");
-        let head = format!("GET /events?page={page}&seen= HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n");
+        let path = self.path(&format!("/events?page={page}&seen="));
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream).lines();
         let found = lines.find(|line| line.as_ref().unwrap().contains(text));
@@ -165,7 +196,7 @@ async fn every_page_answers_and_changes_while_it_is_open() {
     console.until("/", "2 of 2 objects are ready.");
     console.until(&format!("/object/{WRITER}"), "Connections");
     for (path, texts) in [
-        ("/", &["2 of 2 objects are ready.", "<a href=\"/objects?namespace=team\">team</a>"][..]),
+        ("/", &["2 of 2 objects are ready.", "/objects?namespace=team\">team</a>"][..]),
         ("/objects?kind=Agent", &["Agent team/writer", "1 object is ready."]),
         ("/objects?name=nothing", &["There are no objects that you can see."]),
         (
@@ -206,23 +237,35 @@ async fn only_the_browser_that_has_the_address_gets_an_answer() {
     let (host, cookie, own) = (console.host(), console.cookie(), format!("http://{}", console.host()));
     let host = ("Host", &*host);
     let entered = console.send("GET", &format!("/?token={}", console.token), &[host], "");
-    assert_eq!(entered.status, 303, "{entered:?}");
-    let set = format!("set-cookie: {cookie}; path=/; httponly; samesite=strict");
-    assert!(entered.head.contains(&set) && entered.head.contains("location: /\r\n"), "{entered:?}");
+    assert_eq!(entered.status, 200, "{entered:?}");
+    let set = format!("set-cookie: {cookie}; path={}/; httponly; samesite=strict", console.base);
+    assert!(entered.head.contains(&set), "the cookie is only for the secret path: {entered:?}");
+    assert!(entered.body.contains(&format!("0; url={}/", console.base)), "{entered:?}");
+    assert!(!cookie.contains(&console.token) && !console.base.contains(&console.token), "each secret has one use");
     let cookie = ("Cookie", &*cookie);
     let wrong = format!("/?token={}", "0".repeat(console.token.len()));
+    let below = console.path(&format!("/?token={}", console.token));
     let foreign = ("Host", "kaos.example:80");
+    let [home, events, script, edit, objects] =
+        ["/", "/events?page=/", "/static/console.js", "/effect/kaos.tools/Agent/team/a", "/objects"]
+            .map(|page| console.path(page));
+    let other_port = ("Sec-Fetch-Site", "same-site");
     let refused: &[Case<'_>] = &[
-        ("GET", "/", &[host], 403),
-        ("GET", "/events?page=/", &[host], 403),
-        ("GET", "/static/console.js", &[host], 403),
+        ("GET", &home, &[host], 403),
+        ("GET", &events, &[host], 403),
+        ("GET", &script, &[host], 403),
         ("GET", &wrong, &[host], 403),
-        ("GET", "/", &[host, ("Cookie", "kaos-console=1")], 403),
-        ("GET", "/", &[foreign, cookie], 421),
-        ("POST", "/effect/kaos.tools/Agent/team/a", &[host, cookie, ("Origin", "http://kaos.example")], 403),
-        ("POST", "/effect/kaos.tools/Agent/team/a", &[host, cookie, ("Sec-Fetch-Site", "cross-site")], 403),
-        ("POST", "/", &[host, cookie, ("Origin", &own)], 405),
-        ("DELETE", "/objects", &[host, cookie, ("Origin", &own)], 405),
+        ("GET", &below, &[host], 403),
+        ("GET", "/", &[host, cookie], 404),
+        ("GET", "/static/console.js", &[host, cookie], 404),
+        ("GET", &home, &[host, ("Cookie", "kaos-console=1")], 403),
+        ("GET", &home, &[foreign, cookie], 421),
+        ("GET", &home, &[host, cookie, other_port], 403),
+        ("GET", &script, &[host, cookie, ("Sec-Fetch-Site", "cross-site")], 403),
+        ("POST", &edit, &[host, cookie, ("Origin", "http://kaos.example")], 403),
+        ("POST", &edit, &[host, cookie, ("Sec-Fetch-Site", "cross-site")], 403),
+        ("POST", &home, &[host, cookie, ("Origin", &own)], 405),
+        ("DELETE", &objects, &[host, cookie, ("Origin", &own)], 405),
     ];
     for (method, path, headers, status) in refused {
         let answer = console.send(method, path, headers, "");
@@ -231,7 +274,7 @@ async fn only_the_browser_that_has_the_address_gets_an_answer() {
     }
     let foreign_entry = console.send("GET", &format!("/?token={}", console.token), &[foreign], "");
     assert_eq!(foreign_entry.status, 421, "{foreign_entry:?}");
-    assert_eq!(console.send("GET", "/static/console.js", &[host, cookie], "").status, 200);
+    assert_eq!(console.send("GET", &script, &[host, cookie], "").status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,4 +383,42 @@ async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written()
     assert!(wrong.body.contains("The settings cannot be used"), "{}", wrong.body);
     let writes = stage.cluster.revision() - before;
     assert_eq!(writes, 0, "the console and a quiet operator write nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_objects_than_a_picture_can_show_are_groups_in_it() {
+    let stage = Stage::start("console-groups").await;
+    for number in 0..70 {
+        let name = format!("agent-{number}");
+        add(&stage, "agents", "Agent", "team", &name, &json!({"modelAPI": "llm", "model": "gpt"}));
+    }
+    let spec = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}});
+    add(&stage, "modelapis", "ModelAPI", "team", "llm", &spec);
+    let console = Console::start(&stage.kubeconfig, &[]);
+    console.until("/objects", "70 connections to 1 ModelAPI in team");
+    let body = console.get("/objects").body;
+    for text in ["70 Agent in team", "70 not ready", "/objects?namespace=team&amp;kind=Agent\"", "<svg"] {
+        assert!(body.contains(text), "{text}: {body}");
+    }
+    assert_eq!(body.matches("class=\"node").count(), 2, "{body}");
+}
+
+#[test]
+fn the_demo_opens_the_console_on_its_own_cluster() {
+    let console = Console::of(binary().args(["demo", "--plain", "--console", "--no-browser"]));
+    console.until("/", "objects are ready.");
+    console.until("/objects", "Agent team/coordinator");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_ends_the_console_while_a_page_is_open() {
+    let stage = Stage::start("console-stop").await;
+    let mut console = Console::start(&stage.kubeconfig, &[]);
+    console.until("/", "There are no objects that you can see.");
+    let _open = console.connect();
+    let (id, signal) = (console.process.id().to_string(), if ignores(2) { "-TERM" } else { "-INT" });
+    let interrupted = Command::new("kill").args([signal, &id]).status().unwrap();
+    assert!(interrupted.success());
+    let ended = console.process.wait().unwrap();
+    assert!(ended.success(), "{ended:?}");
 }

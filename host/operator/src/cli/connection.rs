@@ -83,13 +83,16 @@ pub(super) fn on_cluster<T>(
     on_cluster_in(&tokio::runtime::Builder::new_current_thread().enable_all().build()?, connection, work)
 }
 
-/// Like [`on_cluster`], with a thread for each processor.
+/// Like [`on_cluster`], with a thread for each processor. After `work`, does not wait for threads that compute.
 #[cfg(feature = "console")]
 pub(super) fn on_cluster_with_threads<T>(
     connection: Connection,
     work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    on_cluster_in(&tokio::runtime::Builder::new_multi_thread().enable_all().build()?, connection, work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = on_cluster_in(&runtime, connection, work);
+    runtime.shutdown_background();
+    done
 }
 
 fn on_cluster_in<T>(

@@ -61,10 +61,12 @@ impl Pages {
     }
 }
 
-/// Answers requests with `routes` until `stop` is cancelled, with the same limits for callers as the operator's pages.
+/// Answers requests with `routes` until `stop` is cancelled. The limits for callers are those of the operator's pages,
+/// but a connection may last for ever, because a browser follows a page over one connection.
 #[cfg(feature = "console")]
-pub(crate) async fn answer(listener: TcpListener, routes: Router, stop: CancellationToken) {
-    connections::answer(listener, routes, Bounds::default(), stop).await;
+pub(crate) async fn answer_for_long(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    connections::answer(listener, routes, Bounds { lifetime: std::time::Duration::MAX, ..Bounds::default() }, stop)
+        .await;
 }
 
 /// Open listeners that do not answer yet, by the requested address.

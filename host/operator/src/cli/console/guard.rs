@@ -1,19 +1,26 @@
 //! Checks requests to the console. Only a browser that got the address from the terminal gets answers, and only under a
 //! local name.
 //!
-//! The address in the terminal contains a secret. The first request exchanges the secret for a cookie, so that the
-//! secret does not stay in the address. Other users of this machine can see the arguments of the program that opens the
-//! browser, so that program gets another secret, which works once. A page of another site can make a browser send requests to this machine. Such
-//! requests have no cookie (`SameSite=Strict`), or another `Host` (DNS rebinding), or another `Origin`.
+//! The address in the terminal contains a secret. The first request exchanges the secret for a cookie with another
+//! secret. Browsers send the cookies of 127.0.0.1 to every port, also to a server of another user of this machine. So
+//! all pages are below a secret path, and the cookie is only for this path. A page of another site can make a browser
+//! send requests to this machine. Such requests have no cookie (`SameSite=Strict`), or another `Host` (DNS rebinding),
+//! or another `Origin`.
+//!
+//! The file that opens the browser contains one more secret, see [`super::opening`]. It works once, and for a short
+//! time.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use axum::{
     extract::{Request, State},
     http::{
-        HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
         header::{
-            CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
+            CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, ORIGIN, REFERRER_POLICY, SET_COOKIE,
             X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
         },
     },
@@ -21,8 +28,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kaos_policy::printable::printable;
+use maud::{DOCTYPE, html};
+use tokio::time::Instant;
 
-use crate::locking::lock;
+use crate::{cli::output::complain, locking::lock};
 
 /// The browser loads nothing but files of the console, runs no inline script, and shows the page in no frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -30,23 +39,38 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// The parameter of the first address.
 const PARAMETER: &str = "token=";
-
-/// The length of the secret, in bytes.
+/// The length of a secret, in bytes.
 const LENGTH: usize = 32;
+/// The time for which the secret of the opening file works.
+const OPENING: Duration = Duration::from_mins(2);
 
-/// The secret of one console, and its port.
+/// The secrets of one console, and its port.
 #[derive(Clone)]
 pub(super) struct Guard {
-    token: String,
-    /// A second secret, until its first use.
-    once: Arc<Mutex<Option<String>>>,
+    /// The secret of the address in the terminal.
+    token: Arc<str>,
+    /// The value of the cookie.
+    cookie: Arc<str>,
+    /// The path below which all pages are, such as `/1f…`.
+    base: Arc<str>,
+    once: Arc<Mutex<Once>>,
     port: u16,
 }
 
+/// A secret that works once.
+#[derive(Debug)]
+struct Once {
+    secret: String,
+    until: Instant,
+    is_used: bool,
+}
+
 impl Guard {
-    /// Creates the secret of a console on this port.
+    /// Creates the secrets of a console on this port.
     pub(super) fn new(port: u16) -> anyhow::Result<Self> {
-        Ok(Self { token: secret()?, once: Arc::new(Mutex::new(Some(secret()?))), port })
+        let once = Once { secret: secret()?, until: Instant::now() + OPENING, is_used: false };
+        let (token, cookie, base) = (secret()?.into(), secret()?.into(), format!("/{}", secret()?).into());
+        Ok(Self { token, cookie, base, once: Arc::new(Mutex::new(once)), port })
     }
 
     /// Returns the address for the user.
@@ -54,28 +78,44 @@ impl Guard {
         self.address_with(&self.token)
     }
 
-    /// Returns the address for the program that opens the browser. The address works once.
+    /// Returns the address for the file that opens the browser. The address works once.
     pub(super) fn opening(&self) -> String {
-        self.address_with(lock(&self.once).as_deref().unwrap_or_default())
+        self.address_with(&lock(&self.once).secret)
+    }
+
+    /// Returns the secret path.
+    pub(super) fn base(&self) -> Arc<str> {
+        Arc::clone(&self.base)
     }
 
     fn address_with(&self, secret: &str) -> String {
         format!("http://127.0.0.1:{}/?{PARAMETER}{secret}", self.port)
     }
 
-    /// Cookies do not depend on the port, so the name of the cookie contains the port.
+    /// Several consoles can run at once, so the name of the cookie contains the port.
     fn cookie_name(&self) -> String {
         format!("kaos-console-{}", self.port)
     }
 
-    /// Returns whether a text is one of the secrets. The second secret works once.
+    /// Returns whether a text is one of the secrets.
     fn lets_in(&self, text: &str) -> bool {
-        let mut once = lock(&self.once);
-        let is_once = once.as_ref().is_some_and(|once| is_equal(text, once));
-        if is_once {
-            *once = None;
+        if is_equal(text, &self.token) {
+            return true;
         }
-        is_once || is_equal(text, &self.token)
+        let mut once = lock(&self.once);
+        if !is_equal(text, &once.secret) {
+            return false;
+        }
+        let is_new = !once.is_used && Instant::now() < once.until;
+        once.is_used = true;
+        drop(once);
+        if !is_new {
+            complain(
+                "note",
+                "a program used the opening file again, or too late, and got no page: open the address above",
+            );
+        }
+        is_new
     }
 
     fn is_local(&self, host: &str) -> bool {
@@ -87,11 +127,21 @@ impl Guard {
         let name = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
         let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(of, value)| of == name && is_equal(value, &self.token))
+        pairs.any(|(of, value)| of == name && is_equal(value, &self.cookie))
+    }
+
+    /// Returns the address of a page without the secret path; `None` if the path is not below the secret path.
+    fn inner(&self, uri: &Uri) -> Option<Uri> {
+        let (secret, rest) = uri.path().strip_prefix('/')?.split_once('/')?;
+        if !is_equal(secret, self.base.strip_prefix('/')?) {
+            return None;
+        }
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("/{rest}{query}").parse().ok()
     }
 
     /// Returns why the console refuses a request; `None` if the request may pass.
-    fn refusal(&self, method: &Method, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+    fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         if !text(&HOST).is_some_and(|host| self.is_local(host)) {
             return Some((StatusCode::MISDIRECTED_REQUEST, "use the address that the terminal shows"));
@@ -101,10 +151,11 @@ impl Guard {
         }
         let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|host| self.is_local(host));
         let is_foreign = text(&ORIGIN).is_some_and(|origin| !is_own(origin));
+        // Pages on other ports of this machine are `same-site`.
         let of_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
         let is_cross = of_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
-        if *method != Method::GET && (is_foreign || is_cross) {
-            return Some((StatusCode::FORBIDDEN, "only pages of the console may send this form"));
+        if is_foreign || is_cross {
+            return Some((StatusCode::FORBIDDEN, "only pages of the console may send this request"));
         }
         None
     }
@@ -123,25 +174,45 @@ fn is_equal(text: &str, secret: &str) -> bool {
 }
 
 /// Lets a request pass, exchanges the secret for a cookie, or refuses the request.
-pub(super) async fn guarded(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+pub(super) async fn guarded(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let is_local = headers.get(HOST).and_then(|host| host.to_str().ok()).is_some_and(|host| guard.is_local(host));
     let query = request.uri().query().unwrap_or_default();
+    let may_enter = is_local && request.method() == Method::GET && request.uri().path() == "/";
+    let refused = |status: StatusCode, why: &str| (status, format!("{}\n", printable(why))).into_response();
     let mut response = match query.strip_prefix(PARAMETER) {
-        Some(token) if is_local && request.method() == Method::GET && guard.lets_in(token) => enter(&guard),
-        _ => match guard.refusal(request.method(), headers) {
-            None => next.run(request).await,
-            Some((status, why)) => (status, format!("{}\n", printable(why))).into_response(),
+        Some(token) if may_enter && guard.lets_in(token) => enter(&guard),
+        _ => match (guard.refusal(headers), guard.inner(request.uri())) {
+            (Some((status, why)), _) => refused(status, why),
+            (None, None) => refused(StatusCode::NOT_FOUND, "open the address that `console` printed in the terminal"),
+            (None, Some(inner)) => {
+                *request.uri_mut() = inner;
+                next.run(request).await
+            }
         },
     };
     protect(response.headers_mut());
     response
 }
 
-/// Answers the first request: sets the cookie, and leads to the address without the secret.
+/// Answers the first request: sets the cookie, and leads to the secret path. A redirection would not do: the browser
+/// regards it as a request of the page or file that led to the console, and sends no cookie.
 fn enter(guard: &Guard) -> Response {
-    let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Strict", guard.cookie_name(), guard.token);
-    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]).into_response()
+    let cookie = format!("{}={}; Path={}/; HttpOnly; SameSite=Strict", guard.cookie_name(), guard.cookie, guard.base);
+    let to = format!("{}/", guard.base);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="refresh" content={ "0; url=" (to) };
+                title { "KAOS console" }
+            }
+            body { p { a href=(to) { "Open the console" } } }
+        }
+    };
+    let kind = "text/html; charset=utf-8".to_owned();
+    ([(SET_COOKIE, cookie), (CONTENT_TYPE, kind)], page.into_string()).into_response()
 }
 
 fn protect(headers: &mut HeaderMap) {
@@ -163,33 +234,64 @@ fn protect(headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_request_passes_only_with_the_cookie_a_local_name_and_the_own_origin() {
-        let guard =
-            Guard { token: "ab".repeat(LENGTH), once: Arc::new(Mutex::new(Some("once".to_owned()))), port: 8000 };
-        assert!(guard.lets_in("once") && !guard.lets_in("once") && !guard.lets_in(""));
-        assert!(guard.lets_in(&guard.token) && guard.lets_in(&guard.token));
-        let cookie = format!("x=1; kaos-console-8000={}", guard.token);
-        let status = |method: Method, given: &[(&'static str, &str)]| {
+    #[tokio::test]
+    async fn a_request_passes_only_with_the_cookie_a_local_name_and_the_own_origin() {
+        let guard = Guard::new(8000).expect("secrets");
+        let cookie = format!("x=1; kaos-console-8000={}", guard.cookie);
+        let status = |given: &[(&'static str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in given {
                 headers.insert(*name, HeaderValue::from_str(value).expect("a header"));
             }
-            guard.refusal(&method, &headers).map(|(status, _)| status.as_u16())
+            guard.refusal(&headers).map(|(status, _)| status.as_u16())
         };
         let host = ("host", "127.0.0.1:8000");
         let own = ("cookie", cookie.as_str());
-        assert_eq!(status(Method::GET, &[host, own]), None);
-        assert_eq!(status(Method::GET, &[("host", "localhost:8000"), own]), None);
-        assert_eq!(status(Method::GET, &[("host", "[::1]:8000"), own]), None);
-        assert_eq!(status(Method::GET, &[host]), Some(403));
-        assert_eq!(status(Method::GET, &[host, ("cookie", "kaos-console-8000=ab")]), Some(403));
+        assert_eq!(status(&[host, own]), None);
+        assert_eq!(status(&[("host", "localhost:8000"), own]), None);
+        assert_eq!(status(&[("host", "[::1]:8000"), own]), None);
+        assert_eq!(status(&[host]), Some(403));
+        assert_eq!(status(&[host, ("cookie", "kaos-console-8000=ab")]), Some(403));
+        let printed = format!("kaos-console-8000={}", guard.token);
+        assert_eq!(status(&[host, ("cookie", &printed)]), Some(403), "the cookie has a secret of its own");
         for foreign in ["kaos.example:8000", "127.0.0.1:8001", "127.0.0.1", "127.0.0.1.example:8000", ""] {
-            assert_eq!(status(Method::GET, &[("host", foreign), own]), Some(421), "{foreign}");
+            assert_eq!(status(&[("host", foreign), own]), Some(421), "{foreign}");
         }
-        assert_eq!(status(Method::POST, &[host, own, ("origin", "http://127.0.0.1:8000")]), None);
-        assert_eq!(status(Method::POST, &[host, own, ("origin", "http://kaos.example:8000")]), Some(403));
-        assert_eq!(status(Method::POST, &[host, own, ("origin", "null")]), Some(403));
-        assert_eq!(status(Method::POST, &[host, own, ("sec-fetch-site", "cross-site")]), Some(403));
+        for (name, value, expected) in [
+            ("origin", "http://127.0.0.1:8000", None),
+            ("origin", "http://kaos.example:8000", Some(403)),
+            ("origin", "null", Some(403)),
+            ("sec-fetch-site", "same-origin", None),
+            ("sec-fetch-site", "none", None),
+            ("sec-fetch-site", "same-site", Some(403)),
+            ("sec-fetch-site", "cross-site", Some(403)),
+        ] {
+            assert_eq!(status(&[host, own, (name, value)]), expected, "{name}: {value}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_secret_of_the_opening_file_works_once_and_for_a_short_time() {
+        let guard = Guard::new(8000).expect("secrets");
+        let once = lock(&guard.once).secret.clone();
+        assert!(guard.lets_in(&once) && !guard.lets_in(&once) && !guard.lets_in(""));
+        assert!(guard.lets_in(&guard.token) && guard.lets_in(&guard.token));
+        assert!(!guard.lets_in(&guard.cookie));
+        let late = Guard::new(8000).expect("secrets");
+        tokio::time::advance(OPENING).await;
+        let once = lock(&late.once).secret.clone();
+        assert!(!late.lets_in(&once) && late.lets_in(&late.token));
+    }
+
+    #[tokio::test]
+    async fn all_pages_are_below_the_secret_path() {
+        let guard = Guard::new(8000).expect("secrets");
+        let inner = |path: &str| guard.inner(&path.parse().expect("an address")).map(|uri| uri.to_string());
+        let base = guard.base();
+        assert_eq!(inner(&format!("{base}/")).as_deref(), Some("/"));
+        assert_eq!(inner(&format!("{base}/objects?name=a%26b")).as_deref(), Some("/objects?name=a%26b"));
+        for path in ["/", "/objects", "//objects", &base, &format!("{base}x/"), &format!("/x{base}/")] {
+            assert_eq!(inner(path), None, "{path}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `guard` | who may ask: the secret, the cookie, the names of the host, and the headers of each answer |
+//! | `guard` | who may ask: the secrets, the cookie, the names of the host, and the headers of each answer |
+//! | `opening` | opens the console in the user's browser |
 //! | `server` | the addresses of the pages |
 //! | `updates` | sends the parts of an open page that changed |
 //! | `model` | the objects in memory, and the watches that keep them up to date |
@@ -12,6 +13,7 @@
 
 mod guard;
 mod model;
+mod opening;
 mod page;
 mod picture;
 mod server;
@@ -25,6 +27,8 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Args;
+use kaos_policy::contract::Cluster;
+use kube::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +39,8 @@ use super::{
     stop::asked_to_stop,
 };
 use guard::Guard;
+use model::Model;
+pub(super) use opening::OpeningFile;
 
 /// Arguments of `console`.
 #[derive(Debug, Args)]
@@ -62,22 +68,60 @@ impl Console {
         let Self { port, no_browser, namespaces, access } = self;
         let (connection, cluster) = access.split();
         on_cluster_with_threads(connection, async |client| {
-            let (listeners, port) = listen(port).await?;
-            let guard = Guard::new(port)?;
-            let model = model::start(client, cluster, namespaces).await?;
-            out.text(&format!("{}\n", guard.address()))?;
+            let console = ServedConsole::start(client, cluster, port, namespaces).await?;
+            out.text(&format!("{}\n", console.address()))?;
             out.flush()?;
-            if !no_browser && !open(&guard.opening()) {
-                complain("note", "no browser was found: open the address above yourself");
-            }
-            let stop = CancellationToken::new();
-            let served = server::serve(listeners, guard, Arc::clone(&model), stop.clone());
+            let _opening = if no_browser { None } else { console.open() };
             tokio::select! {
-                () = served => {}
+                () = console.answer() => {}
                 asked = asked_to_stop() => asked?,
             }
             Ok(ExitCode::SUCCESS)
         })
+    }
+}
+
+/// A console that listens.
+pub(super) struct ServedConsole {
+    listeners: Vec<TcpListener>,
+    guard: Guard,
+    model: Arc<Model>,
+}
+
+impl ServedConsole {
+    /// Listens on the port, reads the policies of the cluster, and starts the watches.
+    pub(super) async fn start(
+        client: Client,
+        cluster: Cluster,
+        port: u16,
+        namespaces: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let (listeners, port) = listen(port).await?;
+        let guard = Guard::new(port)?;
+        let model = model::start(client, cluster, namespaces).await?;
+        Ok(Self { listeners, guard, model })
+    }
+
+    /// Returns the address for the user.
+    pub(super) fn address(&self) -> String {
+        self.guard.address()
+    }
+
+    /// Opens the user's browser. Prints a note if there is no browser. The returned file must exist until the browser
+    /// has read it.
+    pub(super) fn open(&self) -> Option<OpeningFile> {
+        let file = OpeningFile::new(&self.guard.opening());
+        let is_open = file.as_ref().is_ok_and(OpeningFile::open);
+        if !is_open {
+            complain("note", "no browser was found: open the address above yourself");
+        }
+        file.ok()
+    }
+
+    /// Answers requests until the future is dropped.
+    pub(super) async fn answer(self) {
+        let Self { listeners, guard, model } = self;
+        server::serve(listeners, guard, model, CancellationToken::new()).await;
     }
 }
 
@@ -88,15 +132,4 @@ async fn listen(port: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
     let port = first.local_addr()?.port();
     let second = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.ok();
     Ok((std::iter::once(first).chain(second).collect(), port))
-}
-
-/// Opens an address in the user's browser. Returns whether there is a program for this.
-fn open(address: &str) -> bool {
-    let has_screen = cfg!(target_os = "macos")
-        || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|it| !it.is_empty()));
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = std::process::Command::new(program);
-    let quiet = std::process::Stdio::null;
-    command.arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet());
-    has_screen && command.spawn().is_ok()
 }

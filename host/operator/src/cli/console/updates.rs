@@ -1,7 +1,23 @@
 //! Sends the parts of an open page that changed, as server-sent events. The browser names the page and the digests of
 //! the parts that it has.
+//!
+//! | event | meaning |
+//! |---|---|
+//! | `parts` | the parts that changed |
+//! | `fresh` | the page shows the newest state |
+//! | `stale` | the page may be out of date, with the reason |
+//! | `reload` | the page has other parts now, so the browser must load it again |
+//! | `gone` | the object of the page does not exist any more |
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    convert::Infallible,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     extract::{RawQuery, State},
@@ -13,31 +29,77 @@ use axum::{
 };
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    model::Model,
+    model::{Interest, Model, OpenPage},
     page::{self, Address, Page, Part},
+    server::Site,
 };
 use crate::{cli::output::complain, error_text::with_causes};
 
 /// After a change, the server waits for this time, because changes often come in groups.
 const QUIET: Duration = Duration::from_millis(400);
+/// If pages change all the time, the server waits this many times longer than the building of a page takes. So open
+/// pages do not use the processor all the time.
+const REST: u32 = 9;
 /// The delay after an error.
 const PAUSE: Duration = Duration::from_secs(5);
+/// A page with objects that the console does not watch, such as pods and Events, is built again after this time.
+const REFRESH: Duration = Duration::from_secs(15);
 
-/// An open page.
-struct OpenPage {
+/// A page that a browser follows.
+struct FollowedPage {
     model: Arc<Model>,
+    base: Arc<str>,
     address: Address,
     /// The digests of the parts that the browser has.
     seen: HashMap<String, String>,
-    changes: watch::Receiver<u64>,
-    is_gone: bool,
+    open: OpenPage,
+    /// How the last building of the page went; `None` before the first one.
+    last: Option<Built>,
+    /// The updates to send.
+    updates: VecDeque<Update>,
+    /// Whether the browser knows that the page shows the newest state; `None` if it does not know yet.
+    is_fresh: Option<bool>,
+    has_ended: bool,
+}
+
+/// What the browser must know about the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Update {
+    Parts(Vec<Value>),
+    Fresh,
+    Stale(String),
+    Reload,
+    Gone,
+}
+
+impl Update {
+    fn event(self) -> Event {
+        let (name, data) = match self {
+            Self::Parts(parts) => ("parts", Value::from(parts).to_string()),
+            Self::Fresh => ("fresh", String::new()),
+            // An event has one line of data.
+            Self::Stale(why) => ("stale", why.replace(['\r', '\n'], " ")),
+            Self::Reload => ("reload", String::new()),
+            Self::Gone => ("gone", "the object does not exist any more".to_owned()),
+        };
+        Event::default().event(name).data(data)
+    }
+}
+
+/// How the building of a page went.
+#[derive(Debug, Clone, Copy)]
+enum Built {
+    /// The time that it took, and whether the page shows objects that the console does not watch.
+    Page { cost: Duration, is_unwatched: bool },
+    /// The console builds the page again, also if nothing changes.
+    Failed,
 }
 
 /// Answers with a stream of changed parts.
-pub(super) async fn events(State(model): State<Arc<Model>>, RawQuery(query): RawQuery) -> Response {
+pub(super) async fn events(State(Site { model, base }): State<Site>, RawQuery(query): RawQuery) -> Response {
     let query = query.unwrap_or_default();
     let value = |of: &str| {
         let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == of);
@@ -49,50 +111,105 @@ pub(super) async fn events(State(model): State<Arc<Model>>, RawQuery(query): Raw
     let seen = value("seen");
     let seen = seen.split(',').filter_map(|part| part.split_once(':'));
     let seen = seen.map(|(id, digest)| (id.to_owned(), digest.to_owned())).collect();
-    let changes = model.changes();
-    let page = OpenPage { model, address, seen, changes, is_gone: false };
-    let stream = unfold(page, async |mut page| {
-        let event = page.next().await?;
-        Some((Ok::<_, Infallible>(event), page))
+    let stream = unfold(FollowedPage::new(model, base, address, seen), async |mut page| {
+        let update = page.next().await?;
+        Some((Ok::<_, Infallible>(update.event()), page))
     });
     Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
 }
 
-impl OpenPage {
-    /// Waits for a change of the page. Returns `None` after the page's object is gone.
-    async fn next(&mut self) -> Option<Event> {
-        while !self.is_gone {
-            self.changes.mark_unchanged();
-            let (model, address) = (Arc::clone(&self.model), self.address.clone());
-            match self.model.blocking(async move || page::build(&model, &address).await).await {
-                Ok(Page { status, .. }) if status != StatusCode::OK => {
-                    self.is_gone = true;
-                    return Some(Event::default().event("gone").data("the object does not exist any more"));
-                }
-                Ok(page) => {
-                    let changed = self.changed(&page.parts);
-                    if !changed.is_empty() {
-                        return Some(Event::default().event("parts").data(Value::from(changed).to_string()));
-                    }
-                }
-                Err(error) => {
-                    complain("note", format_args!("a page may be out of date: {}", with_causes(error.as_ref())));
-                    tokio::time::sleep(PAUSE).await;
-                }
+impl FollowedPage {
+    fn new(model: Arc<Model>, base: Arc<str>, address: Address, seen: HashMap<String, String>) -> Self {
+        let open = model.open_page();
+        let (last, updates, is_fresh, has_ended) = (None, VecDeque::new(), None, false);
+        Self { model, base, address, seen, open, last, updates, is_fresh, has_ended }
+    }
+
+    /// Waits for an update. Returns `None` after the last update.
+    async fn next(&mut self) -> Option<Update> {
+        loop {
+            if let Some(update) = self.updates.pop_front() {
+                return Some(update);
             }
-            self.changes.changed().await.ok()?;
-            tokio::time::sleep(QUIET).await;
+            if self.has_ended {
+                return None;
+            }
+            if let Some(last) = self.last {
+                self.changed(last).await;
+            }
+            self.build().await;
         }
-        None
+    }
+
+    /// Waits until the page may have changed.
+    async fn changed(&self, last: Built) {
+        let Built::Page { cost, is_unwatched } = last else {
+            sleep(PAUSE).await;
+            return;
+        };
+        if is_unwatched {
+            let _is_due = timeout(REFRESH, self.open.changed()).await;
+        } else {
+            self.open.changed().await;
+        }
+        sleep(QUIET.max(cost * REST)).await;
+    }
+
+    /// Builds the page, and adds an update for each difference to the page in the browser.
+    async fn build(&mut self) {
+        self.open.begin();
+        let start = Instant::now();
+        let (model, address) = (Arc::clone(&self.model), self.address.clone());
+        match self.model.blocking(async move |_| page::build(&model, &address, page::Extent::Parts).await).await {
+            Ok(page) => {
+                self.last = Some(Built::Page { cost: start.elapsed(), is_unwatched: page.is_unwatched });
+                self.open.shows(page.interest.clone());
+                self.compare(&page);
+            }
+            Err(error) => {
+                self.open.shows(Interest::default());
+                self.fail(with_causes(error.as_ref()));
+                self.last = Some(Built::Failed);
+            }
+        }
+    }
+
+    fn compare(&mut self, page: &Page) {
+        let is_other = |part: &Part| !self.seen.is_empty() && !self.seen.contains_key(part.id);
+        if page.status != StatusCode::OK {
+            self.end(Update::Gone);
+        } else if page.parts.iter().any(is_other) {
+            self.end(Update::Reload);
+        } else {
+            let changed = self.changed_parts(&page.parts);
+            if !changed.is_empty() {
+                self.updates.push_back(Update::Parts(changed));
+            }
+            if self.is_fresh.replace(true) != Some(true) {
+                self.updates.push_back(Update::Fresh);
+            }
+        }
+    }
+
+    fn end(&mut self, last: Update) {
+        self.updates.push_back(last);
+        self.has_ended = true;
+    }
+
+    fn fail(&mut self, why: String) {
+        if self.is_fresh.replace(false) != Some(false) {
+            complain("note", format_args!("a page may be out of date: {why}"));
+            self.updates.push_back(Update::Stale(why));
+        }
     }
 
     /// Returns the parts that the browser does not have yet.
-    fn changed(&mut self, parts: &[Part]) -> Vec<Value> {
+    fn changed_parts(&mut self, parts: &[Part]) -> Vec<Value> {
         let mut changed = Vec::new();
         for part in parts {
             let digest = part.digest();
             if self.seen.get(part.id) != Some(&digest) {
-                changed.push(json!({"id": part.id, "digest": digest, "html": part.body.0}));
+                changed.push(json!({"id": part.id, "digest": digest, "html": part.html(&self.base)}));
                 self.seen.insert(part.id.to_owned(), digest);
             }
         }

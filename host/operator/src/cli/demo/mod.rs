@@ -2,6 +2,8 @@
 //! is ready, and then changes the policies while the operator runs.
 
 mod changes;
+#[cfg(feature = "console")]
+mod console;
 mod row;
 mod screen;
 mod served;
@@ -26,6 +28,8 @@ use serde_json::Value;
 use tokio::{task::JoinError, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "console")]
+use self::console::DemoConsole;
 use self::{screen::Screen, stage::DemoCluster};
 use super::{
     HELD_BACK,
@@ -78,6 +82,9 @@ pub(super) struct Demo {
     /// Print lines instead of a table that changes, also on a terminal
     #[arg(long)]
     plain: bool,
+    #[cfg(feature = "console")]
+    #[command(flatten)]
+    console: DemoConsole,
     /// Seconds to wait until all objects are ready
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     timeout: u64,
@@ -142,6 +149,8 @@ impl Demo {
         let catalogue = Arc::new(Catalogue::default());
         let operator = Operator::new(stage.client.clone(), catalogue, metrics, options).installing(installing);
         let mut running = tokio::spawn(operator.run(stop.clone()));
+        #[cfg(feature = "console")]
+        let _opening = self.console.open(&stage, &mut screen).await?;
         let ready = tokio::select! {
             ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
             // Stop the demo: without the operator, the objects on the screen would no longer change.
@@ -322,7 +331,7 @@ async fn leave_open(stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
     if cfg!(feature = "console") {
-        screen.say("  kaos-operator console   # a page with all of this")?;
+        screen.say("  kaos-operator console   # pages with all of this; `demo --console` opens them at once")?;
     }
     for namespace in stage.namespaces() {
         screen.say(&format!("  kubectl get kaos,deployments -n {namespace}"))?;

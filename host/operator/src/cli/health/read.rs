@@ -80,6 +80,12 @@ impl StateReader {
         self.only = Some(only);
     }
 
+    /// Returns whether at least one object came from a read, so that it can change without notice.
+    #[cfg(feature = "console")]
+    pub(super) fn has_fetched(&self) -> bool {
+        self.gathered.has_fetched()
+    }
+
     /// Adds an object that the caller has.
     #[cfg(feature = "console")]
     pub(super) fn add(&mut self, object: &Value) {

@@ -77,13 +77,16 @@ impl Survey {
         Ok(())
     }
 
-    /// Reads the children of the objects so far. For each workload that is not ready, or for each workload if `is_whole`
-    /// is true, also reads the pods.
-    pub(in crate::cli) async fn below(&mut self, is_whole: bool) -> anyhow::Result<()> {
+    /// Reads the children of the objects so far. For each workload that is not ready, and for each workload of the object
+    /// `whole`, also reads the pods.
+    pub(in crate::cli) async fn below(&mut self, whole: Option<&Identity>) -> anyhow::Result<()> {
         let graph = self.reader.graph();
         let owners = graph.documents().iter().filter(|document| graph.is_claimed(&document.identity));
-        let owners = owners.filter(|document| is_whole || graph.is_open(&document.identity));
         for owner in owners {
+            let is_whole = whole == Some(&owner.identity);
+            if !is_whole && !graph.is_open(&owner.identity) {
+                continue;
+            }
             let uid = owner.object["metadata"]["uid"].as_str().unwrap_or_default();
             for child in self.known.owned_by(uid) {
                 self.reader.add(&child);
@@ -102,7 +105,8 @@ impl Survey {
 
     /// Connects the objects that the survey has read.
     pub(in crate::cli) fn answer(self) -> SurveyAnswer {
-        SurveyAnswer { graph: self.reader.graph(), home: self.home, missing: self.reader.missing() }
+        let is_unwatched = self.reader.has_fetched();
+        SurveyAnswer { graph: self.reader.graph(), home: self.home, missing: self.reader.missing(), is_unwatched }
     }
 }
 
@@ -112,6 +116,8 @@ pub(in crate::cli) struct SurveyAnswer {
     home: String,
     /// The rights that the user lacks.
     pub(in crate::cli) missing: Vec<MissingRight>,
+    /// Whether the survey has read objects that the caller does not follow.
+    pub(in crate::cli) is_unwatched: bool,
 }
 
 impl SurveyAnswer {
@@ -134,6 +140,15 @@ impl SurveyAnswer {
     /// Returns the Events of an object and of everything below it, the oldest first.
     pub(in crate::cli) fn events(&self, top: &Identity) -> Vec<EventAnswer> {
         events::found(&self.graph, top)
+    }
+
+    /// Returns all objects of the survey without Events, also those that do not exist.
+    pub(in crate::cli) fn objects(&self) -> impl Iterator<Item = Identity> {
+        let all = self.graph.documents().iter().map(|document| &document.identity);
+        all.filter(|identity| identity.kind != "Event").flat_map(move |identity| {
+            let used = self.uses(identity);
+            std::iter::once(identity.clone()).chain(used)
+        })
     }
 
     /// Returns the objects that an object uses, also those that do not exist.

@@ -30,7 +30,7 @@ pub(in crate::cli) struct ServingPolicies {
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, prints a note and
 /// returns the default policies.
 pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
-    let ServingPolicies { snapshot, note, .. } = serving_policies(client, cluster).await?;
+    let ServingPolicies { snapshot, note, .. } = serving_policies(client, cluster, &Catalogue::default()).await?;
     if let Some(note) = note {
         complain("note", note);
     }
@@ -38,8 +38,12 @@ pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyho
 }
 
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, returns the default
-/// policies with a note.
-pub(in crate::cli) async fn serving_policies(client: &Client, cluster: &Cluster) -> anyhow::Result<ServingPolicies> {
+/// policies with a note. Installs the policies into `catalogue`, which keeps the values that did not change.
+pub(in crate::cli) async fn serving_policies(
+    client: &Client,
+    cluster: &Cluster,
+    catalogue: &Catalogue,
+) -> anyhow::Result<ServingPolicies> {
     let loader = Loader::cached(cluster.clone())?.accepting_all();
     let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);
     let (policies, note) = match standing(client, &loader, &own, home).await {
@@ -53,7 +57,7 @@ pub(in crate::cli) async fn serving_policies(client: &Client, cluster: &Cluster)
         }
         Err(error) => return Err(error),
     };
-    let Installed { snapshot, .. } = policies.install(&Catalogue::default())?;
+    let Installed { snapshot, .. } = policies.install(catalogue)?;
     Ok(ServingPolicies {
         #[cfg(feature = "console")]
         policies,

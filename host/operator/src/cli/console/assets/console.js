@@ -2,38 +2,86 @@
 'use strict';
 
 (() => {
-  const page = document.body.dataset.page;
+  const { page, base } = document.body.dataset;
   const live = document.getElementById('live');
   const news = document.getElementById('news');
+  const pause = document.getElementById('pause');
   // The address changes nothing here: the digests tell the server what this page already shows.
   const parts = () => [...document.querySelectorAll('[data-digest]')];
-  if (!page || !live || parts().length === 0) return;
+
+  // Only a part that scrolls is a stop for the keyboard.
+  function markScrollers() {
+    document.querySelectorAll('.scroll, .picture').forEach((one) => {
+      const scrolls = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
+      for (const [name, value] of [['tabindex', '0'], ['role', 'region']]) {
+        if (scrolls) one.setAttribute(name, value); else one.removeAttribute(name);
+      }
+      if (one.dataset.label === undefined) one.dataset.label = one.getAttribute('aria-label') ?? '';
+      if (scrolls) one.setAttribute('aria-label', one.dataset.label); else one.removeAttribute('aria-label');
+    });
+  }
+  markScrollers();
+  window.addEventListener('resize', markScrollers);
+
+  if (!page || !live || !pause || parts().length === 0) return;
 
   const retry = 2000;
+  // Screen readers read each announcement to the end, so there are few.
+  const quiet = 15000;
   let source = null;
   let timer = 0;
+  let failures = 0;
+  let announced = 0;
+  let waiting = '';
+  let announcer = 0;
 
-  function say(text) {
-    live.textContent = text;
+  // Announces the last text within a time.
+  function announce(text) {
+    waiting = text;
+    if (announcer) return;
+    announcer = setTimeout(() => {
+      announcer = 0;
+      announced = Date.now();
+      news.textContent = waiting;
+    }, Math.max(0, announced + quiet - Date.now()));
   }
 
-  // Finds the element that replaces another one: it has the same id, or the same address, or the same text.
-  function same(part, before) {
-    if (!before) return null;
-    if (before.id) return part.querySelector('#' + CSS.escape(before.id));
-    const text = before.getAttribute('href') || before.getAttribute('aria-label') || before.textContent;
-    const candidates = [...part.querySelectorAll(before.tagName)];
-    return candidates.find((one) => [one.getAttribute('href'), one.getAttribute('aria-label'), one.textContent].includes(text));
+  // Shows the state of the connection. Trouble is also announced, and its end.
+  function say(text, isTrouble) {
+    const wasTrouble = live.dataset.trouble === 'true';
+    if (live.textContent === text) return;
+    live.textContent = text;
+    live.dataset.trouble = String(isTrouble);
+    if (isTrouble || wasTrouble) announce(text);
+  }
+
+  // Finds the element that replaces another one: it has the same id, or it is the same of those with the same address.
+  function same(part, focused, at) {
+    if (focused.id) return part.querySelector('#' + CSS.escape(focused.id));
+    return alike(part, focused)[at];
+  }
+
+  function alike(part, one) {
+    const sign = (other) => other.getAttribute('href') ?? other.getAttribute('aria-label') ?? other.textContent;
+    return [...part.querySelectorAll(one.tagName)].filter((other) => sign(other) === sign(one));
+  }
+
+  // Puts the focus on the heading of a part, or on the page, if the element with the focus is gone.
+  function focusNear(part) {
+    const near = part.querySelector('h2') ?? document.getElementById('main');
+    near.setAttribute('tabindex', '-1');
+    near.focus({ preventScroll: true });
   }
 
   function replace({ id, digest, html }) {
     const part = document.getElementById(id);
     if (!part) return;
     const focused = part.contains(document.activeElement) ? document.activeElement : null;
+    const at = focused ? alike(part, focused).indexOf(focused) : 0;
     const opened = [...part.querySelectorAll('details')].map((one) => one.open);
     const scrolled = [...part.querySelectorAll('.scroll, .picture')].map((one) => [one.scrollLeft, one.scrollTop]);
-    const announced = part.querySelector('[data-announce]');
-    const before = announced ? announced.textContent : '';
+    const sentence = part.querySelector('[data-announce]');
+    const before = sentence ? sentence.textContent : '';
 
     // The server's templates escape every text of users.
     const template = document.createElement('template');
@@ -41,14 +89,17 @@
     part.replaceChildren(template.content);
     part.dataset.digest = digest;
 
-    part.querySelectorAll('details').forEach((one, at) => { one.open = opened[at] || false; });
-    part.querySelectorAll('.scroll, .picture').forEach((one, at) => {
-      if (scrolled[at]) [one.scrollLeft, one.scrollTop] = scrolled[at];
+    part.querySelectorAll('details').forEach((one, index) => { one.open = opened[index] || false; });
+    markScrollers();
+    part.querySelectorAll('.scroll, .picture').forEach((one, index) => {
+      if (scrolled[index]) [one.scrollLeft, one.scrollTop] = scrolled[index];
     });
-    const again = same(part, focused);
-    if (again) again.focus({ preventScroll: true });
+    if (focused) {
+      const again = same(part, focused, at);
+      if (again) again.focus({ preventScroll: true }); else focusNear(part);
+    }
     const now = part.querySelector('[data-announce]');
-    if (now && now.textContent !== before) news.textContent = now.textContent;
+    if (now && now.textContent !== before) announce(now.textContent);
   }
 
   function close() {
@@ -60,26 +111,46 @@
   function open() {
     close();
     const seen = parts().map((part) => `${part.id}:${part.dataset.digest}`).join(',');
-    source = new EventSource('/events?' + new URLSearchParams({ page, seen }));
-    source.addEventListener('open', () => say('Live'));
+    source = new EventSource(`${base}/events?` + new URLSearchParams({ page, seen }));
+    source.addEventListener('open', () => { failures = 0; });
     source.addEventListener('parts', (event) => JSON.parse(event.data).forEach(replace));
+    source.addEventListener('fresh', () => say('Live', false));
+    source.addEventListener('stale', (event) => say('The page may be out of date: ' + event.data, true));
+    source.addEventListener('reload', () => { close(); location.reload(); });
     source.addEventListener('gone', (event) => {
       close();
-      say('Gone: ' + event.data);
-      news.textContent = event.data;
+      pause.hidden = true;
+      say('Gone: ' + event.data, true);
     });
     source.addEventListener('error', () => {
       close();
-      say('Not connected. The page may be out of date.');
-      timer = setTimeout(open, retry);
+      failures += 1;
+      // A connection may end at any time. Only if the next one fails too, the page may be out of date.
+      if (failures > 1) say('Not connected. The page may be out of date.', true);
+      timer = setTimeout(open, failures > 1 ? retry : 0);
     });
   }
 
+  const paused = () => sessionStorage.getItem('paused') === 'yes';
+
   // A browser opens few connections to one server, so pages in the background give theirs back.
   function follow() {
-    if (document.hidden) close(); else open();
+    pause.setAttribute('aria-pressed', String(paused()));
+    if (paused()) {
+      close();
+      say('Paused', false);
+    } else if (document.hidden) {
+      close();
+    } else {
+      open();
+    }
   }
 
+  pause.hidden = false;
+  pause.addEventListener('click', () => {
+    sessionStorage.setItem('paused', paused() ? 'no' : 'yes');
+    follow();
+  });
   document.addEventListener('visibilitychange', follow);
   window.addEventListener('pagehide', close);
   follow();

@@ -4,21 +4,38 @@
 //! | module | content |
 //! |---|---|
 //! | `state` | [`Model`]: the objects and the policies in memory |
-//! | `objects` | the objects, their states and their connections |
+//! | `objects`, `connections`, `counts` | the objects, their states, what they use, and their numbers |
+//! | `groups` | objects by namespace and kind |
 //! | `start` | reads the policies, and starts the watches |
 //! | `watches`, `watched_type` | the watches |
-//! | `places` | the namespaces that the user may see |
-//! | `connections` | asks the policies what each object uses |
+//! | `reports` | what the watches report, and what the user cannot see |
+//! | `places`, `descriptors` | the namespaces that the user may see, and how many of them the console can watch |
+//! | `used_objects` | asks the policies what each object uses |
+//! | `reads` | remembers reads without a watch for some seconds |
+//! | `open_pages` | which changes wake which pages |
 
 mod connections;
+mod counts;
+mod descriptors;
+mod groups;
 mod objects;
+mod open_pages;
 mod places;
+mod reads;
+mod reports;
 mod start;
 mod state;
+#[cfg(test)]
+pub(super) mod tests;
+mod used_objects;
 mod watched_type;
 mod watches;
 
+pub(super) use counts::{Count, GroupKey};
+pub(super) use groups::Groups;
 pub(super) use objects::KeptObject;
+pub(super) use open_pages::{Interest, OpenPage};
 pub(super) use places::Places;
+pub(super) use reports::Limits;
 pub(super) use start::start;
-pub(super) use state::{Limits, Model};
+pub(super) use state::Model;

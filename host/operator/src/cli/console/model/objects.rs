@@ -11,6 +11,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
+use super::{connections::Connections, counts::Counts, open_pages::Change};
 use crate::{
     cli::health::{HealthState, state_of},
     hashing::hash,
@@ -31,12 +32,12 @@ pub(in crate::cli::console) struct KeptObject {
     wanted: u64,
 }
 
-/// The connections of an object that the console shows.
-#[derive(Debug, Clone, Default)]
-struct Connections {
-    /// The hash of the object, and the number of the policies, from which the connections come.
-    from: (u64, u64),
-    uses: Vec<Identity>,
+/// An object whose connections are unknown or outdated.
+#[derive(Debug, Clone)]
+pub(super) struct Unconnected {
+    pub(super) identity: Identity,
+    pub(super) wanted: u64,
+    pub(super) object: Arc<Value>,
 }
 
 /// All objects.
@@ -47,43 +48,61 @@ pub(super) struct Objects {
     /// The types whose objects the console has completely, with the namespaces; `None` for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
-    connections: HashMap<Identity, Connections>,
-    users: HashMap<Identity, BTreeSet<Identity>>,
+    connections: Connections,
+    counts: Counts,
 }
 
 impl Objects {
-    /// Adds or replaces an object.
-    pub(super) fn put(&mut self, identity: Identity, mut object: Value, is_claimed: bool) {
+    /// Adds or replaces an object. Returns what changed; `None` if the console has this version of the object.
+    pub(super) fn put(&mut self, identity: Identity, mut object: Value, is_claimed: bool) -> Option<Change> {
         slim(&mut object, is_claimed);
         let before = self.all.get(&identity);
         if before.is_some_and(|before| {
             let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
             version(&before.object) == version(&object) && before.is_claimed == is_claimed
         }) {
-            return;
-        }
-        self.forget_owners(&identity);
-        for owner in owners(&object).iter().filter_map(|owner| owner["uid"].as_str()) {
-            self.owned.entry(owner.to_owned()).or_default().insert(identity.clone());
+            return None;
         }
         let (state, line) = state_of(&object, is_claimed);
         let metadata = &object["metadata"];
-        let wanted = ["uid", "generation", "labels", "annotations"].map(|field| metadata[field].to_string());
-        let kept = KeptObject { object: Arc::new(object), state, line, is_claimed, wanted: hash(wanted) };
-        self.all.insert(identity, kept);
+        let wanted = hash(["uid", "generation", "labels", "annotations"].map(|field| metadata[field].to_string()));
+        let kept = KeptObject { object: Arc::new(object), state, line, is_claimed, wanted };
+        let looks = |kept: &KeptObject| (kept.state, kept.line.clone(), kept.is_claimed);
+        let is_listed =
+            (is_claimed || before.is_some_and(|before| before.is_claimed)) && before.map(looks) != Some(looks(&kept));
+        let is_asked = before.is_some_and(|before| before.is_claimed && before.wanted == wanted);
+        let mut related = self.forget_owners(&identity);
+        for uid in uids(&kept.object) {
+            self.owned.entry(uid.to_owned()).or_default().insert(identity.clone());
+        }
+        related.extend(owners_of(&identity, &kept.object));
+        if is_claimed {
+            self.counts.add(&identity, state.is_open());
+            if !is_asked {
+                self.connections.ask(identity.clone());
+            }
+        }
+        self.all.insert(identity.clone(), kept);
+        related.insert(identity);
+        Some(Change { related, is_listed, is_connected: false })
     }
 
-    /// Removes an object.
-    pub(super) fn remove(&mut self, identity: &Identity) {
-        self.forget_owners(identity);
-        self.connect(identity, (0, 0), Vec::new());
-        self.connections.remove(identity);
-        self.all.remove(identity);
+    /// Removes an object. Returns what changed; `None` if the console does not have the object.
+    pub(super) fn remove(&mut self, identity: &Identity) -> Option<Change> {
+        let mut related = self.forget_owners(identity);
+        related.extend(self.connections.forget(identity));
+        let before = self.all.remove(identity)?;
+        related.insert(identity.clone());
+        Some(Change { related, is_listed: before.is_claimed, is_connected: before.is_claimed })
     }
 
-    fn forget_owners(&mut self, identity: &Identity) {
-        let Some(before) = self.all.get(identity) else { return };
-        for owner in owners(&before.object).iter().filter_map(|owner| owner["uid"].as_str()) {
+    /// Forgets the owners of an object and counts the object no longer. Returns the owners.
+    fn forget_owners(&mut self, identity: &Identity) -> BTreeSet<Identity> {
+        let Some(before) = self.all.get(identity) else { return BTreeSet::new() };
+        if before.is_claimed {
+            self.counts.remove(identity, before.state.is_open());
+        }
+        for owner in uids(&before.object) {
             if let Some(owned) = self.owned.get_mut(owner) {
                 owned.remove(identity);
                 if owned.is_empty() {
@@ -91,6 +110,7 @@ impl Objects {
                 }
             }
         }
+        owners_of(identity, &before.object).collect()
     }
 
     /// Ends a list: removes the objects of the type and place that the list did not contain. If `is_whole` is true, the
@@ -101,19 +121,33 @@ impl Objects {
         place: Option<&str>,
         listed: &BTreeSet<Identity>,
         is_whole: bool,
-    ) {
-        let (group, kind) = of.group_kind();
-        let is_gone = |identity: &&Identity| {
-            place.is_none_or(|place| identity.namespace.as_deref() == Some(place)) && !listed.contains(*identity)
-        };
-        let gone: Vec<Identity> =
-            self.named(group, kind).map(|(identity, _)| identity).filter(is_gone).cloned().collect();
-        for identity in &gone {
-            self.remove(identity);
-        }
+    ) -> Vec<Change> {
+        let changes = self.remove_unless(of, place, |identity| listed.contains(identity));
         if is_whole {
             self.complete.entry(of.clone()).or_default().insert(place.map(str::to_owned));
         }
+        changes
+    }
+
+    /// Removes all objects of a type, because the console does not watch the type any more, or in another way.
+    pub(super) fn forget(&mut self, of: &ResourceType) -> Vec<Change> {
+        self.complete.remove(of);
+        self.remove_unless(of, None, |_| false)
+    }
+
+    fn remove_unless(
+        &mut self,
+        of: &ResourceType,
+        place: Option<&str>,
+        stays: impl Fn(&Identity) -> bool,
+    ) -> Vec<Change> {
+        let (group, kind) = of.group_kind();
+        let is_gone = |identity: &&Identity| {
+            place.is_none_or(|place| identity.namespace.as_deref() == Some(place)) && !stays(identity)
+        };
+        let gone: Vec<Identity> =
+            self.named(group, kind).map(|(identity, _)| identity).filter(is_gone).cloned().collect();
+        gone.iter().filter_map(|identity| self.remove(identity)).collect()
     }
 
     /// Records how the cluster serves a type.
@@ -133,6 +167,11 @@ impl Objects {
     /// Returns every object for which a policy answers.
     pub(super) fn claimed(&self) -> impl Iterator<Item = (&Identity, &KeptObject)> {
         self.all.iter().filter(|(_, kept)| kept.is_claimed)
+    }
+
+    /// Returns the numbers of the objects for which a policy answers.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Returns an object.
@@ -180,52 +219,47 @@ impl Objects {
         owned.filter_map(|identity| Some(Arc::clone(&self.all.get(identity)?.object))).collect()
     }
 
-    /// Returns up to `most` objects whose connections are unknown or outdated. `policies` is the number of the current
-    /// policies.
-    pub(super) fn unconnected(&self, policies: u64, most: usize) -> Vec<(Identity, u64, Arc<Value>)> {
-        let is_new = |identity: &Identity, kept: &KeptObject| {
-            self.connections.get(identity).is_none_or(|known| known.from != (kept.wanted, policies))
-        };
-        let open = self.claimed().filter(|(identity, kept)| is_new(identity, kept)).take(most);
-        open.map(|(identity, kept)| (identity.clone(), kept.wanted, Arc::clone(&kept.object))).collect()
+    /// Returns up to `most` objects whose connections are unknown or outdated.
+    pub(super) fn unconnected(&self, most: usize) -> Vec<Unconnected> {
+        let open = self.connections.asked().filter_map(|identity| Some((identity, self.all.get(identity)?)));
+        let open = open.take(most).map(|(identity, kept)| {
+            let (identity, object) = (identity.clone(), Arc::clone(&kept.object));
+            Unconnected { identity, wanted: kept.wanted, object }
+        });
+        open.collect()
     }
 
-    /// Records what an object uses.
-    pub(super) fn connect(&mut self, identity: &Identity, from: (u64, u64), uses: Vec<Identity>) {
-        let before = self.connections.remove(identity).unwrap_or_default();
-        for used in before.uses {
-            if let Some(users) = self.users.get_mut(&used) {
-                users.remove(identity);
-                if users.is_empty() {
-                    self.users.remove(&used);
-                }
+    /// Asks again for the connections of each object for which `is_outdated`.
+    pub(super) fn disconnect(&mut self, is_outdated: impl Fn(&ResourceType, &Identity) -> bool) {
+        for (identity, kept) in self.all.iter().filter(|(_, kept)| kept.is_claimed) {
+            if is_outdated(&ResourceType::of_object(&kept.object), identity) {
+                self.connections.ask(identity.clone());
             }
         }
-        for used in &uses {
-            self.users.entry(used.clone()).or_default().insert(identity.clone());
-        }
-        self.connections.insert(identity.clone(), Connections { from, uses });
+    }
+
+    /// Records what an object uses. Does nothing if the object changed or went meanwhile. Returns what changed.
+    pub(super) fn connect(&mut self, identity: &Identity, wanted: u64, uses: Vec<Identity>) -> Option<Change> {
+        self.all.get(identity).filter(|kept| kept.is_claimed && kept.wanted == wanted)?;
+        let mut related = self.connections.set(identity, uses)?;
+        related.insert(identity.clone());
+        Some(Change { related, is_listed: false, is_connected: true })
     }
 
     /// Returns the objects that an object uses.
     pub(super) fn uses(&self, identity: &Identity) -> &[Identity] {
-        self.connections.get(identity).map_or(&[], |known| &known.uses)
+        self.connections.uses(identity)
     }
 
     /// Returns the objects that use an object.
     pub(super) fn users(&self, identity: &Identity) -> impl Iterator<Item = &Identity> {
-        self.users.get(identity).into_iter().flatten()
+        self.connections.users(identity)
     }
 
-    /// Decides again which objects have a policy.
-    pub(super) fn claim(&mut self, is_claimed: impl Fn(&ResourceType) -> bool) {
-        for kept in self.all.values_mut() {
-            let is_now = is_claimed(&ResourceType::of_object(&kept.object));
-            if kept.is_claimed != is_now {
-                kept.is_claimed = is_now;
-                (kept.state, kept.line) = state_of(&kept.object, is_now);
-            }
-        }
+    /// Returns the number of objects with an entry among the connections, and the number of objects that others use.
+    #[cfg(test)]
+    pub(super) fn connected(&self) -> (usize, usize) {
+        self.connections.sizes()
     }
 }
 
@@ -248,6 +282,21 @@ fn slim(object: &mut Value, is_claimed: bool) {
         fields.remove("data");
         fields.remove("binaryData");
     }
+}
+
+fn uids(object: &Value) -> impl Iterator<Item = &str> {
+    owners(object).iter().filter_map(|owner| owner["uid"].as_str())
+}
+
+/// Returns the owners of an object.
+fn owners_of<'a>(owned: &'a Identity, object: &'a Value) -> impl Iterator<Item = Identity> + 'a {
+    owners(object).iter().map(|owner| {
+        let text = |field: &str| owner[field].as_str().unwrap_or_default().to_owned();
+        let of = ResourceType::new(text("apiVersion"), text("kind"));
+        let (group, kind) = of.group_kind();
+        let (group, kind) = (group.to_owned(), kind.to_owned());
+        Identity { group, kind, namespace: owned.namespace.clone(), name: text("name") }
+    })
 }
 
 /// Returns the identity of an object in a cluster.
@@ -289,13 +338,74 @@ mod tests {
         let (user, used) = (identity_of(&agent("a", 1)), identity_of(&agent("b", 1)));
         let mut objects = Objects::default();
         objects.put(user.clone(), agent("a", 1), true);
-        let [(_, wanted, _)] = objects.unconnected(1, 9).try_into().unwrap_or_else(|_| panic!("one object"));
-        objects.connect(&user, (wanted, 1), vec![used.clone()]);
+        let [Unconnected { wanted, .. }] = objects.unconnected(9).try_into().unwrap_or_else(|_| panic!("one object"));
+        let change = objects.connect(&user, wanted, vec![used.clone()]).expect("a change");
+        assert_eq!(change.related, BTreeSet::from([user.clone(), used.clone()]));
         assert_eq!((objects.uses(&user).len(), objects.users(&used).count()), (1, 1));
-        assert!(objects.unconnected(1, 9).is_empty());
-        assert_eq!(objects.unconnected(2, 9).len(), 1, "other policies may ask for other objects");
+        assert!(objects.unconnected(9).is_empty());
+        objects.disconnect(|_, identity| *identity == used);
+        assert!(objects.unconnected(9).is_empty(), "other policies, but not for this object");
+        objects.disconnect(|_, identity| *identity == user);
+        assert_eq!(objects.unconnected(9).len(), 1, "other policies may ask for other objects");
+        assert_eq!(objects.connect(&user, wanted, vec![used.clone()]), None, "the object uses the same as before");
         objects.remove(&user);
         assert_eq!((objects.uses(&user).len(), objects.users(&used).count()), (0, 0));
+    }
+
+    #[test]
+    fn an_answer_about_an_object_that_went_or_changed_meanwhile_leaves_nothing() {
+        let (user, used) = (identity_of(&agent("a", 1)), identity_of(&agent("b", 1)));
+        let mut objects = Objects::default();
+        objects.put(user.clone(), agent("a", 1), true);
+        let wanted = objects.unconnected(9)[0].wanted;
+        objects.remove(&user);
+        assert_eq!(objects.connect(&user, wanted, vec![used.clone()]), None);
+        assert_eq!(objects.connected(), (0, 0));
+        let mut edited = agent("a", 2);
+        edited["metadata"]["generation"] = json!(2);
+        objects.put(user.clone(), edited, true);
+        assert_eq!(objects.connect(&user, wanted, vec![used]), None);
+        assert_eq!(objects.connected(), (0, 0));
+        assert_eq!(objects.unconnected(9).len(), 1, "the console asks again for the edited object");
+    }
+
+    #[test]
+    fn an_object_that_comes_again_in_the_same_version_changes_nothing_and_a_child_touches_its_owner() {
+        let owner = identity_of(&agent("a", 1));
+        let mut child = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata":
+            {"name": "agent-a", "namespace": "team", "uid": "d", "resourceVersion": "1", "ownerReferences":
+                [{"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "a"}]}});
+        let mut objects = Objects::default();
+        let change = objects.put(owner.clone(), agent("a", 1), true).expect("a change");
+        assert!(change.is_listed);
+        assert_eq!(objects.put(owner.clone(), agent("a", 1), true), None);
+        let change = objects.put(owner.clone(), agent("a", 2), true).expect("a change");
+        assert!(!change.is_listed, "the object looks the same in a list");
+        let change = objects.put(identity_of(&child), child.clone(), false).expect("a change");
+        assert!(change.related.contains(&owner) && !change.is_listed);
+        assert_eq!(objects.owned_by("a").len(), 1);
+        child["metadata"]["resourceVersion"] = json!("2");
+        child["metadata"]["ownerReferences"] = json!([]);
+        let change = objects.put(identity_of(&child), child.clone(), false).expect("a change");
+        assert!(change.related.contains(&owner), "the owner lost its child");
+        assert_eq!(objects.owned_by("a").len(), 0);
+    }
+
+    #[test]
+    fn the_numbers_follow_every_change() {
+        let mut objects = Objects::default();
+        for name in ["a", "b"] {
+            objects.put(identity_of(&agent(name, 1)), agent(name, 1), true);
+        }
+        let counts = |objects: &Objects| objects.counts().iter().map(|(_, count)| count).collect::<Vec<_>>();
+        assert_eq!(counts(&objects), [super::super::counts::Count { open: 2, total: 2 }]);
+        let mut ready = agent("a", 2);
+        ready["metadata"]["generation"] = json!(1);
+        ready["status"] = json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]});
+        objects.put(identity_of(&ready), ready, true);
+        assert_eq!(counts(&objects), [super::super::counts::Count { open: 1, total: 2 }]);
+        objects.forget(&ResourceType::new("kaos.tools/v1alpha1", "Agent"));
+        assert!(counts(&objects).is_empty());
     }
 
     #[test]

@@ -8,14 +8,18 @@ use std::{
 
 use kaos_policy::contract::{Cluster, ResourceType};
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    connections, places,
+    descriptors,
+    places::{Place, Places},
     state::{Model, RECORD},
+    used_objects,
     watched_type::{Role, WatchedType},
     watches,
 };
 use crate::{
+    catalogue::{Catalogue, Snapshot},
     cli::{output::complain, policy::serving_policies},
     discovery,
     error_text::with_causes,
@@ -25,7 +29,7 @@ use crate::{
 /// After a change, the console waits for this time before it looks whether a record changed.
 const QUIET: Duration = Duration::from_secs(1);
 /// The console also reads the policies at this interval, because settings of the operator have no record.
-const REREAD: Duration = Duration::from_mins(5);
+pub(super) const REREAD: Duration = Duration::from_mins(5);
 
 /// Reads the policies, finds the namespaces that the user may see, and starts the watches.
 pub(in crate::cli::console) async fn start(
@@ -33,84 +37,81 @@ pub(in crate::cli::console) async fn start(
     cluster: Cluster,
     named: Vec<String>,
 ) -> anyhow::Result<Arc<Model>> {
-    let serving = serving_policies(&client, &cluster).await?;
-    let claimed: Vec<ResourceType> = serving.snapshot.kinds().map(|(of, _)| of.clone()).collect();
-    let mut first = None;
-    for of in &claimed {
+    descriptors::raise_limit();
+    let catalogue = Catalogue::default();
+    let serving = serving_policies(&client, &cluster, &catalogue).await?;
+    let mut kinds = Vec::new();
+    for (of, _) in serving.snapshot.kinds() {
         if let Some(served) = discovery::served(&client, of).await? {
-            first = Some((of, served));
-            break;
+            kinds.push((of.clone(), served));
         }
     }
-    let places = places::find(&client, first.as_ref().map(|(of, served)| (*of, served)), named).await?;
-    let model = Arc::new(Model::new(client, cluster, places, serving));
+    let places = Places::find(&client, &kinds, named, wanted(&serving.snapshot).len()).await?;
+    let model = Arc::new(Model::new(client, cluster, places, (catalogue, serving)));
+    for (of, served) in kinds {
+        model.lock().serves(of, Some(served));
+    }
     watch(&model).await?;
     tokio::spawn(follow_policies(Arc::clone(&model)));
-    tokio::spawn(connections::follow(Arc::clone(&model)));
+    tokio::spawn(used_objects::follow(Arc::clone(&model)));
     Ok(model)
 }
 
-/// Starts the watches that do not run yet.
-async fn watch(model: &Arc<Model>) -> anyhow::Result<()> {
+/// Returns the types to watch. If a type has several parts, the objects with policies count most.
+fn wanted(snapshot: &Snapshot) -> BTreeMap<ResourceType, Role> {
+    let mut wanted = BTreeMap::from([(ResourceType::new(RECORD.0, RECORD.1), Role::Record)]);
+    let emitted = snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|claim| claim.emits.clone());
+    wanted.extend(emitted.filter(|of| !of.is_secret()).map(|of| (of, Role::Child)));
+    wanted.extend(snapshot.kinds().map(|(of, _)| (of.clone(), Role::Claimed)));
+    wanted
+}
+
+/// Starts the watches that do not run yet, and ends those that nobody needs any more.
+pub(super) async fn watch(model: &Arc<Model>) -> anyhow::Result<()> {
     let snapshot = model.snapshot();
-    let mut wanted: BTreeMap<ResourceType, Role> = BTreeMap::new();
-    wanted.insert(ResourceType::new(RECORD.0, RECORD.1), Role::Record);
-    for of in snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|claim| claim.emits.clone()) {
-        if !of.is_secret() {
-            wanted.insert(of, Role::Child);
-        }
-    }
     let claims = snapshot.kinds().flat_map(|(_, answers)| answers.claims());
     let wishes: BTreeSet<ResourceType> = claims.flat_map(|claim| claim.wishes.clone()).collect();
     for of in wishes {
         let served = discovery::served(&model.client, &of).await?;
         model.lock().serves(of, served);
     }
-    wanted.extend(snapshot.kinds().map(|(of, _)| (of.clone(), Role::Claimed)));
-    for (of, role) in wanted {
-        if model.is_watched(&of) {
-            continue;
-        }
+    for (of, role) in model.end_watches(wanted(&snapshot)) {
         let served = discovery::served(&model.client, &of).await?;
         model.lock().serves(of.clone(), served.clone());
         // A type that the cluster does not serve may be served later.
         let Some(served) = served else { continue };
-        model.set_watched(of.clone());
-        for place in places_of(model, &served, role) {
-            let watched = WatchedType { of: of.clone(), served: served.clone(), place, role };
+        let places = places_of(model, &of, &served, role).await?;
+        let watched = WatchedType { of, served, place: None, role, stop: CancellationToken::new() };
+        for watched in model.begin_watches(&watched, places) {
             tokio::spawn(watches::follow(Arc::clone(model), watched));
         }
     }
     Ok(())
 }
 
-/// Returns the namespaces in which to watch a type; `None` for the whole cluster.
-fn places_of(model: &Model, served: &Served, role: Role) -> Vec<Option<String>> {
-    match &model.places.shown {
-        _ if role == Role::Record => vec![Some(model.cluster.operator_namespace.clone())],
-        Some(places) if served.namespaced => places.iter().cloned().map(Some).collect(),
-        _ => vec![None],
-    }
+/// Returns where to watch a type.
+async fn places_of(model: &Model, of: &ResourceType, served: &Served, role: Role) -> anyhow::Result<Vec<Place>> {
+    Ok(match role {
+        Role::Record => vec![Some(model.cluster.operator_namespace.clone())],
+        Role::Claimed => model.places.of_kind(of, served),
+        Role::Child => model.places.of_child(&model.client, served).await?,
+    })
 }
 
 /// Reads the policies again whenever a record changes.
 async fn follow_policies(model: Arc<Model>) {
-    let mut changes = model.changes();
     let mut seen = model.records();
     loop {
-        let changed = tokio::time::timeout(REREAD, async {
+        let changed = async {
             while model.records() == seen {
-                if changes.changed().await.is_err() {
-                    return;
-                }
+                model.recorded.notified().await;
                 tokio::time::sleep(QUIET).await;
             }
-        });
-        let _is_due = changed.await;
+        };
+        let _is_due = tokio::time::timeout(REREAD, changed).await;
         seen = model.records();
         let asked = Arc::clone(&model);
-        let read = model.blocking(async move || serving_policies(&asked.client, &asked.cluster).await).await;
-        let started = match read {
+        let started = match model.blocking(async move |_| asked.read_policies().await).await {
             Ok(serving) => {
                 model.serve(serving);
                 watch(&model).await

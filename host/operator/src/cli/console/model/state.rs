@@ -1,7 +1,6 @@
 //! The objects and the policies of a cluster, in memory.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
@@ -13,98 +12,110 @@ use anyhow::Context as _;
 use kaos_policy::contract::{Cluster, ResourceType, Target};
 use kube::Client;
 use serde_json::Value;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    objects::{KeptObject, Objects, identity_of},
+    counts::{Count, GroupKey},
+    groups::Groups,
+    objects::{KeptObject, Objects, Unconnected},
+    open_pages::{Change, OpenPage, OpenPages},
     places::Places,
-    watched_type::{Role, WatchedType},
+    reads::Reads,
+    reports::WatchReports,
 };
 use crate::{
-    catalogue::Snapshot,
+    catalogue::{Catalogue, Snapshot},
     cli::{
-        health::{MissingRight, Sources, resource},
-        policy::ServingPolicies,
+        health::Sources,
+        policy::{ServingPolicies, serving_policies},
     },
     input::Identity,
-    live::{Gathered, KnownObjects, KnownType},
+    live::{Gathered, KnownObjects, KnownType, RememberedRead},
     locking::lock,
+    watch::Served,
 };
 
 /// The kind of the records of policies.
 pub(super) const RECORD: (&str, &str) = ("kaos.tools/v1alpha1", "PolicyRevision");
-
-/// The types and namespaces that the user cannot see, for a note on each page.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::cli::console) struct Limits {
-    pub(in crate::cli::console) places: Places,
-    /// Rights that the user lacks in the shown namespaces.
-    pub(in crate::cli::console) missing: Vec<MissingRight>,
-    /// Watches that fail, each with the reason.
-    pub(in crate::cli::console) broken: Vec<String>,
-    /// Why only the default policies are known.
-    pub(in crate::cli::console) policies: Option<String>,
-}
 
 /// The objects and policies of a cluster.
 pub(in crate::cli::console) struct Model {
     pub(super) client: Client,
     pub(super) cluster: Cluster,
     pub(super) places: Places,
-    objects: Mutex<Objects>,
+    /// Keeps the policies that a new reading did not change.
+    catalogue: Catalogue,
     serving: Mutex<Arc<ServingPolicies>>,
     /// Grows with each change of the policies.
     policies: AtomicU64,
-    watched: Mutex<BTreeSet<ResourceType>>,
-    missing: Mutex<BTreeSet<MissingRight>>,
-    broken: Mutex<BTreeMap<String, String>>,
-    /// Grows with each change.
-    version: watch::Sender<u64>,
-    slots: Semaphore,
+    objects: Mutex<Objects>,
+    pub(super) reports: Mutex<WatchReports>,
+    reads: Mutex<Reads>,
+    open: Arc<OpenPages>,
+    /// Signals that the connections of some objects are unknown.
+    asked: Notify,
+    /// Signals that a record changed.
+    pub(super) recorded: Notify,
+    slots: Arc<Semaphore>,
+    /// The number of objects for which the console asked the policies in the background.
+    #[cfg(test)]
+    pub(in crate::cli::console) evaluations: AtomicU64,
 }
 
 impl Model {
     /// Creates a model without objects.
-    pub(super) fn new(client: Client, cluster: Cluster, places: Places, serving: ServingPolicies) -> Self {
+    pub(super) fn new(
+        client: Client,
+        cluster: Cluster,
+        places: Places,
+        (catalogue, serving): (Catalogue, ServingPolicies),
+    ) -> Self {
         Self {
             client,
             cluster,
             places,
-            objects: Mutex::default(),
+            catalogue,
             serving: Mutex::new(Arc::new(serving)),
             policies: AtomicU64::new(1),
-            watched: Mutex::default(),
-            missing: Mutex::default(),
-            broken: Mutex::default(),
-            version: watch::Sender::new(0),
-            slots: Semaphore::new(available_parallelism().map_or(1, usize::from).max(2)),
+            objects: Mutex::default(),
+            reports: Mutex::default(),
+            reads: Mutex::default(),
+            open: Arc::default(),
+            asked: Notify::new(),
+            recorded: Notify::new(),
+            slots: Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from).max(2))),
+            #[cfg(test)]
+            evaluations: AtomicU64::new(0),
         }
     }
 
-    /// Replaces the policies.
+    /// Reads which policies serve.
+    pub(super) async fn read_policies(&self) -> anyhow::Result<ServingPolicies> {
+        serving_policies(&self.client, &self.cluster, &self.catalogue).await
+    }
+
+    /// Replaces the policies. If the new policies are equal for an object, its connections stay.
     pub(super) fn serve(&self, serving: ServingPolicies) {
-        *lock(&self.serving) = Arc::new(serving);
+        let now = Arc::new(serving);
+        let before = std::mem::replace(&mut *lock(&self.serving), Arc::clone(&now));
+        if before.note == now.note && is_same(&before.snapshot, &now.snapshot) {
+            return;
+        }
         self.policies.fetch_add(1, Ordering::Relaxed);
-        let snapshot = self.snapshot();
-        self.lock().claim(|of| snapshot.of(of).is_some());
-        self.touch();
-    }
-
-    /// Returns whether the console watches a type.
-    pub(super) fn is_watched(&self, of: &ResourceType) -> bool {
-        lock(&self.watched).contains(of)
-    }
-
-    /// Records that the console watches a type.
-    pub(super) fn set_watched(&self, of: ResourceType) {
-        lock(&self.watched).insert(of);
+        self.lock().disconnect(|of, Identity { namespace, name, .. }| {
+            !now.snapshot.is_as_in(&before.snapshot, of, namespace.as_deref().unwrap_or_default(), name)
+        });
+        self.asked.notify_one();
+        self.open.tell_all();
     }
 
     /// Returns the states of all records.
     pub(super) fn records(&self) -> Vec<String> {
         let state = |record: &Arc<Value>| {
             let (metadata, status) = (&record["metadata"], &record["status"]);
-            format!("{} {} {} {}", metadata["name"], metadata["generation"], status["state"], status["since"])
+            let [state, since, rollout] = ["state", "since", "rollout"].map(|field| &status[field]);
+            format!("{} {} {state} {since} {rollout}", metadata["name"], metadata["generation"])
         };
         self.revisions().iter().map(state).collect()
     }
@@ -113,77 +124,69 @@ impl Model {
         lock(&self.objects)
     }
 
-    fn touch(&self) {
-        self.version.send_modify(|version| *version += 1);
-    }
-
-    pub(super) fn put(&self, object: Value) -> Identity {
-        let identity = identity_of(&object);
-        let is_claimed = self.snapshot().of(&ResourceType::of_object(&object)).is_some();
-        self.lock().put(identity.clone(), object, is_claimed);
-        self.touch();
-        identity
-    }
-
-    pub(super) fn remove(&self, object: &Value) {
-        self.lock().remove(&identity_of(object));
-        self.touch();
-    }
-
-    pub(super) fn listed(&self, WatchedType { of, place, role, .. }: &WatchedType, listed: &BTreeSet<Identity>) {
-        self.lock().listed(of, place.as_deref(), listed, *role == Role::Claimed);
-        let (right, name) = (self.right(of, place.as_deref()), watch_name(of, place.as_deref()));
-        lock(&self.missing).remove(&right);
-        lock(&self.broken).remove(&name);
-        self.touch();
-    }
-
-    pub(super) fn failed(&self, WatchedType { of, place, .. }: &WatchedType, is_refused: bool, why: String) {
-        let changed = if is_refused {
-            lock(&self.missing).insert(self.right(of, place.as_deref()))
-        } else {
-            lock(&self.broken).insert(watch_name(of, place.as_deref()), why.clone()) != Some(why)
-        };
-        if changed {
-            self.touch();
+    /// Wakes the pages that show one of the changes.
+    pub(super) fn tell(&self, changes: &[Change]) {
+        if !changes.is_empty() {
+            self.open.tell(changes);
+            self.asked.notify_one();
         }
     }
 
-    fn right(&self, of: &ResourceType, place: Option<&str>) -> MissingRight {
-        let resource = match self.lock().served(of) {
-            KnownType::Served(served) => resource(Some(&served.resource.plural), of),
-            KnownType::Unserved | KnownType::Unasked => resource(None, of),
-        };
-        MissingRight { verb: "list", resource, namespace: place.map(str::to_owned) }
+    /// Wakes all pages.
+    pub(super) fn tell_all(&self) {
+        self.open.tell_all();
     }
 
-    pub(super) fn unconnected(&self, most: usize) -> (u64, Vec<(Identity, u64, Arc<Value>)>) {
+    /// Returns up to `most` objects whose connections are unknown, and the number of the policies to ask.
+    pub(super) fn unconnected(&self, most: usize) -> (u64, Vec<Unconnected>) {
         let policies = self.policies.load(Ordering::Relaxed);
-        (policies, self.lock().unconnected(policies, most))
+        (policies, self.lock().unconnected(most))
     }
 
-    pub(super) fn connect<'a>(&self, found: impl Iterator<Item = (&'a Identity, (u64, u64), Vec<Identity>)>) {
+    /// Waits until the connections of an object may be unknown.
+    pub(super) async fn has_unconnected(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Records what objects use, unless the policies changed meanwhile.
+    pub(super) fn connect(&self, policies: u64, found: Vec<(Unconnected, Vec<Identity>)>) {
         let mut objects = self.lock();
-        for (identity, from, uses) in found {
-            objects.connect(identity, from, uses);
+        if self.policies.load(Ordering::Relaxed) != policies {
+            return;
         }
+        let changes = found.into_iter().filter_map(|(it, uses)| objects.connect(&it.identity, it.wanted, uses));
+        let changes: Vec<Change> = changes.collect();
         drop(objects);
-        self.touch();
+        if !changes.is_empty() {
+            self.open.tell(&changes);
+        }
     }
 
-    /// Runs work that computes for long, without a delay of other work.
+    /// Runs work that computes for long, without a delay of other work. If the caller does not want the result any more,
+    /// the work ends at its next request, or when it looks at its token. The work keeps its slot until it ends.
     pub(in crate::cli::console) async fn blocking<T: Send + 'static>(
         &self,
-        work: impl AsyncFnOnce() -> anyhow::Result<T> + Send + 'static,
+        work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
-        let _slot = self.slots.acquire().await?;
+        let slot = Arc::clone(&self.slots).acquire_owned().await?;
+        let unwanted = CancellationToken::new();
+        let _until_answered = unwanted.clone().drop_guard();
         let handle = tokio::runtime::Handle::current();
-        tokio::task::spawn_blocking(move || handle.block_on(work())).await.context("the page could not be made")?
+        let done = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            handle.block_on(unwanted.run_until_cancelled(work(unwanted.clone())))
+        });
+        done.await.context("the page could not be made")?.context("the browser does not want the page any more")?
     }
 
-    /// Returns a receiver that sees each change.
-    pub(in crate::cli::console) fn changes(&self) -> watch::Receiver<u64> {
-        self.version.subscribe()
+    #[cfg(test)]
+    pub(super) fn free_slots(&self) -> usize {
+        self.slots.available_permits()
+    }
+
+    /// Registers an open page.
+    pub(in crate::cli::console) fn open_page(&self) -> OpenPage {
+        self.open.open()
     }
 
     /// Returns the policies that serve.
@@ -221,14 +224,22 @@ impl Model {
         self.lock().get(identity).cloned()
     }
 
-    /// Returns the name and the state of every object for which a policy answers and that `is_wanted`.
-    pub(in crate::cli::console) fn claimed(
+    /// Looks at every object for which a policy answers, sorted.
+    pub(in crate::cli::console) fn with_claimed<T>(
         &self,
-        is_wanted: impl Fn(&Identity, &KeptObject) -> bool,
-    ) -> Vec<(Identity, KeptObject)> {
-        let objects = self.lock();
-        let wanted = objects.claimed().filter(|(identity, kept)| is_wanted(identity, kept));
-        wanted.map(|(identity, kept)| (identity.clone(), kept.clone())).collect()
+        look: impl FnOnce(&mut dyn Iterator<Item = (&Identity, &KeptObject)>) -> T,
+    ) -> T {
+        look(&mut self.lock().claimed())
+    }
+
+    /// Returns the numbers of the objects for which a policy answers, by namespace and kind.
+    pub(in crate::cli::console) fn counts(&self) -> Vec<(GroupKey, Count)> {
+        self.lock().counts().iter().map(|(key, count)| (key.clone(), count)).collect()
+    }
+
+    /// Groups the objects that are wanted by namespace and kind.
+    pub(in crate::cli::console) fn groups(&self, is_wanted: impl Fn(&Identity, &KeptObject) -> bool) -> Groups {
+        Groups::of(&self.lock(), is_wanted)
     }
 
     /// Returns the objects that an object uses, and the objects that use it.
@@ -242,16 +253,6 @@ impl Model {
         let group = RECORD.0.split('/').next().unwrap_or_default();
         self.lock().of_kind(group, RECORD.1).map(|kept| Arc::clone(&kept.object)).collect()
     }
-
-    /// Returns what the user cannot see.
-    pub(in crate::cli::console) fn limits(&self) -> Limits {
-        Limits {
-            places: self.places.clone(),
-            missing: lock(&self.missing).iter().cloned().collect(),
-            broken: lock(&self.broken).iter().map(|(what, why)| format!("{what}: {why}")).collect(),
-            policies: self.serving().note.clone(),
-        }
-    }
 }
 
 impl KnownObjects for Model {
@@ -260,17 +261,33 @@ impl KnownObjects for Model {
     }
 
     fn served(&self, of: &ResourceType) -> KnownType {
-        self.lock().served(of)
+        let known = self.lock().served(of);
+        if known == KnownType::Unasked { lock(&self.reads).served(of) } else { known }
     }
 
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
         self.lock().owned_by(uid)
     }
+
+    fn remembered(&self, target: &Target) -> Option<RememberedRead> {
+        lock(&self.reads).find(target)
+    }
+
+    fn learn(&self, of: &ResourceType, served: Option<&Served>) {
+        lock(&self.reads).learn(of, served.cloned());
+    }
+
+    fn remember(&self, target: &Target, read: RememberedRead) {
+        lock(&self.reads).add(target, read);
+    }
 }
 
-fn watch_name(of: &ResourceType, place: Option<&str>) -> String {
-    match place {
-        Some(place) => format!("{} objects in namespace {place} may be out of date", of.kind),
-        None => format!("{} objects may be out of date", of.kind),
-    }
+/// Returns whether the same policies answer for every object.
+fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
+    let kinds = |it: &Snapshot| it.kinds().map(|(of, answers)| (of.clone(), answers.since)).collect::<Vec<_>>();
+    let stages = |it: &Snapshot| {
+        let stages = it.staging().stages.iter();
+        stages.map(|stage| (Arc::clone(&stage.revision), stage.moved.clone(), stage.can_yield)).collect::<Vec<_>>()
+    };
+    kinds(one) == kinds(other) && stages(one) == stages(other)
 }

@@ -1,6 +1,7 @@
 //! A type that the console watches, and the part that the type plays.
 
 use kaos_policy::contract::ResourceType;
+use tokio_util::sync::CancellationToken;
 
 use crate::watch::Served;
 
@@ -23,4 +24,6 @@ pub(super) struct WatchedType {
     /// The namespace; `None` for the whole cluster.
     pub(super) place: Option<String>,
     pub(super) role: Role,
+    /// Ends the watch. After the end, events of the watch have no effect.
+    pub(super) stop: CancellationToken,
 }

@@ -3,12 +3,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use maud::{Markup, html};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     address::Address,
     cells,
     document::{Page, plain},
-    effect::{heading, unusable},
+    effect::{ROWS, heading, unusable},
 };
 use crate::{
     cli::{
@@ -20,15 +22,13 @@ use crate::{
 
 /// The text of a new form.
 const EMPTY: &str = "name: agent\nscope: {namespaces: []}\nsettings:\n  image: registry.example.org/agent:2\n";
-/// The maximum number of rows of the result.
-const ROWS: usize = 200;
 
-/// Builds the page. Without `text`, the page shows an example.
-pub(super) async fn page(model: &Arc<Model>, text: Option<&str>) -> Page {
-    let shown = text.map_or_else(|| EMPTY.to_owned(), |text| text.replace("\r\n", "\n"));
+/// Builds the page. Without `text`, the page shows an example. The token ends the computing.
+pub(super) async fn page(model: &Arc<Model>, text: Option<(&str, &CancellationToken)>) -> Page {
+    let shown = text.map_or_else(|| EMPTY.to_owned(), |(text, _)| text.replace("\r\n", "\n"));
     let result = match text {
         None => None,
-        Some(_) => Some(match effect(model, &shown).await {
+        Some((_, stop)) => Some(match effect(model, &shown, stop).await {
             Ok(effect) => shown_effect(&effect),
             Err(error) => unusable("The settings cannot be used", &[with_causes(error.as_ref())]),
         }),
@@ -50,12 +50,13 @@ pub(super) async fn page(model: &Arc<Model>, text: Option<&str>) -> Page {
     Page::new("Effect of settings", "/policies", fixed, Vec::new())
 }
 
-async fn effect(model: &Arc<Model>, text: &str) -> anyhow::Result<CandidateEffect> {
+async fn effect(model: &Arc<Model>, text: &str, stop: &CancellationToken) -> anyhow::Result<CandidateEffect> {
     let mut gathered = model.gathered();
-    for (_, kept) in model.claimed(|_, _| true) {
-        gathered.add(&kept.object);
+    let all: Vec<Arc<Value>> = model.with_claimed(|all| all.map(|(_, kept)| Arc::clone(&kept.object)).collect());
+    for object in &all {
+        gathered.add(object);
     }
-    candidate_effect(&mut gathered, &model.serving(), model.cluster(), text).await
+    candidate_effect(&mut gathered, &model.serving(), model.cluster(), text, stop).await
 }
 
 /// Returns the names of the policies that answer.
@@ -73,11 +74,15 @@ fn shown_effect(CandidateEffect { summary, rows, problems }: &CandidateEffect) -
         section.result aria-labelledby="result-heading" {
             (heading("Effect of the settings"))
             @for line in summary.lines() { p { (plain(line)) } }
-            @if !problems.is_empty() { (cells::table("Objects with problems", ["Object", "Problem"], problems)) }
+            @if !problems.is_empty() {
+                @let shown = &problems[..problems.len().min(ROWS)];
+                (cells::table("Objects with problems", ["Object", "Problem"], shown))
+                (cells::more(shown.len(), problems.len(), "objects with problems"))
+            }
             @if !shown.is_empty() {
                 (cells::table("Changes of the children", ["Object", "Child", "Field", "Before", "After"], shown))
             }
-            @if rows.len() > ROWS { p.note { "… and " (rows.len() - ROWS) " more changes." } }
+            (cells::more(shown.len(), rows.len(), "changes"))
         }
     }
 }

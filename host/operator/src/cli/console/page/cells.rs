@@ -47,6 +47,12 @@ pub(super) fn sign(state: HealthState) -> &'static str {
     }
 }
 
+/// Says how many rows a table leaves out.
+pub(super) fn more(shown: usize, total: usize, what: &str) -> Markup {
+    let more = total.saturating_sub(shown);
+    html! { @if more > 0 { p.note { "… and " (more) " more " (what) "." } } }
+}
+
 /// Shows a table of texts. The first cell of each row is its heading.
 pub(super) fn table<const N: usize>(caption: &str, heading: [&str; N], rows: &[[String; N]]) -> Markup {
     let cells = rows.iter().map(|row| row.each_ref().map(|cell| html! { (plain(cell)) })).collect();

@@ -8,7 +8,7 @@ use kaos_policy::printable::printable_lines;
 use maud::{DOCTYPE, Markup, html};
 
 use super::address::Address;
-use crate::hashing::hash;
+use crate::{cli::console::model::Interest, hashing::hash};
 
 /// The entries of the menu: the title, and the address.
 const MENU: [(&str, &str); 3] = [("Overview", "/"), ("Objects", "/objects"), ("Policies", "/policies")];
@@ -22,6 +22,10 @@ pub(in crate::cli::console) struct Page {
     /// The part that does not change while the page is open, such as a form.
     fixed: Markup,
     pub(in crate::cli::console) parts: Vec<Part>,
+    /// The changes that the page shows.
+    pub(in crate::cli::console) interest: Interest,
+    /// Whether the page shows objects that the console does not watch.
+    pub(in crate::cli::console) is_unwatched: bool,
 }
 
 /// A part of a page.
@@ -35,6 +39,11 @@ impl Part {
         Self { id, body }
     }
 
+    /// Returns the content of the part for a page below `base`.
+    pub(in crate::cli::console) fn html(&self, base: &str) -> String {
+        below(base, &self.body.0)
+    }
+
     /// Returns a digest, from which the server sees whether the part changed.
     pub(in crate::cli::console) fn digest(&self) -> String {
         format!("{:016x}", hash(&self.body.0))
@@ -43,7 +52,28 @@ impl Part {
 
 impl Page {
     pub(super) fn new(title: impl Into<String>, entry: &'static str, fixed: Markup, parts: Vec<Part>) -> Self {
-        Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts }
+        let (interest, is_unwatched) = (Interest::default(), false);
+        Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts, interest, is_unwatched }
+    }
+
+    /// Returns the page for an object that the console may still find. The page has one part, so the browser loads the
+    /// page again when the console finds the object.
+    pub(super) fn loading(title: impl Into<String>, entry: &'static str) -> Self {
+        let parts = vec![Part::new(
+            "loading",
+            html! { p.summary data-announce { "The console still reads the objects of the cluster." } },
+        )];
+        Self::new(title, entry, html! {}, parts)
+    }
+
+    /// Returns the page with the changes that it shows.
+    pub(super) fn showing(self, interest: Interest) -> Self {
+        Self { interest, ..self }
+    }
+
+    /// Returns the page with objects that the console does not watch, or without.
+    pub(super) fn with_unwatched(self, is_unwatched: bool) -> Self {
+        Self { is_unwatched, ..self }
     }
 
     /// Returns the page that says that there is no such page or object.
@@ -58,8 +88,9 @@ impl Page {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, ..Self::new("Error", "", fixed, Vec::new()) }
     }
 
-    /// Returns the whole document. `address` is the address of the page; `None` if the page does not change.
-    pub(in crate::cli::console) fn html(&self, address: Option<&Address>) -> String {
+    /// Returns the whole document, for a page below `base`. `address` is the address of the page; `None` if the page does
+    /// not change.
+    pub(in crate::cli::console) fn html(&self, base: &str, address: Option<&Address>) -> String {
         let entry = |title: &str, to: &str| {
             html! { li { a href=(to) aria-current=[(to == self.entry).then_some("page")] { (title) } } }
         };
@@ -74,12 +105,15 @@ impl Page {
                     link rel="stylesheet" href="/static/console.css";
                     script src="/static/console.js" defer {}
                 }
-                body data-page=[address.map(ToString::to_string)] {
+                body data-page=[address.map(ToString::to_string)] data-base=(base) {
                     a.skip href="#main" { "Skip to the content" }
                     header {
                         p.brand { "KAOS console" }
                         nav aria-label="Pages" { ul { @for (title, to) in MENU { (entry(title, to)) } } }
-                        p #live.live {}
+                        div.live {
+                            button #pause type="button" aria-pressed="false" hidden { "Pause updates" }
+                            p #live {}
+                        }
                     }
                     main #main tabindex="-1" {
                         h1 { (plain(&self.title)) }
@@ -92,8 +126,18 @@ impl Page {
                 }
             }
         };
-        document.into_string()
+        below(base, &document.0)
     }
+}
+
+/// Adds the secret path of the console to each address. The templates escape every quotation mark in texts of users, so
+/// only addresses of the templates can begin like this.
+fn below(base: &str, html: &str) -> String {
+    let mut placed = html.to_owned();
+    for attribute in ["href", "src", "action"] {
+        placed = placed.replace(&format!("{attribute}=\"/"), &format!("{attribute}=\"{base}/"));
+    }
+    placed
 }
 
 /// Escapes the characters of a text that would mislead a reader.
@@ -109,9 +153,21 @@ mod tests {
     fn text_of_users_is_never_markup() {
         let title = "<script>alert(1)</script>\u{202e}";
         let fixed = html! { p title=(plain("\" onclick=\"x")) { (plain("<img src=x onerror=y>")) } };
-        let text = Page::new(title, "/", fixed, Vec::new()).html(Some(&Address::Overview));
+        let text = Page::new(title, "/", fixed, Vec::new()).html("/secret", Some(&Address::Overview));
         assert!(!text.contains("<script>alert") && !text.contains("<img") && !text.contains("\" onclick"), "{text}");
         assert!(text.contains("&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}"), "{text}");
         assert_eq!(text.matches("<script").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn every_address_of_a_page_is_below_the_secret_path_and_texts_of_users_stay_as_they_are() {
+        let fixed = html! { p { a href="/objects" { (plain("href=\"/x and <a href=\"/y\">")) } } };
+        let page = Page::new("Title", "/", fixed, Vec::new()).html("/secret", Some(&Address::Overview));
+        assert!(page.contains("<a href=\"/secret/objects\">href=&quot;/x and &lt;a href=&quot;/y&quot;"), "{page}");
+        assert!(page.contains("src=\"/secret/static/console.js\"") && page.contains("data-page=\"/\""), "{page}");
+        for attribute in ["href", "src", "action"] {
+            let other = page.matches(&format!("{attribute}=\"/")).count();
+            assert_eq!(other, page.matches(&format!("{attribute}=\"/secret/")).count(), "{page}");
+        }
     }
 }

@@ -1,28 +1,19 @@
-//! Pictures of connected objects. A list beside each picture has the same content, so the picture itself is hidden from
-//! screen readers and from the keyboard.
+//! Pictures of connected objects, each with a list that has the same content.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::{address::Address, cells, document::plain};
+use super::{
+    address::Address,
+    cells,
+    document::plain,
+    svg::{self, MOST, PictureBox},
+};
 use crate::{
-    cli::{
-        console::{
-            model::Model,
-            picture::{HEIGHT, Layout, WIDTH, layout},
-        },
-        health::HealthState,
-    },
+    cli::{console::model::Model, health::HealthState},
     input::Identity,
 };
-
-/// The maximum number of objects in a picture.
-pub(super) const MOST: usize = 60;
-/// The number of characters of a name that fit into a box.
-const FITS: usize = 24;
-/// The space around a picture.
-const MARGIN: i32 = 8;
 
 /// Connected objects.
 pub(super) struct Drawing {
@@ -82,6 +73,11 @@ impl Drawing {
         !self.edges.is_empty()
     }
 
+    /// Returns the objects in the drawing.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Identity> {
+        self.nodes.iter().map(|(identity, _)| identity)
+    }
+
     /// Shows the picture and the list.
     pub(super) fn html(&self, model: &Model) -> Markup {
         html! {
@@ -94,44 +90,23 @@ impl Drawing {
     }
 
     fn picture(&self) -> Markup {
-        let edges: Vec<(usize, usize)> = self.edges.clone();
-        let Layout { spots, width, height } = layout(self.nodes.len(), &edges);
-        let view = format!("{} {} {} {}", -MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN);
-        html! {
-            div.picture aria-hidden="true" {
-                svg xmlns="http://www.w3.org/2000/svg" viewBox=(view) width=(width + 2 * MARGIN) height=(height + 2 * MARGIN)
-                    focusable="false" {
-                    defs {
-                        marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto" {
-                            path d="M0 0 L8 4 L0 8 z" {}
-                        }
-                    }
-                    @for (user, used) in &edges { path.edge d=(curve(spots[*user], spots[*used])) marker-end="url(#arrow)" {} }
-                    @for ((identity, state), spot) in self.nodes.iter().zip(&spots) { (self.node(identity, *state, *spot)) }
-                }
-            }
-        }
+        let boxes: Vec<PictureBox> = self.nodes.iter().map(|(identity, state)| self.drawn(identity, *state)).collect();
+        svg::picture(&boxes, &self.edges)
     }
 
-    fn node(&self, identity: &Identity, state: HealthState, (x, y): (i32, i32)) -> Markup {
+    fn drawn(&self, identity: &Identity, state: HealthState) -> PictureBox {
         let Identity { kind, namespace, name, .. } = identity;
-        let class = format!(
-            "node {}{}",
-            cells::class(state),
-            if self.focus.as_ref() == Some(identity) { " focus" } else { "" }
-        );
+        let focus = if self.focus.as_ref() == Some(identity) { " focus" } else { "" };
         let other = self.focus.as_ref().and_then(|focus| focus.namespace.clone());
         let place =
             namespace.as_deref().filter(|_| other != *namespace).map(|place| format!("{place}/")).unwrap_or_default();
-        html! {
-            a href=(Address::Object(identity.clone())) tabindex="-1" {
-                g class=(class) transform=(format!("translate({x} {y})")) {
-                    title { (plain(&identity.to_string())) }
-                    rect width=(WIDTH) height=(HEIGHT) rx="6" {}
-                    text x="12" y="20" { (plain(&cut(&format!("{place}{name}")))) }
-                    text.kind x="12" y="39" { (cells::sign(state)) " " (plain(&cut(kind))) ", " (state.word()) }
-                }
-            }
+        PictureBox {
+            to: Address::Object(identity.clone()),
+            title: identity.to_string(),
+            name: format!("{place}{name}"),
+            sign: cells::sign(state),
+            line: format!("{kind}, {}", state.word()),
+            class: format!("{}{focus}", cells::class(state)),
         }
     }
 
@@ -154,32 +129,5 @@ impl Drawing {
                 }
             }
         }
-    }
-}
-
-/// Returns the line from a user to a used object.
-fn curve((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> String {
-    let (start, end) = ((from_x + WIDTH, from_y + HEIGHT / 2), (to_x, to_y + HEIGHT / 2));
-    if from_x >= to_x {
-        // A line within a column, or to the left, as part of a circle.
-        let (bottom, out) = (from_y.max(to_y) + HEIGHT + 9, WIDTH / 2);
-        return format!(
-            "M{} {} C{} {bottom} {} {bottom} {} {}",
-            from_x + out,
-            from_y + HEIGHT,
-            from_x + out,
-            to_x + out,
-            to_x + out,
-            to_y + HEIGHT
-        );
-    }
-    let middle = i32::midpoint(start.0, end.0);
-    format!("M{} {} C{middle} {} {middle} {} {} {}", start.0, start.1, start.1, end.1, end.0, end.1)
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(FITS) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(FITS - 1).chain(['…']).collect(),
     }
 }

@@ -19,6 +19,8 @@ use crate::{
     masking::MASK,
 };
 
+/// The maximum number of rows of a result.
+pub(super) const ROWS: usize = 200;
 const WRONG: &str = "The edit cannot be used";
 
 /// Builds the page. `text` is the edit; without it, the page shows the object as it is.
@@ -71,7 +73,8 @@ pub(super) fn unusable(title: &str, problems: &[String]) -> Markup {
     html! {
         section.result.bad aria-labelledby="result-heading" {
             (heading(title))
-            ul { @for problem in problems { li { (plain(problem)) } } }
+            ul { @for problem in problems.iter().take(ROWS) { li { (plain(problem)) } } }
+            (cells::more(ROWS, problems.len(), "problems"))
         }
     }
 }
@@ -92,7 +95,11 @@ fn shown_effect(EditEffect { lines, rolls, problem, notes, status }: &EditEffect
                     @else { "No pod would be replaced." }
                 }
             }
-            @if !lines.is_empty() { (cells::table("Changes of the children", ["Child", "Field", "Before", "After"], lines)) }
+            @if !lines.is_empty() {
+                @let shown = &lines[..lines.len().min(ROWS)];
+                (cells::table("Changes of the children", ["Child", "Field", "Before", "After"], shown))
+                (cells::more(shown.len(), lines.len(), "changes"))
+            }
             @if !warnings.is_empty() {
                 h3 { "Fields that the API server would drop" }
                 ul { @for warning in warnings { li { (plain(warning)) } } }

@@ -5,7 +5,8 @@
 //! | `address` | the addresses |
 //! | `document` | a page as an HTML document; escapes texts |
 //! | `overview`, `objects`, `object`, `effect`, `policies`, `candidate` | the pages |
-//! | `drawing` | pictures of connected objects, with the same content as a list |
+//! | `drawing`, `grouped` | pictures of connected objects and of groups of objects, with the same content as a list |
+//! | `svg` | a picture of boxes and lines |
 //! | `cells` | names, states and tables |
 
 mod address;
@@ -14,14 +15,17 @@ mod cells;
 mod document;
 mod drawing;
 mod effect;
+mod grouped;
 mod object;
 mod objects;
 mod overview;
 mod policies;
+mod svg;
 
 use std::sync::Arc;
 
 use maud::{Markup, html};
+use tokio_util::sync::CancellationToken;
 
 use super::model::{Limits, Model, Places};
 use document::plain;
@@ -29,11 +33,20 @@ use document::plain;
 pub(super) use address::Address;
 pub(super) use document::{Page, Part};
 
+/// How much of a page to build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The whole page.
+    Whole,
+    /// Only the parts that change while the page is open.
+    Parts,
+}
+
 /// Builds the page at an address.
-pub(super) async fn build(model: &Arc<Model>, address: &Address) -> anyhow::Result<Page> {
+pub(super) async fn build(model: &Arc<Model>, address: &Address, extent: Extent) -> anyhow::Result<Page> {
     let mut page = match address {
         Address::Overview => overview::page(model).await?,
-        Address::Objects(filter) => objects::page(model, filter),
+        Address::Objects(filter) => objects::page(model, filter, extent),
         Address::Object(identity) => object::page(model, identity).await?,
         Address::Effect(identity) => effect::page(model, identity, None).await?,
         Address::Policies => policies::page(model),
@@ -44,11 +57,16 @@ pub(super) async fn build(model: &Arc<Model>, address: &Address) -> anyhow::Resu
     Ok(page)
 }
 
-/// Builds the page with the effect of a text in a form.
-pub(super) async fn effect_of(model: &Arc<Model>, address: &Address, text: &str) -> anyhow::Result<Page> {
+/// Builds the page with the effect of a text in a form. `stop` ends the computing.
+pub(super) async fn effect_of(
+    model: &Arc<Model>,
+    address: &Address,
+    text: &str,
+    stop: &CancellationToken,
+) -> anyhow::Result<Page> {
     match address {
         Address::Effect(identity) => effect::page(model, identity, Some(text)).await,
-        Address::Candidate => Ok(candidate::page(model, Some(text)).await),
+        Address::Candidate => Ok(candidate::page(model, Some((text, stop))).await),
         _ => Ok(Page::not_found("There is no such form.")),
     }
 }
@@ -68,8 +86,8 @@ fn limits(Limits { places, missing, broken, policies }: &Limits) -> Markup {
                         }
                         @if *left_out > 0 {
                             li {
-                                (left_out) " namespaces are left out, because the console watches at most 100 namespaces "
-                                "one by one. Choose namespaces with " code { "--namespace" } "."
+                                (left_out) " namespaces are left out, because the console can watch only some namespaces one "
+                                "by one. Choose namespaces with " code { "--namespace" } "."
                             }
                         }
                         @for missing in missing { li { (plain(&missing.to_string())) } }

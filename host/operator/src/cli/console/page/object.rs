@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cli::{
-        console::model::{KeptObject, Model},
+        console::model::{Interest, KeptObject, Model},
         health::{CauseAnswer, EventAnswer, StepAnswer, Survey, TreeAnswer},
         policy::{Explanation, explanation},
     },
@@ -29,11 +29,15 @@ const EVENTS: usize = 30;
 /// Builds the page.
 pub(super) async fn page(model: &Arc<Model>, identity: &Identity) -> anyhow::Result<Page> {
     let Some(kept) = model.object(identity).filter(|_| model.is_kind_claimed(&identity.group, &identity.kind)) else {
+        if model.is_loading_kind(identity) {
+            let interest = Interest { objects: [identity.clone()].into(), ..Interest::default() };
+            return Ok(Page::loading(identity.to_string(), "/objects").showing(interest));
+        }
         return Ok(Page::not_found(&format!("{identity} does not exist, or you have no right to see it.")));
     };
     let mut survey = Survey::new(&model.sources());
     survey.uses(&[Arc::clone(&kept.object)], STEPS).await?;
-    survey.below(true).await?;
+    survey.below(Some(identity)).await?;
     survey.events(identity.namespace.as_deref().unwrap_or_default()).await?;
     let answer = survey.answer();
     let mut gathered = model.gathered();
@@ -54,7 +58,10 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity) -> anyhow::Res
         Err(why) => html! { section { h2 { "Where values come from" } p { "The policies cannot be asked: " (plain(why)) } } },
     }));
     parts.push(Part::new("events", events(&answer.events(identity))));
-    Ok(Page::new(identity.to_string(), "/objects", fixed, parts))
+    let interest =
+        Interest { objects: answer.objects().chain(drawing.objects().cloned()).collect(), ..Interest::default() };
+    // The page shows pods and Events, which the console does not watch.
+    Ok(Page::new(identity.to_string(), "/objects", fixed, parts).showing(interest).with_unwatched(true))
 }
 
 fn state(model: &Model, KeptObject { state, line, .. }: &KeptObject, causes: &[CauseAnswer]) -> Markup {

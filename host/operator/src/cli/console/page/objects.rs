@@ -1,45 +1,93 @@
-//! The list of objects, with a filter. If few objects fit the filter, the page also has a picture of them.
+//! The list of objects, with a filter, and a picture of them. If many objects fit the filter, the picture shows groups.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use maud::{Markup, html};
 
 use super::{
+    Extent,
     address::{Address, Filter},
     cells,
     document::{Page, Part, plain},
-    drawing::{Drawing, MOST},
-    overview,
+    drawing::Drawing,
+    grouped, overview,
+    svg::MOST,
 };
 use crate::{
-    cli::console::model::{KeptObject, Model},
+    cli::console::model::{Count, GroupKey, Interest, KeptObject, Model},
     input::Identity,
 };
 
 /// The number of objects on one page of the list.
 const ROWS: usize = 100;
 
-/// Builds the page.
-pub(super) fn page(model: &Arc<Model>, filter: &Filter) -> Page {
-    let found = model.claimed(|identity, kept| filter.fits(identity, kept.state.is_open()));
-    let open = found.iter().filter(|(_, kept)| kept.state.is_open()).count();
+/// If there are more namespaces, the user writes the namespace instead of choosing one.
+const CHOICES: usize = 200;
+
+/// The objects that fit a filter, as far as the page shows them.
+struct Found {
+    count: Count,
+    /// The objects on this page of the list.
+    rows: Vec<(Identity, KeptObject)>,
+    /// The first objects, for the picture.
+    first: Vec<Identity>,
+}
+
+/// Builds the page. The form does not change while the page is open.
+pub(super) fn page(model: &Arc<Model>, filter: &Filter, extent: Extent) -> Page {
+    let found = find(model, filter);
+    let drawing = (found.count.total <= MOST).then(|| Drawing::around(model, &found.first, 1));
+    let interest = Interest {
+        lists: true,
+        connections: drawing.is_none(),
+        objects: drawing.iter().flat_map(Drawing::objects).cloned().collect(),
+    };
     let parts = vec![
-        Part::new("summary", overview::summary(found.len(), open)),
-        Part::new("picture", picture(model, &found)),
+        Part::new("summary", overview::summary(model, found.count)),
+        Part::new("picture", picture(model, filter, found.count, drawing.as_ref())),
         Part::new("list", list(model, filter, &found)),
     ];
-    Page::new("Objects", "/objects", form(model, filter), parts)
+    let fixed = if extent == Extent::Whole {
+        form(model, filter)
+    } else {
+        html! {}
+    };
+    Page::new("Objects", "/objects", fixed, parts).showing(interest)
+}
+
+fn find(model: &Model, filter: &Filter) -> Found {
+    model.with_claimed(|all| {
+        let fitting: Vec<(&Identity, &KeptObject)> =
+            all.filter(|(identity, kept)| filter.fits(identity, kept.state.is_open())).collect();
+        let open = fitting.iter().filter(|(_, kept)| kept.state.is_open()).count();
+        let count = Count { open, total: fitting.len() };
+        let rows = fitting.iter().skip(shown_page(filter, count) * ROWS).take(ROWS);
+        let rows = rows.map(|(identity, kept)| ((*identity).clone(), (*kept).clone())).collect();
+        let first = fitting.iter().take(MOST).map(|(identity, _)| (*identity).clone()).collect();
+        Found { count, rows, first }
+    })
+}
+
+fn last_page(count: Count) -> usize {
+    count.total.saturating_sub(1) / ROWS
+}
+
+fn shown_page(filter: &Filter, count: Count) -> usize {
+    filter.page.min(last_page(count))
 }
 
 fn form(model: &Model, filter: &Filter) -> Markup {
     let (mut namespaces, mut kinds) = (BTreeSet::new(), BTreeSet::new());
-    for (identity, _) in model.claimed(|_, _| true) {
-        namespaces.extend(identity.namespace);
-        kinds.insert(identity.kind);
+    for (GroupKey { namespace, kind }, _) in model.counts() {
+        namespaces.insert(namespace);
+        kinds.insert(kind);
     }
     // The choices of the address stay, also if no object has them.
-    namespaces.extend(Some(filter.namespace.clone()).filter(|it| !it.is_empty()));
-    kinds.extend(Some(filter.kind.clone()).filter(|it| !it.is_empty()));
+    namespaces.insert(filter.namespace.clone());
+    kinds.insert(filter.kind.clone());
+    for choices in [&mut namespaces, &mut kinds] {
+        choices.remove("");
+    }
     let select = |name: &str, label: &str, all: &str, chosen: &str, choices: &BTreeSet<String>| {
         html! {
             label for=(name) { (label) }
@@ -51,7 +99,14 @@ fn form(model: &Model, filter: &Filter) -> Markup {
     };
     html! {
         form.filter role="search" action="/objects" method="get" {
-            div { (select("namespace", "Namespace", "All namespaces", &filter.namespace, &namespaces)) }
+            div {
+                @if namespaces.len() > CHOICES {
+                    label for="namespace" { "Namespace" }
+                    input #namespace name="namespace" type="search" value=(plain(&filter.namespace));
+                } @else {
+                    (select("namespace", "Namespace", "All namespaces", &filter.namespace, &namespaces))
+                }
+            }
             div { (select("kind", "Kind", "All kinds", &filter.kind, &kinds)) }
             div {
                 label for="state" { "State" }
@@ -66,34 +121,28 @@ fn form(model: &Model, filter: &Filter) -> Markup {
     }
 }
 
-fn picture(model: &Model, found: &[(Identity, KeptObject)]) -> Markup {
-    if found.is_empty() {
+fn picture(model: &Model, filter: &Filter, count: Count, drawing: Option<&Drawing>) -> Markup {
+    if count.total == 0 {
         return html! {};
     }
-    let names: Vec<Identity> = found.iter().map(|(identity, _)| identity.clone()).collect();
     html! {
         section aria-labelledby="picture-heading" {
             h2 #picture-heading { "Connections" }
-            @if found.len() > MOST {
-                p.note {
-                    "A picture shows at most " (MOST) " objects. Filter the list, or open an object to see what it is "
-                    "connected to."
-                }
-            } @else {
-                @let drawing = Drawing::around(model, &names, 1);
-                @if drawing.is_connected() { (drawing.html(model)) } @else { p.note { "These objects have no known connections." } }
+            @match drawing {
+                None => { (grouped::shown(model.groups(|identity, kept| filter.fits(identity, kept.state.is_open())), filter)) }
+                Some(drawing) if drawing.is_connected() => { (drawing.html(model)) }
+                Some(_) => { p.note { "These objects have no known connections." } }
             }
         }
     }
 }
 
-fn list(model: &Model, filter: &Filter, found: &[(Identity, KeptObject)]) -> Markup {
+fn list(model: &Model, filter: &Filter, found: &Found) -> Markup {
     let row = |(identity, kept): &(Identity, KeptObject)| {
         [cells::object(model, identity), cells::state(kept.state), html! { (plain(&kept.line)) }]
     };
-    let last = found.len().saturating_sub(1) / ROWS;
-    let page = filter.page.min(last);
-    let rows: Vec<[Markup; 3]> = found.iter().skip(page * ROWS).take(ROWS).map(row).collect();
+    let (last, page) = (last_page(found.count), shown_page(filter, found.count));
+    let rows: Vec<[Markup; 3]> = found.rows.iter().map(row).collect();
     let at = |page: usize| Address::Objects(Filter { page, ..filter.clone() });
     html! {
         @if !rows.is_empty() {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     cli::{
-        console::model::{KeptObject, Model},
+        console::model::{Count, GroupKey, Interest, KeptObject, Model},
         health::{CauseAnswer, Survey},
     },
     input::Identity,
@@ -23,16 +23,24 @@ const TRACED: usize = 25;
 /// The number of steps from an object to the cause.
 const STEPS: usize = 4;
 
+/// The maximum number of namespaces on the page.
+const NAMESPACES: usize = 50;
+
 /// Builds the page.
 pub(super) async fn page(model: &Arc<Model>) -> anyhow::Result<Page> {
-    let all = model.claimed(|_, _| true);
-    let open: Vec<&(Identity, KeptObject)> = all.iter().filter(|(_, kept)| kept.state.is_open()).collect();
-    let traced: Vec<Arc<Value>> = open.iter().take(TRACED).map(|(_, kept)| Arc::clone(&kept.object)).collect();
+    let counts = model.counts();
+    let mut total = Count::default();
+    counts.iter().for_each(|(_, count)| total.add(*count));
+    let open: Vec<(Identity, KeptObject)> = model.with_claimed(|all| {
+        let open = all.filter(|(_, kept)| kept.state.is_open()).take(TRACED);
+        open.map(|(identity, kept)| (identity.clone(), kept.clone())).collect()
+    });
+    let traced: Vec<Arc<Value>> = open.iter().map(|(_, kept)| Arc::clone(&kept.object)).collect();
     let mut survey = Survey::new(&model.sources());
     survey.uses(&traced, STEPS).await?;
-    survey.below(false).await?;
+    survey.below(None).await?;
     let answer = survey.answer();
-    let rows = open.iter().take(TRACED).map(|(identity, kept)| {
+    let rows = open.iter().map(|(identity, kept)| {
         let causes = answer.causes(identity);
         [
             cells::object(model, identity),
@@ -43,21 +51,23 @@ pub(super) async fn page(model: &Arc<Model>) -> anyhow::Result<Page> {
     });
     let rows = rows.collect();
     let parts = vec![
-        Part::new("summary", summary(all.len(), open.len())),
-        Part::new("open", not_ready(rows, open.len())),
-        Part::new("namespaces", namespaces(&all)),
+        Part::new("summary", summary(model, total)),
+        Part::new("open", not_ready(rows, total.open)),
+        Part::new("namespaces", namespaces(&counts)),
     ];
-    Ok(Page::new("Overview", "/", html! {}, parts))
+    let interest = Interest { lists: true, connections: false, objects: answer.objects().collect() };
+    let page = Page::new("Overview", "/", html! {}, parts);
+    Ok(page.showing(interest).with_unwatched(answer.is_unwatched))
 }
 
-/// Says how many objects are ready. The script announces each change of this sentence.
-pub(super) fn summary(total: usize, open: usize) -> Markup {
+/// Says how many objects are ready. The script announces changes of this sentence.
+pub(super) fn summary(model: &Model, Count { open, total }: Count) -> Markup {
     html! {
         p.summary data-announce {
-            @if total == 0 {
-                "There are no objects that you can see."
-            } @else {
-                (total - open) " of " (cells::counted(total, "object is ready.", "objects are ready."))
+            @match (model.is_loading(), total) {
+                (true, _) => { "The console still reads the objects of the cluster. Objects so far: " (total) "." }
+                (false, 0) => { "There are no objects that you can see." }
+                (false, _) => { (total - open) " of " (cells::counted(total, "object is ready.", "objects are ready.")) }
             }
         }
     }
@@ -88,15 +98,20 @@ fn not_ready(rows: Vec<[Markup; 4]>, total: usize) -> Markup {
     }
 }
 
-/// Shows the number of objects of each namespace.
-fn namespaces(all: &[(Identity, KeptObject)]) -> Markup {
-    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for (identity, kept) in all {
-        let (total, open) = counts.entry(identity.namespace.as_deref().unwrap_or_default()).or_default();
-        *total += 1;
-        *open += usize::from(kept.state.is_open());
+/// Shows the number of objects of each namespace. If there are many namespaces, shows those with the most objects that
+/// are not ready, and then the largest ones.
+fn namespaces(counts: &[(GroupKey, Count)]) -> Markup {
+    let mut by_namespace: BTreeMap<&str, Count> = BTreeMap::new();
+    for (GroupKey { namespace, .. }, count) in counts {
+        by_namespace.entry(namespace).or_default().add(*count);
     }
-    let row = |(namespace, (total, open)): (&str, (usize, usize))| {
+    let total = by_namespace.len();
+    let mut shown: Vec<(&str, Count)> = by_namespace.into_iter().collect();
+    if total > NAMESPACES {
+        shown.sort_by(|(name, count), (other, against)| against.cmp(count).then(name.cmp(other)));
+        shown.truncate(NAMESPACES);
+    }
+    let row = |(namespace, Count { open, total }): (&str, Count)| {
         let of = |is_open| Address::Objects(Filter { namespace: namespace.to_owned(), is_open, ..Filter::default() });
         [
             html! { a href=(of(false)) { (plain(namespace)) } },
@@ -104,12 +119,14 @@ fn namespaces(all: &[(Identity, KeptObject)]) -> Markup {
             html! { @if open > 0 { a href=(of(true)) { (open) " not ready" } } @else { "all ready" } },
         ]
     };
-    let rows: Vec<[Markup; 3]> = counts.into_iter().map(row).collect();
+    let rows: Vec<[Markup; 3]> = shown.into_iter().map(row).collect();
+    let shown = rows.len();
     html! {
         @if !rows.is_empty() {
             section aria-labelledby="namespaces-heading" {
                 h2 #namespaces-heading { "Namespaces" }
                 (cells::table_of("Objects by namespace", ["Namespace", "Objects", "State"], rows))
+                (cells::more(shown, total, "namespaces"))
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kaos_crds::{PolicyPreview, PolicyRevisionStatus, PreviewPath, PreviewProblem, RevisionState};
-use kaos_policy::contract::ResourceType;
+use kaos_policy::contract::{Reference, ResourceType};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -13,7 +13,11 @@ use super::{
     cells,
     document::{Page, Part, plain},
 };
-use crate::{catalogue::Answers, cli::console::model::Model};
+use crate::{
+    catalogue::Answers,
+    cli::console::model::{Interest, Model},
+    input::Identity,
+};
 
 /// Builds the page with all policies.
 pub(super) fn page(model: &Arc<Model>) -> Page {
@@ -43,12 +47,15 @@ pub(super) fn page(model: &Arc<Model>) -> Page {
     };
     let parts = vec![Part::new("summary", summary), Part::new("kinds", kinds(model)), Part::new("revisions", list)];
     let fixed = html! { p { a href=(Address::Candidate) { "See the effect of settings" } } };
-    Page::new("Policies", "/policies", fixed, parts)
+    // Revisions come and go, as objects of a list do.
+    let interest = Interest { lists: true, ..Interest::default() };
+    Page::new("Policies", "/policies", fixed, parts).showing(interest)
 }
 
 /// Builds the page of one revision.
 pub(super) fn revision(model: &Arc<Model>, name: &str) -> Page {
-    let Some(record) = model.revisions().into_iter().find(|record| record["metadata"]["name"] == name) else {
+    let found = model.revisions().into_iter().find(|record| record["metadata"]["name"] == name);
+    let Some(record) = found else {
         return Page::not_found(&format!("PolicyRevision {name} does not exist, or you have no right to see it."));
     };
     let status = status(&record);
@@ -57,7 +64,12 @@ pub(super) fn revision(model: &Arc<Model>, name: &str) -> Page {
         Part::new("effect", status.preview.as_ref().map_or_else(no_effect, effect)),
     ];
     let fixed = html! { p { a href=(Address::Policies) { "Back to the policies" } } };
-    Page::new(format!("PolicyRevision {name}"), "/policies", fixed, parts)
+    let interest = Interest { objects: [identity(&record)].into(), ..Interest::default() };
+    Page::new(format!("PolicyRevision {name}"), "/policies", fixed, parts).showing(interest)
+}
+
+fn identity(record: &Value) -> Identity {
+    Identity::from(&Reference::of_object(record))
 }
 
 fn status(record: &Value) -> PolicyRevisionStatus {

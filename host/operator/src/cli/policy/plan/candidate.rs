@@ -11,6 +11,7 @@ use kaos_policy::{
     manifest::PolicyFile,
     settings::Origin,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
@@ -42,12 +43,14 @@ pub(in crate::cli) struct CandidateEffect {
     pub(in crate::cli) problems: Vec<[String; 2]>,
 }
 
-/// Computes the effect of a `policy.yaml` with settings on the objects that `gathered` has.
+/// Computes the effect of a `policy.yaml` with settings on the objects that `gathered` has. Fails soon after `stop` is
+/// cancelled.
 pub(in crate::cli) async fn candidate_effect(
     gathered: &mut Gathered,
     serving: &ServingPolicies,
     cluster: &Cluster,
     text: &str,
+    stop: &CancellationToken,
 ) -> anyhow::Result<CandidateEffect> {
     let new = shipped(PolicyFile::parse(text)?, &cluster.operator_namespace)?;
     let loader = Loader::cached(cluster.clone())?.accepting_all();
@@ -61,7 +64,7 @@ pub(in crate::cli) async fn candidate_effect(
     loop {
         let documents = gathered.documents();
         let hidden = |of: &ResourceType| gathered.hidden(of);
-        let comparison = sides.compare(&documents, &gathered.scopes(), &started, &hidden)?;
+        let comparison = sides.compare_until(stop, &documents, &gathered.scopes(), &started, &hidden)?;
         // Repeat, because the objects that this round read may have needs too.
         if !gathered.read(comparison.needs).await? {
             let Planned { objects, differences } = Planned::of(&sides, &documents, comparison.differences);

@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use kaos_policy::{
     contract::{ResourceType, Scopes},
     lookup::Sighting,
+    render::Renderer,
 };
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::super::{
     answering::{Installed, PLANNED, PolicySet, Shipped},
@@ -17,7 +20,7 @@ use super::super::{
 use crate::{
     catalogue::{Catalogue, Kind, Snapshot},
     input::Document,
-    offline::{At, Bound, Started, StoredObjects, answer, named_in_vain},
+    offline::{Answering, At, Bound, Started, StoredObjects, answer, named_in_vain},
     plan::{Comparison, compare},
     policies::Loader,
 };
@@ -135,6 +138,18 @@ impl Sides {
         started: &Started,
         hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
     ) -> anyhow::Result<Comparison> {
+        self.compare_until(&CancellationToken::new(), documents, scopes, started, hidden)
+    }
+
+    /// Like [`Self::compare`], but fails soon after `stop` is cancelled.
+    pub(super) fn compare_until(
+        &self,
+        stop: &CancellationToken,
+        documents: &[Document],
+        scopes: &Scopes,
+        started: &Started,
+        hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
+    ) -> anyhow::Result<Comparison> {
         let stored = StoredObjects::new(documents, scopes);
         let mut bound = Bound::default();
         for snapshot in self.snapshots() {
@@ -143,7 +158,12 @@ impl Sides {
         }
         let before = At { snapshot: &self.before, bound: &bound, before: None };
         let after = At { snapshot: &self.after, bound: &bound, before: Some(&self.before) };
-        Ok(compare(&stored, &before, &after, hidden)?)
+        let [before, after] = [before, after].map(|at| Stoppable { at, stop });
+        let compared = compare(&stored, &before, &after, hidden)?;
+        if stop.is_cancelled() {
+            bail!("nobody waits for the comparison any more");
+        }
+        Ok(compared)
     }
 
     /// Returns the objects for which one of the installed or removed revisions answers.
@@ -172,6 +192,22 @@ impl Sides {
 
     fn snapshots(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
         [&self.before, &self.after].into_iter()
+    }
+}
+
+/// Policies that answer for no object any more after `stop` is cancelled, so that a comparison ends.
+struct Stoppable<'a> {
+    at: At<'a>,
+    stop: &'a CancellationToken,
+}
+
+impl Answering for Stoppable<'_> {
+    fn renderer(&self, object: &Value) -> Option<&Renderer> {
+        if self.stop.is_cancelled() { None } else { self.at.renderer(object) }
+    }
+
+    fn left_as_is(&self, object: &Value) -> Option<String> {
+        self.at.left_as_is(object)
     }
 }
 
