@@ -65,7 +65,7 @@ impl WasmCode {
         let mut store = State::store(&self.engine, limits).map_err(|error| Failure::Sandbox(format!("{error:#}")))?;
         let whole = linked.instance_pre().instantiate(&mut store);
         let opened = whole.and_then(|whole| Ok((whole, policy::Policy::new(&mut store, &whole)?)));
-        let (whole, instance) = opened.map_err(|error| trap::failure(&store, limits, Verb::Open, &error))?;
+        let (whole, instance) = opened.map_err(|error| trap::failure(&mut store, limits, Verb::Open, &error))?;
         prepare(&mut store, &whole)?;
         Ok(Box::new(WasmSandbox { store, instance: Instance::Policy(instance), pass: None, limits: *limits }))
     }
@@ -91,7 +91,7 @@ impl Code for WasmCode {
         };
         match instance {
             Ok(instance) => Ok(Box::new(WasmSandbox { store, instance, pass: None, limits: *limits })),
-            Err(error) => Err(trap::failure(&store, limits, Verb::Open, &error)),
+            Err(error) => Err(trap::failure(&mut store, limits, Verb::Open, &error)),
         }
     }
 }
@@ -101,8 +101,8 @@ impl WasmSandbox {
         self.pass.ok_or_else(Failure::no_pass)
     }
 
-    fn typed<T>(&self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
-        answer.map_err(|error| trap::failure(&self.store, &self.limits, verb, &error))
+    fn typed<T>(&mut self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
+        answer.map_err(|error| trap::failure(&mut self.store, &self.limits, verb, &error))
     }
 }
 

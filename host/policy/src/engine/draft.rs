@@ -58,7 +58,7 @@ impl Code for DraftCode {
             let answer = instance.and_then(|instance| {
                 instance.kaos_policy0_2_0_draft_1_validation().call_validate(&mut store, &settings.to_owned())
             });
-            let violations = answer.map_err(|error| trap::failure(&store, limits, Verb::Describe, &error))?;
+            let violations = answer.map_err(|error| trap::failure(&mut store, limits, Verb::Describe, &error))?;
             Ok(violations.into_iter().map(|it| Violation { path: it.path, message: it.message }).collect())
         };
         Some(asked())
@@ -68,7 +68,7 @@ impl Code for DraftCode {
         let mut store = self.store(limits)?;
         match self.linked.instantiate(&mut store) {
             Ok(instance) => Ok(Box::new(DraftSandbox { store, instance, pass: None, limits: *limits })),
-            Err(error) => Err(trap::failure(&store, limits, Verb::Open, &error)),
+            Err(error) => Err(trap::failure(&mut store, limits, Verb::Open, &error)),
         }
     }
 }
@@ -78,8 +78,8 @@ impl DraftSandbox {
         self.pass.ok_or_else(Failure::no_pass)
     }
 
-    fn typed<T>(&self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
-        answer.map_err(|error| trap::failure(&self.store, &self.limits, verb, &error))
+    fn typed<T>(&mut self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
+        answer.map_err(|error| trap::failure(&mut self.store, &self.limits, verb, &error))
     }
 }
 

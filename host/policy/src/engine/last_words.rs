@@ -3,8 +3,11 @@
 //!
 //! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
 //! `MARK` show where the record begins. The text is untrusted, because the policy controls all of it.
+//!
+//! The answers to WASI preview 1 keep their text in globals, because the policy owns all of its memory. These globals
+//! have the same order as a record: the mark, the length, and the text.
 
-use wasmtime::{Store, WasmCoreDump};
+use wasmtime::{Store, Val, WasmCoreDump};
 
 use super::state::State;
 
@@ -13,10 +16,35 @@ const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The maximum length of a reported text, in bytes.
 const MAX_BYTES: usize = 1000;
 
-/// Returns the message of the panic on one line; `None` if the memory contains no record.
-pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String> {
+/// The number of globals with the text.
+const GLOBALS: usize = 64;
+
+/// Returns the message of the panic on one line; `None` if neither the memory nor the globals contain a record.
+pub(super) fn of(store: &mut Store<State>, error: &wasmtime::Error) -> Option<String> {
     let dump = error.downcast_ref::<WasmCoreDump>()?;
-    dump.memories().iter().find_map(|memory| read(memory.data(store)))
+    if let Some(text) = dump.memories().iter().find_map(|memory| read(memory.data(&*store))) {
+        return Some(text);
+    }
+    let globals: Vec<Val> = dump.globals().iter().map(|global| global.get(&mut *store)).collect();
+    kept(&globals)
+}
+
+/// Returns the first text in the globals. The text is at the end of its globals.
+fn kept(globals: &[Val]) -> Option<String> {
+    let (first, second) = MARK.split_at(8);
+    let bytes = |global: &Val| global.i64().map(i64::to_le_bytes);
+    let is_mark = |global: Option<&Val>, mark: &[u8]| global.and_then(bytes).is_some_and(|bytes| bytes == *mark);
+    (0..globals.len()).find_map(|at| {
+        if !is_mark(globals.get(at), first) || !is_mark(globals.get(at + 1), second) {
+            return None;
+        }
+        let length = globals.get(at + 2)?.i32()?;
+        let all: Vec<[u8; 8]> = globals.get(at + 3..at + 3 + GLOBALS)?.iter().map(bytes).collect::<Option<_>>()?;
+        let all = all.as_flattened();
+        let used = usize::try_from(length).ok()?.checked_next_multiple_of(8)?;
+        let record = [&length.to_le_bytes()[..], all.get(all.len().checked_sub(used)?..)?].concat();
+        text(&record)
+    })
 }
 
 /// Returns the first text in the memory. A memory can have several records, for example those of the SDK and of the
@@ -46,6 +74,36 @@ mod tests {
         memory.extend(length.to_le_bytes());
         memory.extend(text);
         memory
+    }
+
+    /// Returns globals as the answers to WASI preview 1 have them.
+    fn globals(text: &[u8]) -> Vec<Val> {
+        let words = |bytes: &[u8]| -> Vec<Val> {
+            let padded = |chunk: &[u8]| std::array::from_fn(|at| chunk.get(at).copied().unwrap_or_default());
+            bytes.chunks(8).map(|chunk| Val::I64(i64::from_le_bytes(padded(chunk)))).collect()
+        };
+        let text_words = words(text);
+        let empty = vec![Val::I64(0); GLOBALS.saturating_sub(text_words.len())];
+        let length = vec![Val::I32(i32::try_from(text.len()).unwrap())];
+        [vec![Val::I32(7), Val::I64(7)], words(&MARK), length, empty, text_words].concat()
+    }
+
+    #[test]
+    fn the_text_in_globals_is_read_as_one_line() {
+        for text in ["panic: a", "panic: the kite\n", "fatal error"] {
+            assert_eq!(kept(&globals(text.as_bytes())).as_deref(), Some(text.trim_end()));
+        }
+        assert_eq!(kept(&globals(&[b'x'; 512])).map(|text| text.len()), Some(512));
+        assert_eq!(kept(&globals(b"")), None);
+        let mut wrong = globals(b"panic");
+        wrong[4] = Val::I32(-1);
+        assert_eq!(kept(&wrong), None);
+        wrong[4] = Val::I32(i32::MAX);
+        assert_eq!(kept(&wrong), None);
+        let all = globals(b"panic");
+        for end in 0..all.len() {
+            assert_eq!(kept(&all[..end]), None, "{end}");
+        }
     }
 
     #[test]

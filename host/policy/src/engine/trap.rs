@@ -13,7 +13,7 @@ use crate::{
 /// The message of wasmtime's error for an answer that is too large. wasmtime does not export the type of this error.
 const ANSWER_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
-pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: &wasmtime::Error) -> Failure {
+pub(super) fn failure(store: &mut Store<State>, limits: &Limits, verb: Verb, error: &wasmtime::Error) -> Failure {
     if let Some(wanted) = store.data().denied {
         return Failure::OutOfMemory { verb, wanted, limit: store.data().memory_limit() };
     }

@@ -5,7 +5,7 @@
 ;; stands still at 1970-01-01, and the monotonic clock advances only when the policy looks at it or waits. The first
 ;; random bytes, the seed of a runtime, are fixed, and asking for more ends the policy. What the policy writes is
 ;; dropped. But from a write to standard error on that begins with the first letters of `panic` or `fatal`, the text is
-;; kept. If the policy then exits, the text becomes its last words (wit/policy.wit), which the host reads.
+;; kept. If the policy then ends, the text is its last words, which the host reads (host/policy/src/engine/last_words.rs).
 ;;
 ;; The conversion to a component allows no data segments in this module, so texts are instructions.
 (module
@@ -15,12 +15,15 @@
   (global $clock (mut i64) (i64.const 0))
   ;; How often the policy asked for random bytes.
   (global $seeds (mut i32) (i32.const 0))
-  ;; Whether the policy has begun to write the text of a fatal error, and how many bytes of it are kept.
+  ;; Whether the policy has begun to write the text of a fatal error.
   (global $keeps (mut i32) (i32.const 0))
+  ;; The host finds the kept text behind these two globals, in this order: the mark, the length of the text in bytes, and
+  ;; the text. The text has up to 512 bytes, eight in each global. The newest bytes are in the last global. The text is
+  ;; in no memory, because the policy owns all of its memory: a heap can take every page that follows, and expects zeros
+  ;; there.
+  (global $mark0 (mut i64) (i64.const 0x73616c3a736f616b)) ;; "kaos:las"
+  (global $mark1 (mut i64) (i64.const 0x3a7364726f772d74)) ;; "t-words:"
   (global $kept (mut i32) (i32.const 0))
-  ;; The kept text: up to 512 bytes, eight in each global. The newest bytes are in the last global. The text is in no
-  ;; memory while the policy runs, because the policy owns all of its memory: a heap can take every page that follows,
-  ;; and expects zeros there.
   (global $t0 (mut i64) (i64.const 0)) (global $t1 (mut i64) (i64.const 0)) (global $t2 (mut i64) (i64.const 0))
   (global $t3 (mut i64) (i64.const 0)) (global $t4 (mut i64) (i64.const 0)) (global $t5 (mut i64) (i64.const 0))
   (global $t6 (mut i64) (i64.const 0)) (global $t7 (mut i64) (i64.const 0)) (global $t8 (mut i64) (i64.const 0))
@@ -114,84 +117,6 @@
     (i64.store offset=20 (i32.add (global.get $words) (local.get $length)) (local.get $text))
     (i32.store offset=16 (global.get $words) (i32.add (local.get $length) (i32.const 8))))
 
-  ;; Makes the kept text the last words. The caller ends the policy.
-  (func $tell
-    (local $text i32)
-    (call $begin)
-    (local.set $text (i32.add (global.get $words) (i32.const 20)))
-    (i64.store offset=20 (global.get $words) (global.get $t0))
-    (i64.store offset=28 (global.get $words) (global.get $t1))
-    (i64.store offset=36 (global.get $words) (global.get $t2))
-    (i64.store offset=44 (global.get $words) (global.get $t3))
-    (i64.store offset=52 (global.get $words) (global.get $t4))
-    (i64.store offset=60 (global.get $words) (global.get $t5))
-    (i64.store offset=68 (global.get $words) (global.get $t6))
-    (i64.store offset=76 (global.get $words) (global.get $t7))
-    (i64.store offset=84 (global.get $words) (global.get $t8))
-    (i64.store offset=92 (global.get $words) (global.get $t9))
-    (i64.store offset=100 (global.get $words) (global.get $t10))
-    (i64.store offset=108 (global.get $words) (global.get $t11))
-    (i64.store offset=116 (global.get $words) (global.get $t12))
-    (i64.store offset=124 (global.get $words) (global.get $t13))
-    (i64.store offset=132 (global.get $words) (global.get $t14))
-    (i64.store offset=140 (global.get $words) (global.get $t15))
-    (i64.store offset=148 (global.get $words) (global.get $t16))
-    (i64.store offset=156 (global.get $words) (global.get $t17))
-    (i64.store offset=164 (global.get $words) (global.get $t18))
-    (i64.store offset=172 (global.get $words) (global.get $t19))
-    (i64.store offset=180 (global.get $words) (global.get $t20))
-    (i64.store offset=188 (global.get $words) (global.get $t21))
-    (i64.store offset=196 (global.get $words) (global.get $t22))
-    (i64.store offset=204 (global.get $words) (global.get $t23))
-    (i64.store offset=212 (global.get $words) (global.get $t24))
-    (i64.store offset=220 (global.get $words) (global.get $t25))
-    (i64.store offset=228 (global.get $words) (global.get $t26))
-    (i64.store offset=236 (global.get $words) (global.get $t27))
-    (i64.store offset=244 (global.get $words) (global.get $t28))
-    (i64.store offset=252 (global.get $words) (global.get $t29))
-    (i64.store offset=260 (global.get $words) (global.get $t30))
-    (i64.store offset=268 (global.get $words) (global.get $t31))
-    (i64.store offset=276 (global.get $words) (global.get $t32))
-    (i64.store offset=284 (global.get $words) (global.get $t33))
-    (i64.store offset=292 (global.get $words) (global.get $t34))
-    (i64.store offset=300 (global.get $words) (global.get $t35))
-    (i64.store offset=308 (global.get $words) (global.get $t36))
-    (i64.store offset=316 (global.get $words) (global.get $t37))
-    (i64.store offset=324 (global.get $words) (global.get $t38))
-    (i64.store offset=332 (global.get $words) (global.get $t39))
-    (i64.store offset=340 (global.get $words) (global.get $t40))
-    (i64.store offset=348 (global.get $words) (global.get $t41))
-    (i64.store offset=356 (global.get $words) (global.get $t42))
-    (i64.store offset=364 (global.get $words) (global.get $t43))
-    (i64.store offset=372 (global.get $words) (global.get $t44))
-    (i64.store offset=380 (global.get $words) (global.get $t45))
-    (i64.store offset=388 (global.get $words) (global.get $t46))
-    (i64.store offset=396 (global.get $words) (global.get $t47))
-    (i64.store offset=404 (global.get $words) (global.get $t48))
-    (i64.store offset=412 (global.get $words) (global.get $t49))
-    (i64.store offset=420 (global.get $words) (global.get $t50))
-    (i64.store offset=428 (global.get $words) (global.get $t51))
-    (i64.store offset=436 (global.get $words) (global.get $t52))
-    (i64.store offset=444 (global.get $words) (global.get $t53))
-    (i64.store offset=452 (global.get $words) (global.get $t54))
-    (i64.store offset=460 (global.get $words) (global.get $t55))
-    (i64.store offset=468 (global.get $words) (global.get $t56))
-    (i64.store offset=476 (global.get $words) (global.get $t57))
-    (i64.store offset=484 (global.get $words) (global.get $t58))
-    (i64.store offset=492 (global.get $words) (global.get $t59))
-    (i64.store offset=500 (global.get $words) (global.get $t60))
-    (i64.store offset=508 (global.get $words) (global.get $t61))
-    (i64.store offset=516 (global.get $words) (global.get $t62))
-    (i64.store offset=524 (global.get $words) (global.get $t63))
-    ;; The first globals are empty if the text is short.
-    (memory.copy
-      (local.get $text)
-      (i32.sub
-        (i32.add (local.get $text) (i32.const 512))
-        (i32.and (i32.add (global.get $kept) (i32.const 7)) (i32.const -8)))
-      (global.get $kept))
-    (i32.store offset=16 (global.get $words) (global.get $kept)))
-
   ;; Standard input, output and error exist, and no other file.
   (func $exists (param $file i32) (result i32)
     (i32.lt_u (local.get $file) (i32.const 3)))
@@ -269,9 +194,8 @@
     (i32.const 0))
 
   (func (export "proc_exit") (param i32)
-    (if (global.get $kept)
-      (then (call $tell))
-      (else
+    (if (i32.eqz (global.get $kept))
+      (then
         (call $begin)
         (call $say (i64.const 0x696c6f7020656874)) ;; "the poli"
         (call $say (i64.const 0x6465646e65207963)) ;; "cy ended"
@@ -280,6 +204,9 @@
         (call $say (i64.const 0x6572207473756d20)) ;; " must re"
         (call $say (i64.const 0x206e61206e727574)) ;; "turn an "
         (call $say (i64.const 0x2020726577736e61)))) ;; "answer  "
+    ;; The conversion to a component keeps only globals that a function reads.
+    (drop (global.get $mark0))
+    (drop (global.get $mark1))
     unreachable)
 
   (func (export "fd_write") (param $file i32) (param $list i32) (param $count i32) (param $written i32) (result i32)
