@@ -195,6 +195,8 @@ async fn every_page_answers_and_changes_while_it_is_open() {
     let World { stage, console, .. } = &World::start("console-pages").await;
     console.until("/", "2 of 2 objects are ready.");
     console.until(&format!("/object/{WRITER}"), "Connections");
+    // A browser ignores an event without data.
+    console.until("/policies", "data: the page shows the newest state");
     for (path, texts) in [
         ("/", &["2 of 2 objects are ready.", "/objects?namespace=team\">team</a>"][..]),
         ("/objects?kind=Agent", &["Agent team/writer", "1 object is ready."]),

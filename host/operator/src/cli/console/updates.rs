@@ -79,10 +79,11 @@ impl Update {
     fn event(self) -> Event {
         let (name, data) = match self {
             Self::Parts(parts) => ("parts", Value::from(parts).to_string()),
-            Self::Fresh => ("fresh", String::new()),
+            // A browser ignores an event without data.
+            Self::Fresh => ("fresh", "the page shows the newest state".to_owned()),
             // An event has one line of data.
             Self::Stale(why) => ("stale", why.replace(['\r', '\n'], " ")),
-            Self::Reload => ("reload", String::new()),
+            Self::Reload => ("reload", "the page has other parts now".to_owned()),
             Self::Gone => ("gone", "the object does not exist any more".to_owned()),
         };
         Event::default().event(name).data(data)
