@@ -172,15 +172,14 @@ impl Gathered {
     async fn fetch(&mut self, target: &Target, served: &Served) -> Result<(), LiveError> {
         let (of, known) = (target.of(), self.known.clone());
         self.has_fetched = true;
-        let read = match known.as_ref().and_then(|known| known.remembered(target)) {
-            Some(read) => read,
-            None => {
-                let read = self.read_target(target, served).await?;
-                if let Some(known) = known {
-                    known.remember(target, read.clone());
-                }
-                read
+        let read = if let Some(read) = known.as_ref().and_then(|known| known.remembered(target)) {
+            read
+        } else {
+            let read = self.read_target(target, served).await?;
+            if let Some(known) = known {
+                known.remember(target, read.clone());
             }
+            read
         };
         match read {
             RememberedRead::Found(found) => {

@@ -39,19 +39,19 @@ const OTHER_FOLDERS: [&str; 4] = [
 const OTHER_WORDS: &str = "
     AccessGrant Added Agent AuthorizationPolicy AlreadyExists Always Apply Backend Binding Cache Catalogue Changed
     Cluster ClusterFirst ClusterIP ClusterRole ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
-    Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure False FieldsV1
-    File Filesystem FlowSchema Gateway GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass Inline
-    IntOrString Invalid Job Ki KiB Kind List LoadBalancer MemoryStore Metrics Mi MiB ModelAPI Name Namespace
-    NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady PassLookup PathPrefix
-    PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy PolicyRevision
-    PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant Removed
-    Renamed ReplacePrefixMatch ReplicaFailure RequestHeaderModifier ReplicaSet ResourceSlice RollingUpdate RuntimeClass
-    Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR ServiceUnavailable StatefulSet Status
-    StorageVersion String Ti TooManyRequests True Unconfined Update User VolumeSnapshotClass VolumeSnapshotContent
-    Warning Watch WatchOptions Website Bound Complete ContainerCreating CrashLoopBackOff ErrImageNeverPull ErrImagePull
-    Event Exists FailedAttachVolume FailedBinding FailedCreate FailedMapVolume FailedMount ImageInspectError
-    ImagePullBackOff InvalidImageName PodInitializing PodScheduled ProvisioningFailed RegistryUnavailable Succeeded
-    Unhealthy WaitForFirstConsumer";
+    DecisionKey Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure
+    False FieldsV1 File Filesystem FlowSchema Gateway GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress
+    IngressClass Inline IntOrString Invalid Job Ki KiB Kind List LoadBalancer Masked MemoryStore Metrics Mi MiB
+    ModelAPI Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OnDelete
+    OrderedReady PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget
+    PodSecurityPolicy Policy PolicyRevision PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce
+    Reconcile Recreate Ref ReferenceGrant Removed Renamed ReplacePrefixMatch ReplicaFailure RequestHeaderModifier
+    ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret SecurityPolicy Service ServiceAccount ServiceCIDR
+    ServiceUnavailable StatefulSet Status StorageVersion String Ti TooManyRequests True Unconfined Update User
+    VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website Bound Complete ContainerCreating
+    CrashLoopBackOff ErrImageNeverPull ErrImagePull Event Exists FailedAttachVolume FailedBinding FailedCreate
+    FailedMapVolume FailedMount ImageInspectError ImagePullBackOff InvalidImageName PodInitializing PodScheduled
+    ProvisioningFailed RegistryUnavailable Succeeded Unhealthy WaitForFirstConsumer";
 
 /// Fails if a word has no row, or if a row contains no word of the sources.
 pub(crate) fn check() {

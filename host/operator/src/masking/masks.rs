@@ -7,7 +7,8 @@ use kaos_policy::render::Rendered;
 use serde_json::{Number, Value};
 
 use super::{
-    MASK, SHORTEST, encoded,
+    encoded,
+    hidden::{MASK, SHORTEST},
     names::{Secrecy, is_plain, is_secret, is_secret_flag},
     scan::secret_parts,
     structure::Structure,

@@ -10,9 +10,11 @@
 //! | `scan` | secret parts of texts in any format |
 //! | `structure` | texts that contain JSON or YAML |
 //! | `encoded` | encoded forms of values |
+//! | `hidden` | what stands in the place of a secret value |
 //! | `masks` | collects the secret values of objects, and masks them |
 
 mod encoded;
+mod hidden;
 mod masks;
 mod names;
 mod scan;
@@ -20,27 +22,11 @@ mod structure;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use hidden::{Hidden, MASK};
 pub use masks::Masks;
 pub(crate) use masks::is_secret_argument;
 pub(crate) use names::Secrecy;
 pub use names::is_secret;
-
-/// The text that replaces a secret value.
-pub const MASK: &str = "********";
-
-/// The minimum length of a secret value that is masked within other texts, in bytes. Shorter values would mask unrelated
-/// text.
-const SHORTEST: usize = 5;
-
-/// Bytes that `Debug` does not show.
-#[derive(Clone, Default)]
-pub struct Hidden(pub Vec<u8>);
-
-impl std::fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(MASK)
-    }
-}
 
 /// Masks the secret values that a text itself shows: `api_key: …`, `--token=…`, `postgres://user:…@db`.
 pub fn text(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! Decides by the names of variables, fields and flags which values are secret.
 
+use super::hidden::SHORTEST;
+
 /// Parts of names that belong to secret values, in upper case.
 const PARTS: [&str; 12] = [
     "PASSWORD",
@@ -113,7 +115,7 @@ impl Secrecy {
     pub(crate) fn hides_number(self, digits: usize) -> bool {
         match self {
             Self::Open => false,
-            Self::Part | Self::Several => digits >= super::SHORTEST,
+            Self::Part | Self::Several => digits >= SHORTEST,
             Self::Whole => true,
         }
     }

@@ -6,6 +6,7 @@
 //! | `guard` | who may ask: the secrets, the cookie, the names of the host, and the headers of each answer |
 //! | `opening` | opens the console in the user's browser |
 //! | `server` | the addresses of the pages |
+//! | `site` | what all requests share |
 //! | `updates` | sends the parts of an open page that changed |
 //! | `model` | the objects in memory, and the watches that keep them up to date |
 //! | `page` | the pages |
@@ -17,6 +18,7 @@ mod opening;
 mod page;
 mod picture;
 mod server;
+mod site;
 mod updates;
 
 use std::{

@@ -19,6 +19,7 @@ use super::{
     guard::{Guard, guarded},
     model::Model,
     page::{self, Address, Extent, Page},
+    site::Site,
     updates,
 };
 use crate::{error_text::with_causes, serve::answer_for_long};
@@ -26,14 +27,6 @@ use crate::{error_text::with_causes, serve::answer_for_long};
 const STYLE: &str = include_str!("assets/console.css");
 const SCRIPT: &str = include_str!("assets/console.js");
 const ICON: &str = include_str!("assets/icon.svg");
-
-/// What the pages are made from.
-#[derive(Clone)]
-pub(super) struct Site {
-    pub(super) model: Arc<Model>,
-    /// The secret path below which all addresses are.
-    pub(super) base: Arc<str>,
-}
 
 /// Answers requests until `stop` is cancelled.
 pub(super) async fn serve(listeners: Vec<TcpListener>, guard: Guard, model: Arc<Model>, stop: CancellationToken) {

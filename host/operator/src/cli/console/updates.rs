@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     model::{Interest, Model, OpenPage},
     page::{self, Address, Page, Part},
-    server::Site,
+    site::Site,
 };
 use crate::{cli::output::complain, error_text::with_causes};
 

@@ -1,5 +1,5 @@
-//! The objects and policies of a cluster that a console keeps. Watches keep the objects up to date with the rights of the user, once for all
-//! pages.
+//! The objects and policies of a cluster that a console keeps. Watches keep the objects up to date with the rights of the
+//! user, once for all pages.
 //!
 //! | module | content |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `objects`, `connections`, `counts` | the objects, their states, what they use, and their numbers |
 //! | `groups` | objects by namespace and kind |
 //! | `start` | reads the policies, and starts the watches |
-//! | `watches`, `watched_type` | the watches |
+//! | `watches`, `watched_type`, `watch_states` | the watches, and their states |
 //! | `reports` | what the watches report, and what the user cannot see |
 //! | `places`, `descriptors` | the namespaces that the user may see, and how many of them the console can watch |
 //! | `used_objects` | asks the policies what each object uses |
@@ -28,6 +28,7 @@ mod state;
 #[cfg(test)]
 pub(super) mod tests;
 mod used_objects;
+mod watch_states;
 mod watched_type;
 mod watches;
 

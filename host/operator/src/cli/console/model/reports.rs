@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::contract::ResourceType;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     objects::identity_of,
@@ -30,26 +29,6 @@ pub(in crate::cli::console) struct Limits {
     pub(in crate::cli::console) broken: Vec<String>,
     /// Why only the default policies are known.
     pub(in crate::cli::console) policies: Option<String>,
-}
-
-/// The states of the watches.
-#[derive(Debug, Default)]
-pub(super) struct WatchReports {
-    running: BTreeMap<ResourceType, (Role, CancellationToken)>,
-    /// The watches of kinds with policies that have not read all objects yet.
-    listing: BTreeSet<(ResourceType, Place)>,
-    missing: BTreeMap<(ResourceType, Place), MissingRight>,
-    broken: BTreeMap<(ResourceType, Place), String>,
-}
-
-impl WatchReports {
-    /// Forgets a type. Returns the switch of its watches.
-    fn end(&mut self, of: &ResourceType) -> Option<CancellationToken> {
-        self.listing.retain(|(other, _)| other != of);
-        self.missing.retain(|(other, _), _| other != of);
-        self.broken.retain(|(other, _), _| other != of);
-        self.running.remove(of).map(|(_, stop)| stop)
-    }
 }
 
 impl Model {
@@ -130,7 +109,9 @@ impl Model {
     fn changed(&self, watched: &WatchedType, mut changes: Vec<Change>) {
         if watched.role == Role::Record && !changes.is_empty() {
             // The page with all policies is a list of records.
-            changes.iter_mut().for_each(|change| change.is_listed = true);
+            for change in &mut changes {
+                change.is_listed = true;
+            }
             self.recorded.notify_one();
         }
         self.tell(&changes);

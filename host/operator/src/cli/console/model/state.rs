@@ -22,7 +22,7 @@ use super::{
     open_pages::{Change, OpenPage, OpenPages},
     places::Places,
     reads::Reads,
-    reports::WatchReports,
+    watch_states::WatchStates,
 };
 use crate::{
     catalogue::{Catalogue, Snapshot},
@@ -50,7 +50,7 @@ pub(in crate::cli::console) struct Model {
     /// Grows with each change of the policies.
     policies: AtomicU64,
     objects: Mutex<Objects>,
-    pub(super) reports: Mutex<WatchReports>,
+    pub(super) reports: Mutex<WatchStates>,
     reads: Mutex<Reads>,
     open: Arc<OpenPages>,
     /// Signals that the connections of some objects are unknown.

@@ -25,7 +25,7 @@ const PAGE: u32 = 500;
 /// The time after which the API server ends a watch, in seconds. The console continues with another watch.
 const LASTS: u32 = 290;
 /// If a watch is silent for this time, the console regards the connection as lost.
-const SILENCE: Duration = Duration::from_secs(300);
+const SILENCE: Duration = Duration::from_mins(5);
 /// The delays after errors. If many watches fail at once, the jitter spreads their next requests.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_mins(1) };
 /// The delays after the API server refused a watch. An administrator may grant the right meanwhile.
@@ -105,13 +105,11 @@ impl Watch {
             for object in page.items {
                 listed.extend(self.value(object).and_then(|object| self.model.put(&self.watched, object)));
             }
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params.continue_token = Some(token),
-                None => {
-                    self.model.listed(&self.watched, &listed);
-                    self.failures = 0;
-                    return Ok(page.metadata.resource_version.unwrap_or_default());
-                }
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                self.model.listed(&self.watched, &listed);
+                self.failures = 0;
+                return Ok(page.metadata.resource_version.unwrap_or_default());
             }
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `address` | the addresses |
 //! | `document` | a page as an HTML document; escapes texts |
+//! | `extent` | how much of a page to build |
 //! | `overview`, `objects`, `object`, `effect`, `policies`, `candidate` | the pages |
 //! | `drawing`, `grouped` | pictures of connected objects and of groups of objects, with the same content as a list |
 //! | `svg` | a picture of boxes and lines |
@@ -15,6 +16,7 @@ mod cells;
 mod document;
 mod drawing;
 mod effect;
+mod extent;
 mod grouped;
 mod object;
 mod objects;
@@ -32,15 +34,7 @@ use document::plain;
 
 pub(super) use address::Address;
 pub(super) use document::{Page, Part};
-
-/// How much of a page to build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// The whole page.
-    Whole,
-    /// Only the parts that change while the page is open.
-    Parts,
-}
+pub(super) use extent::Extent;
 
 /// Builds the page at an address.
 pub(super) async fn build(model: &Arc<Model>, address: &Address, extent: Extent) -> anyhow::Result<Page> {

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use maud::{Markup, html};
 
 use super::{
-    Extent,
     address::{Address, Filter},
     cells,
     document::{Page, Part, plain},
     drawing::Drawing,
+    extent::Extent,
     grouped, overview,
     svg::MOST,
 };

@@ -30,7 +30,9 @@ const NAMESPACES: usize = 50;
 pub(super) async fn page(model: &Arc<Model>) -> anyhow::Result<Page> {
     let counts = model.counts();
     let mut total = Count::default();
-    counts.iter().for_each(|(_, count)| total.add(*count));
+    for (_, count) in &counts {
+        total.add(*count);
+    }
     let open: Vec<(Identity, KeptObject)> = model.with_claimed(|all| {
         let open = all.filter(|(_, kept)| kept.state.is_open()).take(TRACED);
         open.map(|(identity, kept)| (identity.clone(), kept.clone())).collect()

@@ -82,7 +82,7 @@ async fn open_pages_with_ready_objects_send_no_requests_and_other_changes_do_not
     until(|| [&overview, &list, &policies].iter().all(|page| page.has(|update| *update == Update::Fresh))).await;
     let before = [overview.count(), list.count(), policies.count()];
     cluster.journal().clear();
-    tokio::time::sleep(Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!(cluster.journal().count(|_| true), 0);
     change(&cluster, "writer", "another message");
     until(|| list.count() > before[1] || list.has(|update| has_text(update, "another message"))).await;
@@ -125,7 +125,7 @@ async fn pages_with_the_same_objects_share_their_requests() {
         cluster.journal().clear();
         let open: Vec<Browser> = (0..pages).map(|_| Browser::open(&model, WRITER)).collect();
         until(|| open.iter().all(|page| page.has(|update| *update == Update::Fresh))).await;
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        tokio::time::sleep(Duration::from_mins(2)).await;
         cluster.journal().count(|entry| entry.attempt.verb != Verb::Watch)
     };
     let (one, five) = (requests(1).await, requests(5).await);

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::in_parallel;
+use super::parallel::in_parallel;
 use crate::{
     reading::{self, OBJECTS},
     record::Case,

@@ -4,9 +4,10 @@ mod as_test;
 mod candidate;
 mod files;
 mod outcome;
+mod parallel;
 mod show;
 
-use std::{path::PathBuf, process::ExitCode, thread};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
@@ -18,6 +19,7 @@ use crate::{
 };
 use files::CaseFile;
 use outcome::Outcome;
+use parallel::in_parallel;
 
 /// Arguments of `policy replay`.
 #[derive(Debug, Args)]
@@ -78,17 +80,4 @@ fn proposed(loader: &Loader, path: &std::path::Path) -> anyhow::Result<Proposed>
 /// Repeats all passes.
 fn all(replayer: &Replayer<'_>, cases: &[CaseFile]) -> Vec<Outcome> {
     in_parallel(cases, |file| replayer.replay(&file.case))
-}
-
-/// Maps items with one thread for each processor. Keeps the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len()).max(1);
-    let map = &map;
-    thread::scope(|scope| {
-        let parts = items.chunks(items.len().div_ceil(threads).max(1));
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(map).collect::<Vec<_>>())).collect();
-        let joined =
-            running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect()
-    })
 }
