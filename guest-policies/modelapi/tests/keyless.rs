@@ -69,7 +69,7 @@ fn a_proxy_of_kaos_keeps_its_pods_without_the_permission_until_its_mark_goes() {
     };
     // KAOS's operator sets no label `managed-by`.
     let of_kaos = deployment(&json!({"labels": {"app": "modelapi"}}));
-    let taken_over = with(&[of_kaos.clone()], since);
+    let taken_over = with(std::slice::from_ref(&of_kaos), since);
     assert_eq!((has_permission(&taken_over), mark(&taken_over).as_deref()), (false, Some(PERMISSION)));
     // This operator has applied the plan.
     let labels = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
