@@ -24,6 +24,7 @@ pub(crate) use step;
 /// The trace of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassTrace {
+    span: OnceLock<Span>,
     id: OnceLock<String>,
 }
 
@@ -39,10 +40,18 @@ impl PassTrace {
         otel::connect(&span, object);
         if let Some(id) = id_of(&span) {
             Span::current().record("trace_id", &*id);
-            // The id is never set twice, because each pass has its own `PassTrace`.
+            // Neither value is ever set twice, because each pass has its own `PassTrace`.
             let _ = self.id.set(id);
         }
+        let _ = self.span.set(span.clone());
         span
+    }
+
+    /// Records the result of the pass in its span. A pass without a span waited, or had no object.
+    pub(crate) fn ended(&self, result: &'static str) {
+        if let Some(span) = self.span.get() {
+            span.record("result", result);
+        }
     }
 
     /// Returns the id of the trace. `None` if no collector receives the trace.

@@ -46,6 +46,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 Ended { result: PassResult::Retried, next: Next::Retry(None) }
             }
         };
+        trace.ended(ended.result.label());
         context.runner.metrics.pass(&key.of, ended.result, started.elapsed(), trace.id());
         match ended.next {
             Next::Never => {

@@ -48,9 +48,7 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) 
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
     let span = trace.start(key, &object);
-    let ended = serve(context, key, object, is_loading).instrument(span.clone()).await;
-    span.record("result", ended.result.label());
-    ended
+    serve(context, key, object, is_loading).instrument(span).await
 }
 
 /// Runs the pass over an object that exists.

@@ -276,7 +276,11 @@ impl Lifecycle {
         let Some(revision) = self.records.get(&before).cloned() else { return };
         // A predecessor in any other state was found to be lost.
         let may_load = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Yielding);
-        if is_loaded(self) || !is_due || !may_load || !self.may_yield_again(&before) {
+        if is_loaded(self) {
+            self.yields_again(&before, name).await;
+            return;
+        }
+        if !is_due || !may_load || !self.may_yield_again(&before) {
             return;
         }
         let loaded = self.reload(&revision, found).await;

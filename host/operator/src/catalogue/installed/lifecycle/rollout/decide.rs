@@ -105,7 +105,9 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            return self.lacks_predecessor();
+            // A pause by a person ends only by a person.
+            let is_by_person = self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_some());
+            return if is_by_person { Decision::Wait(None) } else { self.lacks_predecessor() };
         }
         let Some(objects) = self.objects else { return Decision::Wait(None) };
         let (evidence, waits) = (Evidence::of(self.rollout, objects, self.now), Waits::of(self.rollout));

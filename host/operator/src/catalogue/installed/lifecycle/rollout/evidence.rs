@@ -58,6 +58,8 @@ pub(super) struct Evidence {
     pub(super) moved: usize,
     /// The number of moved objects that count neither for nor against the revision.
     pub(super) excluded: usize,
+    /// The number of moved objects that count for or against the revision.
+    counted: usize,
     /// The moved objects that wait for a pass with the revision.
     pub(super) waiting: Vec<ObjectKey>,
     /// The number of moved objects that are ready.
@@ -138,6 +140,7 @@ impl Evidence {
         // With enough objects that are not moved, all moved objects are suspects. Otherwise, compare the objects of this
         // step also with those of earlier steps.
         let judged = earlier.all + last.all;
+        evidence.counted = judged;
         let is_enough = unmoved.all > 0 && unmoved.all * ENOUGH_OTHERS >= judged;
         (evidence.suspects, evidence.others) =
             if is_enough { (earlier + last, unmoved) } else { (last, unmoved + earlier) };
@@ -158,7 +161,7 @@ impl Evidence {
         }
         let namespaces: BTreeSet<&str> = self.harmed.iter().map(|it| &*it.key.namespace).collect();
         let is_shared = self.harmed.len() >= ENOUGH_HARMED && (namespaces.len() > 1 || self.namespaces.len() == 1);
-        let is_only_one = self.harmed.len() == 1 && self.moved - self.excluded == 1;
+        let is_only_one = self.harmed.len() == 1 && self.counted == 1;
         if is_shared || is_only_one { Verdict::Harm } else { Verdict::FewHarmed }
     }
 

@@ -5,6 +5,7 @@ use kaos_crds::{PolicyRevisionStatus, PolicyRollout, PolicyRolloutPause, Revisio
 
 use super::{
     RETURNED, ROLLING_OUT,
+    decide::ReturnCause,
     requests::{RolloutRequest, Verb, request},
     told,
 };
@@ -26,6 +27,9 @@ impl Lifecycle {
         let revision = self.records.get(name)?;
         let status = revision.status.clone()?;
         let mut rollout = status.rollout.clone()?;
+        // A revision that the operator still loads after its start is not lost.
+        let is_lost = status.reason.as_deref() == Some(NOT_LOADED)
+            || self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_lost());
         let request = request(revision, &rollout);
         rollout.requests += i64::from(request.is_some());
         let pause = |reason: &str, message: String, by: Option<String>| PolicyRolloutPause {
@@ -37,6 +41,7 @@ impl Lifecycle {
         match request {
             Some(RolloutRequest { verb: Verb::Return, by }) if !self.facts().lacks_predecessor(name) => {
                 let why = told::returned(&rollout, &format!("{by} returned to the revision that served before"));
+                self.rollouts.entry(name.to_owned()).or_default().cause = Some(ReturnCause::Person);
                 return Some(ServiceFailure { reason: RETURNED, why });
             }
             Some(RolloutRequest { verb: Verb::Pause, by }) => {
@@ -47,12 +52,15 @@ impl Lifecycle {
             // The revision cannot serve any object now.
             Some(RolloutRequest { verb: Verb::Promote | Verb::Return, .. }) | None => {}
         }
-        if rollout.paused.as_ref().is_none_or(|paused| paused.by.is_none() && paused.reason != NOT_LOADED) {
+        if is_lost && rollout.paused.as_ref().is_none_or(|paused| paused.by.is_none() && paused.reason != NOT_LOADED) {
             let message = "the operator cannot load the revision, so the rollout waits: run `policy return`, or correct \
                            the package";
             rollout.paused = Some(pause(NOT_LOADED, message.to_owned(), None));
         }
         rollout.summary = told::summary(&rollout);
+        if status.rollout.as_ref() == Some(&rollout) {
+            return None;
+        }
         // The reason and the message of the status say why the revision is not loaded.
         self.records.write_or_owe(name, PolicyRevisionStatus { rollout: Some(rollout), ..status }).await;
         None

@@ -17,6 +17,8 @@ use crate::{
 
 /// The maximum number of objects whose first loss the status keeps.
 const MAX_UNSTEADY: usize = 20;
+/// A tool that replaces an object creates it again within this time.
+const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// What an object shows about the revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,8 @@ struct Track {
     /// What the object showed at the last look.
     last: Option<Shown>,
     loss: Option<Loss>,
+    /// The first look at which the object was missing.
+    missing_since: Option<Timestamp>,
 }
 
 /// The time in which an object is not ready for long enough.
@@ -120,15 +124,20 @@ impl Watched {
         };
         let judged: Vec<Judged> = objects.into_iter().map(judge).collect();
         let seen: BTreeSet<&ObjectKey> = judged.iter().map(|it| &it.sight.key).collect();
+        for (key, track) in &mut self.objects {
+            track.missing_since = if seen.contains(key) { None } else { track.missing_since.or(Some(now)) };
+        }
         // An object that a tool replaces is missing for a moment.
-        self.objects.retain(|key, track| seen.contains(key) || track.was_good);
+        let is_replaced = |since: Timestamp| now.duration_since(since) < REPLACED_WITHIN;
+        self.objects.retain(|_, track| track.missing_since.is_none_or(|since| track.was_good && is_replaced(since)));
         judged
     }
 
     /// Returns the losses that only a memory shows.
     pub(super) fn unsteady(&self) -> Vec<PolicyRolloutLoss> {
         let repeated = |(key, track): (&ObjectKey, &Track)| {
-            let loss = track.loss.filter(|loss| loss.is_repeated && track.moved_at.is_some())?;
+            let is_there = track.moved_at.is_some() && track.missing_since.is_none();
+            let loss = track.loss.filter(|loss| loss.is_repeated && is_there)?;
             Some((loss.since, key.to_string()))
         };
         let mut losses: Vec<(Timestamp, String)> = self.objects.iter().filter_map(repeated).collect();

@@ -4,7 +4,7 @@
 mod evidence;
 mod model;
 
-use kaos_crds::PolicyRolloutStep;
+use kaos_crds::{PolicyRolloutPause, PolicyRolloutStep};
 use kaos_policy::contract::ResourceType;
 
 use super::{
@@ -216,6 +216,10 @@ fn a_step_waits_for_passes_and_for_the_objects() {
     assert_eq!(reason(&returned.decide()), "PredecessorMissing", "no revision can take over the objects");
     let promoted = RolloutFacts { request: asked(Verb::Promote), ..returned };
     assert_eq!(promoted.decide(), Decision::Finish);
+    let mut by_person = rollout.clone();
+    by_person.paused = Some(PolicyRolloutPause { by: Some("alice".to_owned()), ..PolicyRolloutPause::default() });
+    let paused = RolloutFacts { rollout: &by_person, request: None, ..promoted };
+    assert_eq!(paused.decide(), Decision::Wait(None), "only a person ends the pause of a person");
 }
 
 #[test]

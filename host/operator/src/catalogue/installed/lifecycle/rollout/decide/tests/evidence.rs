@@ -69,6 +69,15 @@ fn one_harmed_object_of_several_pauses_and_harm_of_one_namespace_does_not_return
 }
 
 #[test]
+fn the_only_object_that_counts_is_enough_also_beside_an_object_that_was_not_ready_before() {
+    let mut all = objects(8);
+    not_ready(&mut all[0], 50);
+    let rollout = begun(&all, &["1", "100%"]);
+    not_ready(&mut all[1], 101);
+    assert!(matches!(decide(&rollout, &all, at(111)), Decision::Return { .. }));
+}
+
+#[test]
 fn an_object_that_its_user_changes_after_the_move_shows_nothing() {
     let mut all = objects(4);
     let rollout = begun(&all, &["1", "100%"]);
