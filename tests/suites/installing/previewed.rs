@@ -295,11 +295,11 @@ fn the_effect_on_two_thousand_objects_fits_into_the_status() {
 fn a_package_that_reads_what_no_policy_reads_has_an_unknown_effect() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
-        world.apply(&package("widgets", "2 reads deployments", "rollout: {gate: {maxObjectsChanged: 100%}}")).await;
+        world.apply(&package("widgets", "2 reads statefulsets", "rollout: {gate: {maxObjectsChanged: 100%}}")).await;
         let held = until_state(world, "widgets", "Held").await;
         assert_eq!(held["status"]["reason"], "EffectUnknown", "{held:#}");
         let problem = &held["status"]["preview"]["problems"][0];
-        assert!(text(&problem["message"]).contains("Deployment"), "{held:#}");
+        assert!(text(&problem["message"]).contains("StatefulSet"), "{held:#}");
     });
 }
 

@@ -227,17 +227,17 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
     let tenant = async |world: &World| {
         define(world).await;
         world.apply(&widget("w", &json!({}))).await;
-        world.apply(&package_in("test", "widgets", "1 reads deployments", "")).await;
+        world.apply(&package_in("test", "widgets", "1 reads statefulsets", "")).await;
     };
     play(namespaces(), async |world| {
         tenant(world).await;
-        until_not_granted(world, "claims[0].reads: Deployment.apps: ").await;
+        until_not_granted(world, "claims[0].reads: StatefulSet.apps: ").await;
         assert!(world.look("ConfigMap/w").await.is_null(), "the refused package does not serve");
-        // A policy in the operator's own namespace can read Deployments.
-        world.apply(&package("cluster", "2 reads deployments", "")).await;
+        // A policy in the operator's own namespace can read StatefulSets.
+        world.apply(&package("cluster", "2 reads statefulsets", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });
-    let listed = namespaces().tuned(|options| options.grantable.reads = Some(kinds(&["Deployment.apps"])));
+    let listed = namespaces().tuned(|options| options.grantable.reads = Some(kinds(&["StatefulSet.apps"])));
     play(listed, async |world| {
         tenant(world).await;
         until_edition(world, "ConfigMap/w", "1").await;

@@ -10,7 +10,7 @@ struct Widgets;
 
 /// The number of the edition (a digit), and a word for its special behaviour. Most words make the edition fail on
 /// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy claims another kind,
-/// and with `reads deployments`, it reads Deployments. With `breaks at 5`, the plan for size 5 is invalid. With
+/// and with `reads statefulsets`, it reads StatefulSets. With `breaks at 5`, the plan for size 5 is invalid. With
 /// `keeps`, Widgets that are not fragile get a second ConfigMap. With `renames`, the ConfigMap has another key with the
 /// value of the first edition. Tests overwrite this text in the module's bytes before
 /// the module becomes a component.
@@ -61,7 +61,7 @@ fn claim(api_version: &str, kind: &str, special: &str) -> Claim {
     Claim {
         primary: of(api_version, kind),
         emits: vec![of("v1", "ConfigMap")],
-        reads: if special == "reads deployments" { vec![of("apps/v1", "Deployment")] } else { vec![] },
+        reads: if special == "reads statefulsets" { vec![of("apps/v1", "StatefulSet")] } else { vec![] },
         wishes: vec![],
         finalizer: (special == "holds").then(|| text("test.example.com/hold")),
         samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],
