@@ -185,4 +185,7 @@ fn an_object_of_a_wrong_type_is_the_users_only_if_it_has_a_value_of_the_user() {
     let merged = of(json!({"a": 1, "b": null}));
     let Some(Refusal::Invalid(violations)) = merged.refused() else { panic!("{:?}", merged.verdict) };
     assert_eq!(violations[0].path, "spec.other");
+    let emptied = json!({"containers": [{"name": "main", "image": "i"}], "hostname": {}});
+    let emptied = run(emptied, &[(".hostname", "spec.other")], json!({"other": {"$retainKeys": false}}));
+    assert!(matches!(emptied.refused(), Some(Refusal::Invalid(_))), "{:?}", emptied.verdict);
 }

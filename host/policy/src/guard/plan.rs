@@ -146,7 +146,8 @@ fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit
 }
 
 /// Returns whether the merge of the object or list `one` into `other` can have left a part of `one`: both are equal,
-/// both have an equal leaf, or `one` has no leaf. Ignores positions in lists, because a merge moves items.
+/// both have an equal leaf, or one of them has no leaf: of `{$retainKeys: []}`, a merge leaves `{}`. Ignores positions in
+/// lists, because a merge moves items.
 fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let named = |(path, leaf): (Vec<PathStep>, &Value)| {
         let names: Vec<String> = path.iter().filter_map(PathStep::name).map(str::to_owned).collect();
@@ -155,11 +156,11 @@ fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let is_empty = |leaves: &[(Vec<PathStep>, &Value)]| {
         leaves.iter().all(|(path, leaf)| path.is_empty() && (leaf.is_object() || leaf.is_array()))
     };
-    let own = leaves(one);
-    if is_equal(one, other) || is_empty(&own) {
+    let (own, others) = (leaves(one), leaves(other));
+    if is_equal(one, other) || is_empty(&own) || is_empty(&others) {
         return true;
     }
-    let others: HashSet<_> = leaves(other).into_iter().map(named).collect();
+    let others: HashSet<_> = others.into_iter().map(named).collect();
     own.into_iter().map(named).any(|leaf| others.contains(&leaf))
 }
 
