@@ -147,15 +147,18 @@ fn c5_a_foreign_object_of_the_same_name_is_kept_and_reported() {
 #[test]
 fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
     play(Scenario::embedded("the test makes the API server refuse requests"), async |w| {
-        w.apply(&deployment("web", "stranger:1")).await;
-        w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Server(400)));
+        // No policy reads Services, so no watch shows a Service of another owner.
+        let strangers = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+            "spec": {"ports": [{"name": "http", "port": 81}]}});
+        w.apply(&strangers).await;
+        w.break_it(Fault::on_writes().of("services").named("web").fail(Failure::Server(400)));
         w.apply(&web()).await;
         w.until("Gadget/web has the reason OwnershipConflict for Applied", "Gadget/web", |gadget| {
             reason(gadget, "Applied") == "OwnershipConflict"
         })
         .await;
         w.mend();
-        w.delete("Deployment/web").await;
+        w.delete("Service/web").await;
         w.until_ready("Gadget/web").await;
     });
 }
