@@ -145,6 +145,6 @@ fn a_staged_package_that_narrows_its_scope_waits_for_a_rollout_over_the_objects_
         assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
         steer(world, &moving, "promote", "alice").await;
         // The settings concern no object any more, so their rollout has nothing to look at.
-        until_rollout(world, "sizes", "0 of 0 objects moved").await;
+        until_rollout(world, "sizes", "all objects moved").await;
     });
 }

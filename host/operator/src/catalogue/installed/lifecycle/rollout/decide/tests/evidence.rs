@@ -72,7 +72,8 @@ fn one_harmed_object_of_several_pauses_and_harm_of_one_namespace_does_not_return
 fn the_only_object_that_counts_is_enough_also_beside_an_object_that_was_not_ready_before() {
     let mut all = objects(8);
     not_ready(&mut all[0], 50);
-    let rollout = begun(&all, &["1", "100%"]);
+    let mut rollout = rollout(&["1", "100%"]);
+    advance(&mut rollout, &begin(0, 200), at(100));
     not_ready(&mut all[1], 101);
     assert!(matches!(decide(&rollout, &all, at(111)), Decision::Return { .. }));
 }
