@@ -126,15 +126,6 @@ try {
     assert.ok(await browser.value(focused), 'the focus fell off the page when its row left');
   });
 
-  await test('a page that cannot reach the console says so, and recovers by itself', async () => {
-    await browser.offline(true);
-    await browser.has('Not connected', '#live');
-    await browser.offline(false);
-    await browser.has('Live', '#live');
-    // The browser reports each request that it could not send.
-    await browser.complaints();
-  });
-
   await test('more objects than a picture can show are groups in it', async () => {
     await kube('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'many' } });
     for (let at = 0; at < 70; at += 1) {

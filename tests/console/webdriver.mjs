@@ -133,13 +133,6 @@ export class Browser {
     return this.send('POST', '/goog/cdp/execute', { cmd: 'Emulation.setEmulatedMedia', params });
   }
 
-  // Cuts the browser off from the network, or connects it again.
-  async offline(is) {
-    await this.send('POST', '/goog/cdp/execute', { cmd: 'Network.enable', params: {} });
-    const params = { offline: is, latency: 0, downloadThroughput: -1, uploadThroughput: -1 };
-    await this.send('POST', '/goog/cdp/execute', { cmd: 'Network.emulateNetworkConditions', params });
-  }
-
   // Returns the addresses of all requests since the last call.
   async requests() {
     const entries = await this.send('POST', '/se/log', { type: 'performance' });
