@@ -16,7 +16,7 @@ const SHORT_LOOK: Duration = Duration::from_secs(2);
 /// The number of looks in each step, except for the bounds above.
 const LOOKS: u32 = 10;
 
-/// What one process remembers of an open rollout.
+/// The memory of one process about an open rollout.
 #[derive(Debug, Default)]
 pub(in super::super) struct RolloutLooks {
     pub(super) cache: SightCache,

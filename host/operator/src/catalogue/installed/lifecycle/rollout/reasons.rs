@@ -8,7 +8,7 @@ use crate::watch::ObjectKey;
 /// The maximum number of objects that a message names.
 const NAMED: usize = 3;
 
-/// What a rollout lacks for its next step.
+/// The reason why a rollout cannot take its next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lack {
     pub(super) reason: &'static str,

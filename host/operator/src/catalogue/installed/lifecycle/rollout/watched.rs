@@ -20,7 +20,7 @@ const MAX_UNSTEADY: usize = 20;
 /// A tool that replaces an object creates it again within this time.
 const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// What an object shows about the revision.
+/// The evidence of an object about the revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     /// No pass with the revision has ended yet, or the status does not show its result.
@@ -46,14 +46,14 @@ pub(super) struct Judged {
     pub(super) shown: Shown,
 }
 
-/// What one process saw of the objects of a rollout.
+/// The objects of a rollout, as one process saw them.
 #[derive(Debug)]
 pub(super) struct Watched {
     since: Timestamp,
     objects: BTreeMap<ObjectKey, Track>,
 }
 
-/// What one process saw of an object.
+/// An object, as one process saw it.
 #[derive(Debug, Clone, Default)]
 struct Track {
     moved_at: Option<Timestamp>,
