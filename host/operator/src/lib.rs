@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod offline;
 pub mod operator;
 pub mod package;
+mod parallel;
 pub mod plan;
 mod pods;
 pub mod policies;

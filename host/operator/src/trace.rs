@@ -24,8 +24,8 @@ pub(crate) use step;
 /// The trace of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassTrace {
+    /// The span of the pass. Not set if the pass waited, or had no object.
     span: OnceLock<Span>,
-    id: OnceLock<String>,
 }
 
 impl PassTrace {
@@ -39,15 +39,14 @@ impl PassTrace {
         #[cfg(feature = "otlp")]
         otel::connect(&span, object);
         if let Some(id) = id_of(&span) {
-            Span::current().record("trace_id", &*id);
-            // Neither value is ever set twice, because each pass has its own `PassTrace`.
-            let _ = self.id.set(id);
+            Span::current().record("trace_id", id);
         }
+        // The span is never set twice, because each pass has its own `PassTrace`.
         let _ = self.span.set(span.clone());
         span
     }
 
-    /// Records the result of the pass in its span. A pass without a span waited, or had no object.
+    /// Records the result of the pass in its span.
     pub(crate) fn ended(&self, result: &'static str) {
         if let Some(span) = self.span.get() {
             span.record("result", result);
@@ -55,8 +54,8 @@ impl PassTrace {
     }
 
     /// Returns the id of the trace. `None` if no collector receives the trace.
-    pub(crate) fn id(&self) -> Option<&str> {
-        self.id.get().map(String::as_str)
+    pub(crate) fn id(&self) -> Option<String> {
+        self.span.get().and_then(id_of)
     }
 }
 

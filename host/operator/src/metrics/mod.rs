@@ -132,10 +132,9 @@ impl Metrics {
     }
 
     /// Records a pass over an object of a kind, with the id of the pass's trace.
-    pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration, trace: Option<&str>) {
+    pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration, trace: Option<String>) {
         self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }).inc();
-        let exemplar = trace.map(|id| id.to_owned().into());
-        self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64(), exemplar, None);
+        self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64(), trace.map(Into::into), None);
     }
 
     /// Records that a pass will be retried.

@@ -11,10 +11,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    thread,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::{
     contract::{Need, Reference, ResourceType, Target},
@@ -34,6 +31,7 @@ pub use side::{Said, Side};
 use crate::{
     masking::Masks,
     offline::{Answering, StoredObjects, World},
+    parallel::on_all_processors,
     pods::pods,
 };
 
@@ -161,8 +159,7 @@ pub fn compare(
             }
         })
         .collect();
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(concerned.len()).max(1);
-    let share = |first: usize| {
+    let share = |first: usize, threads: usize| {
         let (before, after) = (World::new(stored, before, hidden), World::new(stored, after, hidden));
         let mut share = (Vec::new(), BTreeSet::new());
         for position in concerned.iter().skip(first).step_by(threads) {
@@ -176,14 +173,9 @@ pub fn compare(
         }
         Ok::<_, RenderError>(share)
     };
-    let shares = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || share(first))).collect();
-        let joined =
-            running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<_>, RenderError>>()
-    })?;
     let (mut ordered, mut needs) = (BTreeMap::new(), BTreeSet::new());
-    for (differences, asked) in shares {
+    for share in on_all_processors(concerned.len(), share) {
+        let (differences, asked) = share?;
         ordered.extend(differences);
         needs.extend(asked);
     }

@@ -47,6 +47,8 @@ mod not_loadable;
 mod overtaken;
 mod plan;
 mod quarantine;
+#[cfg(test)]
+mod random;
 mod rebuilds;
 mod reconcile_packages;
 mod record_deleted;
@@ -150,7 +152,7 @@ pub(super) struct Lifecycle {
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
-    /// What this process remembers of each open rollout.
+    /// The memory of this process about each open rollout.
     rollouts: BTreeMap<String, rollout::RolloutLooks>,
 }
 

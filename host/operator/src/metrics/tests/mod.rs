@@ -15,7 +15,8 @@ fn used() -> Metrics {
     let (of, policy) = widgets();
     let mut tally = Tally::default();
     tally.add(Some(Readiness::False), Some(Unserved::PolicyFailed));
-    metrics.pass(&of, PassResult::Changed, Duration::from_millis(3), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+    let trace = Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned());
+    metrics.pass(&of, PassResult::Changed, Duration::from_millis(3), trace);
     metrics.retry(&of);
     metrics.objects(&BTreeMap::from([(of.clone(), tally)]));
     metrics.awaiting_policy(&[(of.clone(), 2)]);

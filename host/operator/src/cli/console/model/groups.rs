@@ -81,17 +81,17 @@ mod tests {
     fn the_namespaces_with_open_objects_keep_their_groups_and_the_others_share_one_for_each_kind() {
         let mut groups = Groups::default();
         for namespace in 0..100 {
-            groups.counts.insert(key(namespace, "Agent"), Count { open: usize::from(namespace == 77), total: 9 });
-            groups.counts.insert(key(namespace, "ModelAPI"), Count { open: 0, total: 1 });
-            groups.uses.insert((key(namespace, "Agent"), key(namespace, "ModelAPI")), 9);
+            groups.counts.insert(key(namespace, "Widget"), Count { open: usize::from(namespace == 77), total: 9 });
+            groups.counts.insert(key(namespace, "Gadget"), Count { open: 0, total: 1 });
+            groups.uses.insert((key(namespace, "Widget"), key(namespace, "Gadget")), 9);
         }
         assert_eq!(groups.clone().join(200), (groups.clone(), 0));
         let (joined, shared) = groups.join(60);
         assert_eq!((joined.counts.len(), shared), (60, 71));
         let other = |kind: &str| GroupKey { namespace: String::new(), kind: kind.to_owned() };
-        assert_eq!(joined.counts[&key(77, "Agent")], Count { open: 1, total: 9 });
-        assert_eq!(joined.counts[&other("Agent")], Count { open: 0, total: 71 * 9 });
-        assert_eq!(joined.uses[&(other("Agent"), other("ModelAPI"))], 71 * 9);
+        assert_eq!(joined.counts[&key(77, "Widget")], Count { open: 1, total: 9 });
+        assert_eq!(joined.counts[&other("Widget")], Count { open: 0, total: 71 * 9 });
+        assert_eq!(joined.uses[&(other("Widget"), other("Gadget"))], 71 * 9);
         let total: usize = joined.counts.values().map(|count| count.total).sum();
         assert_eq!(total, 1_000, "each object is in one group");
     }

@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::parallel::in_parallel;
 use crate::{
+    parallel::in_parallel,
     reading::{self, OBJECTS},
     record::Case,
 };

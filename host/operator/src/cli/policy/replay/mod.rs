@@ -4,7 +4,6 @@ mod as_test;
 mod candidate;
 mod files;
 mod outcome;
-mod parallel;
 mod show;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -14,12 +13,12 @@ use clap::Args;
 
 use super::{OutputFormat, or_held_back, output::Output};
 use crate::{
+    parallel::in_parallel,
     policies::{Candidate, Loader, sample_cluster},
     replay::{KnownCode, Proposed, Replayer},
 };
 use files::CaseFile;
 use outcome::Outcome;
-use parallel::in_parallel;
 
 /// Arguments of `policy replay`.
 #[derive(Debug, Args)]

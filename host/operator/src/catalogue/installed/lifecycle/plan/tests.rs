@@ -6,6 +6,7 @@ use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
 use serde_json::json;
 
 use super::*;
+use crate::catalogue::installed::lifecycle::random::Random;
 use crate::catalogue::{
     Age, Reach,
     installed::{
@@ -29,23 +30,6 @@ const STATES: [RevisionState; 11] = [
     RevisionState::Conflict,
     RevisionState::Quarantined,
 ];
-
-/// A source of random numbers (`SplitMix64`).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % (limit as u64)).unwrap()
-    }
-
-    fn one_in(&mut self, number: usize) -> bool {
-        self.below(number) == 0
-    }
-}
 
 /// A model of the cluster and of a process.
 #[derive(Clone)]
@@ -100,11 +84,11 @@ impl Model {
             if random.one_in(3) {
                 continue;
             }
-            let mut revision = Revision::new(name, &revision_resource(), spec(source(at / 3), random.below(5)));
-            let predecessor = (!random.one_in(3)).then(|| all[random.below(9)].clone());
+            let mut revision = Revision::new(name, &revision_resource(), spec(source(at / 3), random.index(5)));
+            let predecessor = (!random.one_in(3)).then(|| all[random.index(9)].clone());
             revision.status = Some(PolicyRevisionStatus {
-                state: STATES[random.below(11)],
-                since: Some(format!("2026-01-01T00:00:0{}Z", random.below(10))),
+                state: STATES[random.index(11)],
+                since: Some(format!("2026-01-01T00:00:0{}Z", random.index(10))),
                 predecessor: predecessor.filter(|before| before != name),
                 rollout: random.one_in(3).then(PolicyRollout::default),
                 ..PolicyRevisionStatus::default()
@@ -116,12 +100,12 @@ impl Model {
         }
         for number in 0..3 {
             if !random.one_in(4) {
-                let name = (!random.one_in(6)).then(|| format!("c{number}-{}", random.below(3)));
+                let name = (!random.one_in(6)).then(|| format!("c{number}-{}", random.index(3)));
                 packages.push((source(number), name));
             }
         }
         let mut some =
-            |limit: usize| -> BTreeSet<String> { records.keys().filter(|_| random.one_in(limit)).cloned().collect() };
+            |limit: u64| -> BTreeSet<String> { records.keys().filter(|_| random.one_in(limit)).cloned().collect() };
         let (deleted, failed, compiled, lost, absent) = (some(8), some(4), some(2), some(4), some(6));
         let admitted = records.iter().filter(|(name, revision)| {
             let state = revision.status.as_ref().map(|status| status.state).unwrap_or_default();

@@ -3,31 +3,15 @@
 //! their passes late or never. A process that ends at any time changes nothing.
 
 use super::*;
+use crate::catalogue::installed::lifecycle::random::Random;
 
 const SEEDS: u64 = 500;
 
-/// A source of random numbers (`SplitMix64`).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn minutes(&mut self, limit: u64) -> i64 {
-        i64::try_from(self.below(limit)).unwrap()
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
+fn minutes(random: &mut Random, limit: u64) -> i64 {
+    i64::try_from(random.below(limit)).unwrap()
 }
 
-/// What the package does to the pods of an object. Times are minutes after the move.
+/// The effect of the package on the pods of an object. Times are minutes after the move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The package does not replace the pods.
@@ -40,7 +24,7 @@ enum Fate {
     Crashing,
 }
 
-/// What happens to an object without the package. Times are minutes.
+/// The events that an object has without the package. Times are minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Nothing,
@@ -129,14 +113,14 @@ impl Model {
                 let fate = match random.below(6) {
                     0 if is_harmful => Fate::Crashing,
                     1..4 if is_harmful => Fate::Broken,
-                    1 | 4 => Fate::Slow(1 + random.minutes(8)),
+                    1 | 4 => Fate::Slow(1 + minutes(random, 8)),
                     _ => Fate::Same,
                 };
-                Member { sight, fate, own: Own::Nothing, pass: 1 + random.minutes(3), moved_at: None }
+                Member { sight, fate, own: Own::Nothing, pass: 1 + minutes(random, 3), moved_at: None }
             })
             .collect();
         for member in members.iter_mut().filter(|_| is_disturbed) {
-            let at = 90 + random.minutes(60);
+            let at = 90 + minutes(random, 60);
             member.own = match random.below(12) {
                 0 => Own::Edited(at),
                 1 => Own::ScaledToZero(at),
@@ -151,8 +135,8 @@ impl Model {
         if is_disturbed {
             // More failures of their own would look like harm. So only one object fails, and one gets no pass.
             let chosen = usize::try_from(random.below(many)).unwrap();
-            let at = 90 + random.minutes(60);
-            members[chosen].own = Own::Fails(at, at + 1 + random.minutes(40));
+            let at = 90 + minutes(random, 60);
+            members[chosen].own = Own::Fails(at, at + 1 + minutes(random, 40));
             if random.one_in(4) {
                 let next = (chosen + 1) % members.len();
                 members[next].pass = 10_000;
