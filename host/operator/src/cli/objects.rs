@@ -1,4 +1,4 @@
-//! Reads objects from files, in the form in which an API server would store them.
+//! Reads objects from files, and converts them to the form in which an API server would store them.
 
 use std::sync::Arc;
 

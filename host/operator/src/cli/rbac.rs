@@ -1,4 +1,4 @@
-//! `rbac`: prints the least rights that the operator needs, ready for `kubectl apply -f -`.
+//! `rbac`: prints the minimal rights that the operator needs, ready for `kubectl apply -f -`.
 
 use std::{path::PathBuf, process::ExitCode};
 

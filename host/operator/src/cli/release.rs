@@ -30,7 +30,7 @@ use crate::{
 /// operator's pods to end. A newly installed operator waits at most this long.
 const HELD: Duration = Duration::from_secs(30);
 
-/// Holder of the Lease during the release. All runs of this verb can share the name, because this verb never
+/// Holder of the Lease during the release. All runs of this verb can use the same name, because this verb never
 /// reconciles.
 const HOLDER: &str = "kaos-operator-release";
 

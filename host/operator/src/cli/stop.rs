@@ -1,4 +1,4 @@
-//! Waits until a user wants a verb to end.
+//! Waits until the user stops a verb.
 
 use std::io;
 

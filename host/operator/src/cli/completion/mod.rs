@@ -90,7 +90,8 @@ pub(super) fn answer(command: impl FnOnce() -> Command) -> Option<ExitCode> {
         Some(shell) => shell.completer().write_complete(&mut command, words, None, &mut bytes),
         None => for_kubectl(&mut command, words, &mut bytes),
     };
-    // Without an answer, the shell completes nothing. An error here would appear in the line that the user types.
+    // Ignores errors: a message would appear in the line that the user types. Without an answer, the shell completes
+    // nothing.
     let _written = written.and_then(|()| io::stdout().write_all(&bytes));
     Some(ExitCode::SUCCESS)
 }

@@ -2,13 +2,13 @@
 //! local name.
 //!
 //! The address in the terminal contains a secret. The first request exchanges the secret for a cookie with another
-//! secret. Browsers send the cookies of 127.0.0.1 to every port, also to a server of another user of this machine. So
-//! all pages are below a secret path, and the cookie is only for this path. A page of another site can make a browser
-//! send requests to this machine. Such requests have no cookie (`SameSite=Strict`), or another `Host` (DNS rebinding),
-//! or another `Origin`.
+//! secret. A browser sends the cookies of 127.0.0.1 to every port, and another user of this machine may have a server
+//! on another port. So all pages are below a secret path, and the cookie is only for this path. A page of another site
+//! can make a browser send requests to this machine. The console recognizes such requests: they lack the cookie
+//! (`SameSite=Strict`), or have another `Host` (DNS rebinding) or another `Origin`.
 //!
-//! The file that opens the browser contains one more secret, see [`super::opening`]. It works once, and for a short
-//! time.
+//! The browser opens a file that contains one more secret, see [`super::opening`]. This secret is valid once, and only
+//! for a short time.
 
 use std::{
     sync::{Arc, Mutex},
@@ -33,7 +33,7 @@ use tokio::time::Instant;
 
 use crate::{cli::output::complain, locking::lock};
 
-/// The browser loads nothing but files of the console, runs no inline script, and shows the page in no frame.
+/// Tells the browser to load only files of the console, to run no inline script, and to show the page in no frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -41,7 +41,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const PARAMETER: &str = "token=";
 /// The length of a secret, in bytes.
 const LENGTH: usize = 32;
-/// The time for which the secret of the opening file works.
+/// The time for which the secret in the opening file is valid.
 const OPENING: Duration = Duration::from_mins(2);
 
 /// The secrets of one console, and its port.
@@ -57,7 +57,7 @@ pub(super) struct Guard {
     port: u16,
 }
 
-/// A secret that works once.
+/// A secret that is valid once.
 #[derive(Debug)]
 struct Once {
     secret: String,
@@ -78,7 +78,7 @@ impl Guard {
         self.address_with(&self.token)
     }
 
-    /// Returns the address for the file that opens the browser. The address works once.
+    /// Returns the address for the file that opens the browser. The address is valid once.
     pub(super) fn opening(&self) -> String {
         self.address_with(&lock(&self.once).secret)
     }
@@ -195,8 +195,9 @@ pub(super) async fn guarded(State(guard): State<Guard>, mut request: Request, ne
     response
 }
 
-/// Answers the first request: sets the cookie, and leads to the secret path. A redirection would not do: the browser
-/// regards it as a request of the page or file that led to the console, and sends no cookie.
+/// Answers the first request: sets the cookie, and leads to the secret path. An HTTP redirect would fail: after a
+/// redirect, the browser treats the request as a request of the page or file that led to the console, and sends no
+/// cookie.
 fn enter(guard: &Guard) -> Response {
     let cookie = format!("{}={}; Path={}/; HttpOnly; SameSite=Strict", guard.cookie_name(), guard.cookie, guard.base);
     let to = format!("{}/", guard.base);

@@ -61,12 +61,12 @@ impl OpeningFile {
 
 impl Drop for OpeningFile {
     fn drop(&mut self) {
-        // Ignores an error: the secret in the file does not work any more.
+        // Ignores an error: the secret in the file is no longer valid.
         let _gone = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Starts a program that outlives Ctrl-C in this terminal, because it can be the user's browser.
+/// Starts a program that Ctrl-C in this terminal does not end, because the program can be the user's browser.
 fn start(program: &Path, file: &Path) -> bool {
     let quiet = Stdio::null;
     let mut command = Command::new(program);

@@ -9,7 +9,7 @@ pub(super) const HEIGHT: i32 = 50;
 const BESIDE: i32 = 80;
 /// The distance between two objects of a column.
 const BELOW: i32 = 18;
-/// The number of times that the order of each column follows the columns beside it.
+/// The number of rounds. Each round sorts every column by its neighbours.
 const SWEEPS: usize = 4;
 
 /// Where each object is, as the left upper corner, and the size of the picture.
@@ -113,7 +113,7 @@ fn sort(rows: &mut [Vec<usize>], columns: &[usize], edges: &[(usize, usize)]) {
                 });
                 let beside = others.filter(|other| (columns[*other] < column) == is_rightwards);
                 let rows: Vec<usize> = beside.map(|other| row[other]).collect();
-                // Scale the mean, so that a whole number is exact enough.
+                // Scale the mean, because a rounded mean would be too inexact.
                 (rows.iter().sum::<usize>() * 1000).checked_div(rows.len()).unwrap_or(row[node] * 1000)
             };
             let mut sorted: Vec<(usize, usize)> = rows[column].iter().map(|node| (mean(*node), *node)).collect();

@@ -1,4 +1,4 @@
-//! The addresses of the console. All of them only read.
+//! The addresses of the console. No address changes anything in the cluster.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ async fn show(State(site): State<Site>, method: Method, uri: Uri) -> Response {
     let Some(address) = address(&uri) else { return html(&site, &Page::not_found("There is no such page."), None) };
     let (asked, of) = (Arc::clone(&site.model), address.clone());
     match site.model.blocking(async move |_| page::build(&asked, &of, Extent::Whole).await).await {
-        // A form has no parts that change.
+        // The page of a form has no parts that change.
         Ok(page) => html(&site, &page, Some(&address).filter(|_| page.status == StatusCode::OK)),
         Err(error) => html(&site, &Page::failed(&with_causes(error.as_ref())), None),
     }

@@ -1,10 +1,10 @@
-//! What all requests to the console share.
+//! The state that all requests to the console share.
 
 use std::sync::Arc;
 
 use super::model::Model;
 
-/// What the pages are made from.
+/// The inputs of the pages.
 #[derive(Clone)]
 pub(super) struct Site {
     pub(super) model: Arc<Model>,

@@ -1,5 +1,5 @@
-//! Sends the parts of an open page that changed, as server-sent events. The browser names the page and the digests of
-//! the parts that it has.
+//! Sends the parts of an open page that changed, as server-sent events. The browser sends the address of the page and
+//! the digests of the parts that it has.
 //!
 //! | event | meaning |
 //! |---|---|
@@ -56,16 +56,17 @@ struct FollowedPage {
     /// The digests of the parts that the browser has.
     seen: HashMap<String, String>,
     open: OpenPage,
-    /// How the last building of the page went; `None` before the first one.
+    /// The result of building the page last time; `None` before the first time.
     last: Option<Built>,
     /// The updates to send.
     updates: VecDeque<Update>,
-    /// Whether the browser knows that the page shows the newest state; `None` if it does not know yet.
+    /// What the browser knows: true if the page shows the newest state, false if the page may be out of date, and
+    /// `None` if the server has told the browser neither.
     is_fresh: Option<bool>,
     has_ended: bool,
 }
 
-/// What the browser must know about the page.
+/// A message to the browser about the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Update {
     Parts(Vec<Value>),
@@ -90,12 +91,12 @@ impl Update {
     }
 }
 
-/// How the building of a page went.
+/// The result of building a page.
 #[derive(Debug, Clone, Copy)]
 enum Built {
-    /// The time that it took, and whether the page shows objects that the console does not watch.
+    /// The time that the building took, and whether the page shows objects that the console does not watch.
     Page { cost: Duration, is_unwatched: bool },
-    /// The console builds the page again, also if nothing changes.
+    /// The console builds the page again after a pause, even without a change.
     Failed,
 }
 
@@ -156,7 +157,7 @@ impl FollowedPage {
         sleep(QUIET.max(cost * REST)).await;
     }
 
-    /// Builds the page, and adds an update for each difference to the page in the browser.
+    /// Builds the page, and adds an update for each difference from the page in the browser.
     async fn build(&mut self) {
         self.open.begin();
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The root causes for which an object is not ready, each with its remedy.
+//! The possible root causes if an object is not ready, each with its remedy.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The state of a pod, and the cause for which it is not ready.
+//! The state of a pod, and the cause if the pod is not ready.
 
 use kaos_policy::contract::Reference;
 use serde_json::Value;
@@ -46,9 +46,8 @@ pub(super) fn health(pod: &Value) -> Health {
     Health { state, line }
 }
 
-/// Returns the cause for which a pod is not ready. `logs` is the command that prints the pod's logs, without the flag
-/// for the container. `event` takes reasons, and returns the message of the pod's newest Event that has one of these
-/// reasons.
+/// Returns why a pod is not ready. `logs` is the command that prints the pod's logs, without the flag for the
+/// container. `event` takes reasons, and returns the message of the pod's newest Event that has one of these reasons.
 pub(super) fn cause(pod: &Value, logs: &str, event: impl Fn(&[&str]) -> Option<String>) -> RootCause {
     let status = &pod["status"];
     if let Some(scheduled) = condition(pod, "PodScheduled").filter(|scheduled| scheduled["status"] == "False") {

@@ -80,7 +80,8 @@ impl StateReader {
         self.only = Some(only);
     }
 
-    /// Returns whether at least one object came from a read, so that it can change without notice.
+    /// Returns whether the reader has sent a request for at least one object. No watch reports a change of such an
+    /// object.
     #[cfg(feature = "console")]
     pub(super) fn has_fetched(&self) -> bool {
         self.gathered.has_fetched()

@@ -53,7 +53,7 @@ impl Survey {
         Self { reader: StateReader::with(gathered, client, cluster, snapshot), known, home, followed: BTreeSet::new() }
     }
 
-    /// Reads the objects that `tops` use, directly or over at most this many steps.
+    /// Reads the objects that `tops` use, over at most `steps` steps.
     pub(in crate::cli) async fn uses(&mut self, tops: &[Arc<Value>], steps: usize) -> anyhow::Result<()> {
         for top in tops {
             self.reader.add(top);
@@ -77,8 +77,8 @@ impl Survey {
         Ok(())
     }
 
-    /// Reads the children of the objects so far. For each workload that is not ready, and for each workload of the object
-    /// `whole`, also reads the pods.
+    /// Reads the children of the objects that the survey has read so far. Also reads the pods of each workload that is
+    /// not ready, and of each workload of the object `whole`.
     pub(in crate::cli) async fn below(&mut self, whole: Option<&Identity>) -> anyhow::Result<()> {
         let graph = self.reader.graph();
         let owners = graph.documents().iter().filter(|document| graph.is_claimed(&document.identity));
@@ -116,13 +116,13 @@ pub(in crate::cli) struct SurveyAnswer {
     home: String,
     /// The rights that the user lacks.
     pub(in crate::cli) missing: Vec<MissingRight>,
-    /// Whether the survey has read objects that the caller does not follow.
+    /// Whether the survey has read objects that the caller does not watch.
     pub(in crate::cli) is_unwatched: bool,
 }
 
 impl SurveyAnswer {
-    /// Returns the root causes for which an object is not ready. For a ready object, returns the causes in the objects
-    /// that it uses.
+    /// Returns why an object is not ready, as root causes. For a ready object, returns the causes in the objects that
+    /// it uses.
     pub(in crate::cli) fn causes(&self, top: &Identity) -> Vec<CauseAnswer> {
         let tracer = Tracer { graph: &self.graph, home: &self.home, is_partial: !self.missing.is_empty() };
         let chains = match self.graph.health(top).state {

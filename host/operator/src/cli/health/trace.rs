@@ -69,7 +69,7 @@ pub(super) struct Tracer<'a> {
 }
 
 impl Tracer<'_> {
-    /// Returns the root causes for which an object is not ready. Returns none for a ready object.
+    /// Returns why an object is not ready, as root causes. Returns none for a ready object.
     pub(super) fn causes(&self, top: &Identity) -> Vec<Chain> {
         let mut found = Vec::new();
         if self.graph.is_open(top) {
@@ -211,8 +211,8 @@ impl Tracer<'_> {
         RootCause::Unbound { claim: claim.name.clone(), message }
     }
 
-    /// Returns the cause for an object whose children, Events and conditions give no better explanation than the line
-    /// of its state.
+    /// Returns the cause if the children, Events and conditions of an object do not explain more than the line of its
+    /// state.
     fn unexplained(&self, of: &Identity) -> RootCause {
         let health = self.graph.health(of);
         let message = health.line;

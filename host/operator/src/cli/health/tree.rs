@@ -71,7 +71,7 @@ impl Tree {
 /// Builds a tree from a graph.
 pub(super) struct Drawing<'a> {
     pub(super) graph: &'a Graph,
-    /// Whether to show also the parts of each used object that is ready, and `ReplicaSets` without pods.
+    /// Whether to show everything: also the parts of used objects that are ready, and `ReplicaSets` without pods.
     pub(super) is_whole: bool,
 }
 

@@ -47,8 +47,8 @@ pub(in crate::cli) struct Shipped {
     /// The file from which the user gave the settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
     pub(super) age: Age,
-    /// The time at which the revision became active. If each of two revisions can be the cause of a failure, the
-    /// operator blames the newer revision.
+    /// The time at which the revision became active. If two revisions can both be the cause of a failure, the operator
+    /// blames the newer one.
     pub(super) since: Option<Timestamp>,
     /// The revision that served the same place before this revision.
     pub(super) predecessor: Option<String>,
@@ -190,8 +190,7 @@ impl PolicySet {
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Converts all revisions to the type that the operator uses, and returns them with the names of the revisions that
-    /// serve.
+    /// Converts all revisions to the operator's own type. Returns them with the names of the revisions that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -207,8 +206,8 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // The operator makes the same call when it activates a package. If a tenant's policy cannot serve together with
-        // the other policies, the tenant's policy does not serve.
+        // The operator makes the same call when it activates a package: if a tenant's policy cannot serve together with
+        // the other policies, the operator leaves it out.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
@@ -228,7 +227,7 @@ impl PolicySet {
     }
 }
 
-/// Returns the namespaces of both scopes, the old ones first; `None` if the scopes have the same namespaces.
+/// Returns the namespaces of the old scope and of the new scope; `None` if both have the same namespaces.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {
@@ -270,7 +269,7 @@ impl Shipped {
     }
 }
 
-/// Answers with `renderer` for the object `object`, and with the renderers of `usual` for all other objects.
+/// Uses `renderer` for the object `object`, and the renderers of `usual` for all other objects.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

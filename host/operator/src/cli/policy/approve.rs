@@ -1,8 +1,8 @@
 //! `policy approve`: lets a held package serve.
 //!
 //! The approval is an annotation of the PolicyRevision with the name of the user. The chart's admission policy accepts
-//! the annotation only from users with the right to approve, and only with their own name. A second annotation says
-//! which hold the user approves.
+//! the annotation only from users with the right to approve, and only with their own name. A second annotation contains
+//! the start of the hold that the user approves.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -53,7 +53,7 @@ impl Approve {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            // The user must have seen the effect, so there is nothing to approve before the revision is held.
+            // The user must have seen the effect, so the user can approve only a held revision.
             let is_held = |revision: &Revision| state(revision) == RevisionState::Held;
             let Some(revision) = newest(&all, &named, &only, &home, is_held)? else {
                 bail!("{named}: no package of this name is held: see `policy list`");

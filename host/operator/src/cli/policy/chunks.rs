@@ -13,8 +13,8 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// The minimum age of a chunk that counts as left over. A younger chunk may belong to a running push, because a push
-/// writes the chunks first and the index last.
+/// A chunk without an index counts as left over only from this age. A younger chunk may belong to a running push,
+/// because a push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
 /// A chunk in the version that the verb read.
@@ -77,9 +77,8 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk. Keeps the chunk if the chunk changed after the verb read it, or if the index lists the chunk again.
-/// The index lists the chunk again after a new push of the same component, because the new chunks get the same names.
-/// Other indexes cannot use the chunk.
+/// Deletes a chunk. Keeps the chunk if it changed after the verb read it. Also keeps the chunk if the index lists it
+/// again: after a new push of the same component, the chunks have the same names. No other index can use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
     let place = |name: &str| format!("ConfigMap {namespace}/{name}");
@@ -103,7 +102,7 @@ pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk:
 
 /// The chunks that an index lists now.
 enum Listed {
-    /// All chunks: the list in the index is unreadable, so the index may list any chunk.
+    /// Every chunk may be in the list, because the verb cannot read the list in the index.
     All,
     These(Vec<String>),
 }

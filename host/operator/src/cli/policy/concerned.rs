@@ -21,7 +21,7 @@ use crate::{
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
-/// Reasons of the condition `Applied`. If the condition is false for one of these reasons, a policy can be the cause.
+/// The reasons of a false condition `Applied` for which a policy can be the cause.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
 /// The objects with children that differ from the plan, each with the reason.
@@ -34,8 +34,8 @@ pub(super) struct Concerned {
     namespaces: Vec<String>,
     /// The policy of the package.
     policy: Option<String>,
-    /// Objects whose children differed from the plan before the user installed the package. The package is not the
-    /// cause of these differences.
+    /// The objects whose children already differed from the plan before the installation. The package is not the cause
+    /// of these differences.
     before: Unplanned,
 }
 

@@ -16,7 +16,7 @@ use super::{HELD_BACK, new, output::Output};
 /// The text in the `description` of a project's Cargo.toml, before the name of the default policy.
 const ORIGIN: &str = "started from the operator's policy ";
 
-/// The repository of git, and the files that a build writes.
+/// The git repository, and the files that a build writes.
 const LEFT_OUT: [&str; 3] = [".git", "target", "Cargo.lock"];
 
 /// Arguments of `policy diff`.
@@ -49,7 +49,7 @@ impl Diff {
     }
 }
 
-/// The arguments of `policy new` with which a project began.
+/// The arguments of the `policy new` that created the project.
 #[derive(Debug, PartialEq)]
 struct Start {
     name: String,
@@ -76,7 +76,7 @@ impl Start {
     }
 }
 
-/// Returns the text of a field that has a line of its own.
+/// Returns the text of a field that has its own line.
 fn value<'a>(manifest: &'a str, field: &str) -> Option<&'a str> {
     let text = manifest.lines().find_map(|line| line.strip_prefix(field)?.trim_start().strip_prefix('='))?;
     text.trim().strip_prefix('"')?.strip_suffix('"')
@@ -88,8 +88,8 @@ fn value_in<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     text.split_once('"').map(|(text, _)| text)
 }
 
-/// Returns the texts of all files of the project, by path. Leaves out the repository of git, files that a build writes,
-/// and files that are no text.
+/// Returns the texts of all files of the project, by path. Leaves out the git repository, files that a build writes,
+/// and binary files.
 fn files(project: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![project.to_owned()];

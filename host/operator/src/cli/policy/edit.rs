@@ -1,5 +1,5 @@
-//! The effect of an edit of one object, before a user makes the edit. Renders the object as it is and as it would be, and
-//! compares both plans, as `policy plan` does. Sends nothing to the cluster but reads.
+//! Computes the effect of an edit of one object, before a user makes the edit. Renders the object before and after the
+//! edit, and compares both plans, as `policy plan` does. Only reads from the cluster.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::{
 /// The fields of an object that a user does not edit.
 const KEPT: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// An edit that the API server would accept, as far as the schema of the kind shows.
+/// An edit that fits the schema of the kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) struct Edited {
     pub(in crate::cli) object: Value,
@@ -42,7 +42,7 @@ pub(in crate::cli) struct Edited {
 pub(in crate::cli) struct EditEffect {
     /// Child, field, and the values before and after, for each change.
     pub(in crate::cli) lines: Vec<[String; 4]>,
-    /// The number of workloads whose pods Kubernetes would replace.
+    /// The number of workloads for which Kubernetes would replace the pods.
     pub(in crate::cli) rolls: usize,
     /// Why the policies would give no plan for the object.
     pub(in crate::cli) problem: Option<String>,
@@ -110,7 +110,7 @@ pub(in crate::cli) fn edited(live: &Value, text: &str) -> Result<Edited, Vec<Str
     Ok(Edited { object, warnings: told(admission.unknown).collect() })
 }
 
-/// Returns the object with the parts of the edit that a user can change.
+/// Returns the live object, with those parts of the edit that a user can change.
 fn merged(live: &Value, edit: &Value) -> Value {
     let mut object = live.clone();
     let Some(fields) = object.as_object_mut() else { return object };
@@ -134,7 +134,8 @@ fn merged(live: &Value, edit: &Value) -> Value {
     object
 }
 
-/// Puts the live value back wherever the edit has the masked form of it. Collects the paths of other masked values.
+/// If the edit contains the masked form of a live value, replaces the masked form by the live value. Collects the paths
+/// of all other masked values.
 fn unmask(edit: &mut Value, live: &Value, shown: &Value, path: &str, unknown: &mut Vec<String>) {
     match edit {
         Value::String(text) if text.contains(MASK) => {
@@ -222,7 +223,7 @@ mod tests {
         json!({
             "apiVersion": "kaos.tools/v1alpha1", "kind": "Agent",
             "metadata": {"name": "writer", "namespace": "team", "uid": "1", "annotations": {LAST_APPLIED: "{}"}},
-            // The defaults of the schema are there, as in a cluster.
+            // The object contains the defaults of the schema, as in a cluster.
             "spec": {"modelAPI": "llm", "model": "gpt", "replicas": 1, "waitForDependencies": true, "container": {"env": [
                 {"name": "A", "value": "plain"}, {"name": "API_KEY", "value": "s3cret-value"}]}},
             "status": {"phase": "Ready"},
@@ -235,7 +236,7 @@ mod tests {
         let text = shown_for_edit(&live).unwrap();
         assert!(text.contains(MASK) && !text.contains("s3cret") && !text.contains("status"), "{text}");
         assert_eq!(edited(&live, &text).unwrap(), Edited { object: live.clone(), warnings: vec![] });
-        // The variables have another order, and one value is new.
+        // The edit changes the order of the variables and one value.
         let moved = text.replace("plain", "other");
         let Edited { object, .. } = edited(&live, &moved).unwrap();
         assert_eq!(object["spec"]["container"]["env"][1]["value"], "s3cret-value");

@@ -20,12 +20,11 @@ use crate::{
     package::Package,
 };
 
-/// Time that an operator gets to replace an old refusal of the same content. After this time, the follower treats the
-/// old refusal as the answer to the newly installed package.
+/// If the same content was refused before, the operator gets this time to replace the old refusal. After this time, the
+/// follower treats the old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The maximum number of objects that a message names. The message is about objects whose children differ from the
-/// plan.
+/// The maximum number of objects that a message about unplanned children names.
 const NAMED: usize = 3;
 
 /// The condition to wait for.
@@ -49,7 +48,7 @@ pub(super) struct Follower<'a> {
     before: Option<PolicyRevisionStatus>,
 }
 
-/// The meaning of a revision's status for the newly installed package.
+/// What the status of a revision means for the newly installed package.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     /// The status is not final.
@@ -58,7 +57,8 @@ enum Says {
     Serves,
     /// The revision does not serve.
     No,
-    /// The revision does not serve, with the same status as before. The operator will not change the status on its own.
+    /// The revision does not serve. Its status is the same as before the installation, and the operator will not change
+    /// the status on its own.
     NoAsBefore,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Follower<'a> {
             if let Some(revision) = &found {
                 let text = describe(revision);
                 if let Some(rollout) = self.rollout(revision) {
-                    // Each change of a rollout gives the next change its time.
+                    // After each change of a rollout, the time limit starts again.
                     if moved.as_ref() != Some(&rollout.summary) {
                         begun = Instant::now();
                         patience = patience.max(longest_step(&rollout));
@@ -163,8 +163,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Returns the rollout that the follower waits for. Returns `None` if the follower waits only until the revision
-    /// serves, because a revision serves some objects from its first step.
+    /// Returns the rollout that the follower waits for. Returns `None` if the follower only waits until the revision
+    /// serves: a revision already serves some objects in its first step.
     fn rollout(&self, revision: &Revision) -> Option<PolicyRollout> {
         let status = status(revision);
         status.open_rollout().filter(|_| self.concerned.is_some()).cloned()
@@ -187,7 +187,7 @@ impl<'a> Follower<'a> {
         Ok((!left.is_empty()).then(|| unplanned(&left)))
     }
 
-    /// Returns a message with possible reasons why no operator records the package.
+    /// Returns a message with possible reasons why no operator has recorded the package.
     fn unnoticed(&self) -> String {
         let (home, from) = (self.revisions.namespace(), &self.package.namespace);
         let what = "no operator has recorded the package: is the operator running";
@@ -219,7 +219,7 @@ fn is_one_too_many(revision: &Revision) -> bool {
 }
 
 /// Returns the meaning of a revision's status for the newly installed package. `before` is the revision's status before
-/// the installation. `late` is true if the operator has had time to change the status.
+/// the installation. `late` is true if the operator had enough time to change the status.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {
@@ -273,8 +273,8 @@ fn remedy(revision: &Revision) -> String {
     format!(" (the operator refused or quarantined this package before; request another check with {command})")
 }
 
-/// Returns the longest time that a step of a rollout takes until it ends, pauses or returns, with some time for passes.
-/// Objects can need the whole patience until they are ready, and must then stay ready for at most five minutes.
+/// Returns the longest time until a step of a rollout ends, pauses or returns, with some time for passes. Objects can
+/// need the whole patience to become ready, and must then stay ready for up to five minutes.
 fn longest_step(rollout: &PolicyRollout) -> Duration {
     let wait = |text: &str| text.parse().map_or(Duration::ZERO, |Wait(wait)| wait);
     let (pause, patience) = (wait(&rollout.pause), wait(&rollout.patience));

@@ -37,9 +37,9 @@ pub(in crate::cli) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Returns all policies and settings of a cluster that contains these objects. Activates packages one by one, the
-    /// oldest first. Prints a warning with the reason for each package that an operator would not activate. Leaves out
-    /// the package whose ConfigMap has the namespace and name in `but`.
+    /// Returns all policies and settings of a cluster that contains these objects. Activates the packages one by one,
+    /// the oldest first. Prints a warning with the reason for each package that an operator would not activate. Leaves
+    /// out the package whose ConfigMap has the namespace and name in `but`.
     pub(in crate::cli) fn standing(
         &self,
         documents: &[Document],
@@ -130,8 +130,8 @@ impl PolicySet {
     }
 }
 
-/// Returns the age of a package. If the file contains the creation time of the package's ConfigMap, the package claims
-/// its place from this time on.
+/// Returns the age of a package. If the file contains the creation time of the package's ConfigMap, the claim begins at
+/// this time.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();

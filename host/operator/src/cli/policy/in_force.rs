@@ -90,7 +90,7 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
     Ok(found)
 }
 
-/// Loads those predecessors of the packages whose bytes the operator still stores.
+/// Loads the predecessors of the packages, if the operator still stores their bytes.
 async fn before(
     revisions: &Revisions,
     all: &[Revision],

@@ -31,7 +31,7 @@ pub(super) struct Inspect {
 
 impl Inspect {
     /// Prints the facts that the verb reads from the file's bytes, and the description that the policy returns. The
-    /// gate asks the policy for the description only after the steps that make this call safe. If a step of the gate
+    /// description comes from the gate, because the earlier steps of the gate make the call safe. If a step of the gate
     /// fails, also prints the error.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;

@@ -1,5 +1,5 @@
-//! Writes the ConfigMaps of a package. The ConfigMaps are consistent with each other at any time, even between two
-//! writes.
+//! Writes the ConfigMaps of a package in such an order that the cluster always has a consistent package, even between
+//! two writes.
 //!
 //! A user can apply the output of `policy pack` with `kubectl apply --server-side`, and also run `policy push` and
 //! `policy rollback`. All three commands use the same field manager, so that their writes do not conflict with each
@@ -44,7 +44,8 @@ impl Installer {
         let index = &packed.index;
         let there = self.there(name(index)).await?;
         match there {
-            // A server-side apply would not remove a key of another manager, and the package would be invalid.
+            // Replace the ConfigMap: a server-side apply would keep the component under the other manager's key, and
+            // the package would be invalid.
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
             there => self.apply(index, there.as_ref()).await,
         }
@@ -53,7 +54,8 @@ impl Installer {
     /// Fails if the package in the existing ConfigMap of this name applies in other namespaces than the new package.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
-        // An unreadable ConfigMap contains no policy that serves, so the write cannot stop a policy.
+        // If the verb cannot read the package in the ConfigMap, no policy in it serves. So the write cannot stop a
+        // policy.
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
         bail!(

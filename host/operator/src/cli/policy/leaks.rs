@@ -1,5 +1,5 @@
-//! Tests that no secret value leaves in a case, a plan or an explanation: with random values, in every shape in which
-//! users write them, and with a policy that copies its inputs to other places.
+//! Tests that no case, plan or explanation contains a secret value. The values are random, and appear in every form in
+//! which users write them. The test's policy also copies its inputs to other places.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     replay::tests::{Bench, color, object, object_of, plan},
 };
 
-/// Copies the object, the colour and the settings into the data of a ConfigMap.
+/// Plans a ConfigMap whose data contain the object, the colour and the settings.
 #[allow(clippy::unnecessary_wraps, reason = "the contract's signature")]
 fn copy(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object_of(subject);

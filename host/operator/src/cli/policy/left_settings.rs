@@ -1,5 +1,5 @@
-//! Tells which settings a policy leaves behind if it answers instead of a policy with another name. Settings, presets and
-//! packages of settings name the policy that they are for.
+//! Finds settings that lose their effect because a policy replaces a policy with another name. Settings, presets and
+//! packages of settings apply only to the policy that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::embedded::DEFAULTS;
 
-/// Prints a note for each policy that a package would replace under another name, if this policy has settings now.
+/// Prints a note for each policy with settings that a package would replace under another name.
 pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
     let Some(policy) = &new.policy else { return };
     let name = &policy.id().name;
@@ -58,7 +58,7 @@ fn left_behind(standing: &PolicySet, new: &Shipped) -> BTreeMap<String, BTreeSet
     let mut left = BTreeMap::new();
     let Some(policy) = &new.policy else { return left };
     let name = |policy: &Policy| policy.id().name.clone();
-    // A newer edition of the same policy changes no name.
+    // A newer version from the same ConfigMap with the same policy name does not change the name.
     let is_edition = |old: &&Shipped| old.source == new.source && old.policy.as_deref().map(name) == Some(name(policy));
     if standing.shipped.iter().any(|old| is_edition(&old)) {
         return left;

@@ -167,7 +167,7 @@ async fn left_over(client: &Client, first: &str, all: &[Revision]) -> anyhow::Re
     Ok(left)
 }
 
-/// Returns how far the rollout of a revision has come.
+/// Formats the progress of a revision's rollout.
 fn rollout(revision: &Revision) -> String {
     status(revision).open_rollout().map_or_else(|| "-".to_owned(), |rollout| rollout.summary.clone())
 }

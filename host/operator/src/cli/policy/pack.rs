@@ -61,7 +61,7 @@ enum PackForm {
 }
 
 impl Pack {
-    /// Prints the objects in the order in which they can be applied.
+    /// Prints the objects in the order in which a user must apply them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self {
             shipment,

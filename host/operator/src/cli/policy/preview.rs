@@ -68,8 +68,8 @@ impl Preview {
     }
 }
 
-/// Returns the newest revision of the package with this name that `fits`. The name can also be the name of the revision
-/// itself.
+/// Returns the newest revision of the package with this name for which `fits` returns true. The name can also be the
+/// name of the revision itself.
 pub(super) fn newest<'a>(
     all: &'a [Revision],
     named: &str,
@@ -82,8 +82,8 @@ pub(super) fn newest<'a>(
     }
     let source = only.meant(named, home, &recorded(all))?;
     let of_source = all.iter().filter(|revision| revision.spec.source == source && fits(revision));
-    // The operator deletes the record of a held revision when the ConfigMap gets other content. So a held revision has
-    // the current content, although an active revision can be newer.
+    // Prefers a held revision, because it always has the current content: the operator deletes a held revision when the
+    // ConfigMap gets other content. An active revision can still have a newer record.
     Ok(of_source.max_by_key(|revision| (state(revision) == RevisionState::Held, status(revision).since)))
 }
 
@@ -131,7 +131,7 @@ fn line(path: &PreviewPath) -> [String; 8] {
     let values: BTreeSet<_> = path.examples.iter().map(|it| (&it.before, &it.after)).collect();
     let first = path.examples.first().cloned().unwrap_or_default();
     let PreviewExample { object, before, after, .. } = first;
-    // With different values, the first example stands for all.
+    // If the values differ, the table shows only the first example.
     let mark = if values.len() > 1 { " …" } else { "" };
     let value = |value: Option<String>| value.map_or_else(|| "-".to_owned(), |value| format!("{value}{mark}"));
     [

@@ -198,14 +198,14 @@ async fn pack(case: &mut Case, client: Client, home: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Tells what the reader of the case must know.
+/// Prints the facts that the reader of the case must know.
 fn tell(case: &Case) {
     for (severity, message) in told(case) {
         complain(severity, message);
     }
 }
 
-/// Returns what the reader of the case must know: a word for the kind of the message, and the message.
+/// Returns the facts that the reader of the case must know: for each, the severity and the message.
 pub(super) fn told(case: &Case) -> Vec<(&'static str, String)> {
     let mut told =
         vec![("recorded", format!("{}: decision {}, {}", case.object, case.decision, case.answer.verdict.word()))];
@@ -255,7 +255,7 @@ impl Door {
         Ok(serde_json::from_str(&self.page("/debug/decisions")?)?)
     }
 
-    /// Returns the decisions about one object, the oldest first. The operator knows which kind the user means.
+    /// Returns the decisions about one object, the oldest first. The operator resolves the word for the kind.
     fn list_of(&self, ObjectWord { kind, name }: &ObjectWord, namespace: &str) -> anyhow::Result<Vec<Listed>> {
         Ok(serde_json::from_str(&self.page(&format!("/debug/objects/{kind}/{namespace}/{name}/decisions"))?)?)
     }

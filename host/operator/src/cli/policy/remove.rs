@@ -70,7 +70,8 @@ struct Going {
     source: PolicySource,
     index: Option<ConfigMap>,
     chunks: Vec<Chunk>,
-    /// The revisions that serve, and the revisions that would serve if no other revision served the same place.
+    /// The revisions of the package that serve, and the revisions that wait because another revision serves the same
+    /// place.
     serving: BTreeSet<Arc<str>>,
     /// The records to delete. `kept` has the names of the records that stay because other revisions fall back to them.
     records: Vec<Revision>,
@@ -162,7 +163,7 @@ impl Going {
         Ok(going)
     }
 
-    /// Prints what will be deleted, and which Helm release would restore it.
+    /// Prints the objects that the verb will delete, and the Helm release that would restore them.
     fn tell(&self, all: &[Revision], out: &mut Output) -> anyhow::Result<()> {
         let namespace = &self.source.namespace;
         if self.index.is_some() {
@@ -249,8 +250,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve as long as the source exists: revisions of the source, and revisions of deleted
-/// sources that serve instead of a quarantined revision of this source.
+/// Returns the revisions that serve only as long as the source exists. These are revisions of the source, and revisions
+/// of deleted sources that serve instead of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,

@@ -1,4 +1,5 @@
-//! Renders one object of a cluster as a pass of the operator does, and reads what the policies need for it.
+//! Renders one object of a cluster as a pass of the operator does. Reads the objects that the policies need for the
+//! pass.
 
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ pub(super) async fn rendered(
     }
 }
 
-/// Removes the metadata that the operator does not keep, so that the policies see what they see in a pass.
+/// Removes the metadata that the operator does not keep, so that the policies see the same object as in a pass.
 fn keep(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     metadata.remove("selfLink");

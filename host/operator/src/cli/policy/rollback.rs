@@ -1,7 +1,7 @@
 //! `policy rollback`: restores the content that a policy's ConfigMap had earlier.
 //!
-//! A rollback is an ordinary edit of the source: the ConfigMap then contains the package that serves, and the next edit
-//! starts from this content.
+//! A rollback is an ordinary edit of the source. So the ConfigMap contains the package that serves, and the user's next
+//! edit starts from this content.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -112,9 +112,9 @@ async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Source
 }
 
 /// Chooses the revision to restore from the revisions of one source. `of_source` begins with the oldest revision. If
-/// the active revision differs from the ConfigMap and can be loaded, chooses the active revision. If the active
-/// revision equals the ConfigMap or cannot be loaded, chooses its predecessor. Skips other builds of the active
-/// revision, unless all earlier revisions are such builds.
+/// the ConfigMap has other content than the active revision, chooses the active revision. Otherwise, or if the operator
+/// cannot load the active revision, chooses its predecessor. Skips other builds of the active revision, unless all
+/// earlier revisions are such builds.
 fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
@@ -126,7 +126,7 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
         SourceContent::Package(digest) => *digest != active.spec.package_digest,
         SourceContent::Something => true,
     };
-    // A revision that cannot be loaded any more cannot be restored.
+    // A rollback to a revision that the operator cannot load would not help.
     if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {
         return Ok(active);
     }

@@ -31,8 +31,8 @@ use crate::{
     reading::{self, OBJECTS},
 };
 
-/// Maximum length in bytes of a ConfigMap name that lists all its namespaces. With this limit, the name and a suffix
-/// fit into the name of a revision.
+/// Maximum length in bytes of a ConfigMap name that lists the namespaces of the scope. Within this limit, the name of
+/// the revision has room for the name and a suffix.
 const LONGEST: usize = 160;
 
 /// Arguments that name the package and its contents.

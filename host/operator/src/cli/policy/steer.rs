@@ -1,4 +1,4 @@
-//! `policy pause`, `resume`, `promote` and `return`: steer a rollout that goes on.
+//! `policy pause`, `resume`, `promote` and `return`: steer a running rollout.
 //!
 //! The request is an annotation of the PolicyRevision with the name of the user. The chart's admission policy accepts
 //! the annotation only from users with the right to approve, and only with their own name. A further annotation names

@@ -249,7 +249,7 @@ fn size(text: &str) -> Result<usize, String> {
 
 /// Parses a duration in Go's notation: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    // The parser panics on numbers that are too large, and on a minus sign inside the text. So reject such texts first.
+    // Reject large numbers and minus signs inside the text first, because the parser panics on them.
     let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     if is_long || text.rfind('-').is_some_and(|at| at > 0) {
         return Err("is not a duration: write 500ms, 15s or 1m30s".to_owned());

@@ -4,8 +4,8 @@
 //!
 //! - The API server does not respond. The process waits, so that users can start the operator and the API server in any
 //!   order.
-//! - The operator's own ConfigMap contains errors, even if its values come through the environment. The ConfigMap may
-//!   also become invalid at run time.
+//! - The operator's own ConfigMap contains errors, even if the process gets the values from its environment. The
+//!   ConfigMap may also become invalid at run time.
 
 mod board;
 mod flags;
@@ -146,7 +146,7 @@ impl Run {
         }
         let claims = || loaded.iter().flat_map(|loaded| &loaded.policy.descriptor().claims);
         let answered = claims().map(|claim| claim.primary.kind.clone()).collect();
-        // Only the log needs the answer, so the process does not wait for the answer.
+        // The process does not wait for the answer, because only the log needs it.
         tokio::spawn(unanswered::tell_unanswered(client.clone(), answered));
         let installing =
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
@@ -245,8 +245,8 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 );
                 return settings;
             }
-            // Try again: without an answer, the process would treat the ConfigMap's values as ordinary environment
-            // variables for its whole life.
+            // Try again: without an answer, the process would always treat the ConfigMap's values as ordinary
+            // environment variables.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", with_causes(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
@@ -261,9 +261,9 @@ pub(super) fn installing(
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
     let stacks = select(loaded)?;
-    // Fail now if settings in the environment, flags or files are invalid, because the user who starts the process sees
-    // the error. Invalid settings in the operator's own ConfigMap do not prevent the start: the operator reports them
-    // at run time.
+    // If settings in the environment, flags or files are invalid, fail now, so that the user who starts the process
+    // sees the error. Invalid settings in the operator's own ConfigMap do not prevent the start: the operator reports
+    // them at run time.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
     try_settings(&stacks, &given, &loader.cluster, &loader.server())

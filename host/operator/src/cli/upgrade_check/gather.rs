@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{config_maps::OPERATOR_CONFIG, error_text::with_causes, live::Gathered};
 
-/// Types that the check reads only to report how the upgrade affects objects of these types.
+/// Types whose objects no policy answers for. The check reads them only to report the effect of the upgrade on them.
 const BESIDE: [(&str, &str); 7] = [
     (API_VERSION, "AccessGrant"),
     ("networking.k8s.io/v1", "NetworkPolicy"),

@@ -1,5 +1,5 @@
-//! Finds proxies that LiteLLM 1.104 does not start, because they have neither a master key nor the permission to run
-//! without one. The setting `proxyConfig.withoutMasterKey` of the policy `modelapi` gives the permission.
+//! Finds proxies that will not start with LiteLLM 1.104, because they have neither a master key nor the permission to
+//! run without a master key. The setting `proxyConfig.withoutMasterKey` of the policy `modelapi` gives the permission.
 
 use std::sync::Arc;
 
@@ -32,16 +32,16 @@ const REMEDY: &str = "when a restart is possible, set policies.proxies={policy: 
                       {withoutMasterKey: true, withoutMasterKeySince: \"\"}}}; or choose an image of an older version, \
                       or give the proxy a master key";
 
-/// The version of LiteLLM that an image can have.
+/// Which version of LiteLLM an image contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     /// The version starts without a master key.
     Earlier,
     /// The version does not start without a master key.
     Later,
-    /// The tag names no version, so a node can pull any version.
+    /// The tag names no version, so a node may pull any version.
     Moving,
-    /// The digest names one version, but the check does not know which one.
+    /// The digest fixes the version, but the check does not know which version.
     Fixed,
 }
 
@@ -98,12 +98,12 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     Some(UpgradeFinding::new(sort, object.identity.to_string(), message, REMEDY))
 }
 
-/// Returns the variable of a container. The last one counts.
+/// Returns the variable of a container with this name. If there are several, the last one counts.
 fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
     container["env"].as_array()?.iter().rfind(|variable| variable["name"] == *name)
 }
 
-/// Returns whether a variable has a text. The check does not read texts that come from other objects.
+/// Returns whether a variable has a text. A text from another object counts too, although the check does not read it.
 fn has_text(container: &Value, name: &str) -> bool {
     variable(container, name).is_some_and(|variable| {
         !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(|text| !text.is_empty())
@@ -141,7 +141,7 @@ fn version(image: &str) -> Version {
     };
     let tag = if program.contains(NAME) { tag } else { "" };
     let parts = || tag.split(['-', '_']);
-    // A tag can begin with a date, so a part after the letter v counts first.
+    // A tag can begin with a date, so first look for a version after the letter v.
     let after_letter = parts().filter_map(|part| part.strip_prefix('v')).find_map(numbers);
     match (after_letter.or_else(|| parts().find_map(numbers)), digest) {
         (Some(numbers), _) if numbers < FIRST => Version::Earlier,

@@ -113,7 +113,7 @@ impl UpgradeCheck {
                 findings.extend(found);
                 objects
             }
-            // Values that the chart refuses can also be settings that no policy accepts.
+            // Report the error as a finding: the values that the chart refuses may also be the cause of this error.
             Err(error) if stops => {
                 let why = format!("are not checked: {}", with_causes(error.as_ref()));
                 findings.push(UpgradeFinding::new(Sort::Open, "the objects", why, "correct the refused values first"));
@@ -151,7 +151,7 @@ impl UpgradeCheck {
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
         let (mut findings, _) = check.of(&documents, catalogue.scopes(), &|_| None)?;
         if secured::config(&documents, &home).is_none() {
-            // Files can be a part of a cluster on purpose.
+            // The files may contain only a part of a cluster, so this is only a note.
             findings.push(secured::without_earlier(&home, Sort::Note));
         }
         Ok((findings, check.claimed(&documents)))

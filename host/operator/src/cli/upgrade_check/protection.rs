@@ -1,5 +1,5 @@
-//! Finds the objects whose `SecurityPolicies` and `NetworkPolicies` the upgrade changes. So a setting in `policies`, which
-//! the table of variables does not know, cannot change the protection silently.
+//! Finds objects for which the upgrade changes `SecurityPolicies` or `NetworkPolicies`. The table of variables does not
+//! cover settings in `policies`. This check reports their effect on protection, too.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn changes(kind: &str, live: &Value, wanted: &Value, asked: Option<(&str, &str)>
         if kind == "SecurityPolicy" { gateway_policy(&object["spec"], namespace) } else { ordered(&object["spec"]) }
     };
     let mut found = fields(&json!({"spec": of(live)}), &json!({"spec": of(wanted)}));
-    // A note tells that the values name another decision point.
+    // Another finding already reports that the values name another decision point.
     let now = services(&wanted["spec"]["extAuth"], namespace).first().copied();
     if now.is_some() && now == asked {
         found.retain(|field| !field.path.starts_with("spec.extAuth.services"));
@@ -71,7 +71,7 @@ fn changes(kind: &str, live: &Value, wanted: &Value, asked: Option<(&str, &str)>
     found
 }
 
-/// Returns the parts of a SecurityPolicy that decide about access. Issuers can change their keys, so these do not count.
+/// Returns the parts of a SecurityPolicy that decide about access. Leaves out keys, because issuers can change them.
 fn gateway_policy(spec: &Value, namespace: &str) -> Value {
     let provider = |provider: &Value| {
         let name = provider["name"].as_str().unwrap_or_default().to_owned();
@@ -91,7 +91,7 @@ fn gateway_policy(spec: &Value, namespace: &str) -> Value {
     })
 }
 
-/// Returns a value in which the order of lists and the default of `protocol` do not count.
+/// Sorts lists and removes the default of `protocol`, so that equal rules compare as equal.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! Names the `ReferenceGrants` that KAOS's operator created for its decision point, and the command that deletes them. No
-//! object owns these `ReferenceGrants`, so they also stay after a user has deleted all objects of KAOS.
+//! Finds the `ReferenceGrants` that KAOS's operator created for its decision point, and prints the command that deletes
+//! them. They have no owner, so they stay even if a user deletes all KAOS objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const PREFIX: &str = "kaos-ext-auth-";
 /// A Service, with its namespace.
 pub(super) type Service<'a> = (&'a str, &'a str);
 
-/// The reason why a user can delete a `ReferenceGrant`, or must keep it.
+/// Whether a user can delete a `ReferenceGrant`, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// This operator creates a `ReferenceGrant` that allows the same.
@@ -44,7 +44,8 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     by_fate.into_iter().map(|((namespace, fate), names)| finding(namespace, fate, &names)).collect()
 }
 
-/// Returns whether KAOS's operator created a `ReferenceGrant`: it lets only SecurityPolicies refer to Services.
+/// Returns whether KAOS's operator created a `ReferenceGrant`. Such a `ReferenceGrant` lets only SecurityPolicies refer
+/// to Services.
 fn is_of_kaos(document: &Document) -> bool {
     let Document { identity, object, .. } = document;
     let all_are = |field: &str, group: &str, kind: &str| {
@@ -122,8 +123,8 @@ fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &En
         let Document { identity, object, .. } = policy;
         let namespace = identity.namespace.as_deref().unwrap_or_default();
         let is_own = is_of_object(object);
-        // SecurityPolicies of objects ask the decision point in the values after the upgrade. Without protection, they
-        // stay as they are.
+        // After the upgrade, the SecurityPolicies of objects refer to the decision point in the values. Without
+        // protection, they do not change.
         let counts = |service: &Service<'_>| grant.allows(*service) && !(is_own && *service == (SERVICE, home));
         identity.kind == "SecurityPolicy"
             && grant.from.contains(namespace)

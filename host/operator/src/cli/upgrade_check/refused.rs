@@ -112,8 +112,8 @@ fn flags(values: &Values) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns the findings about values that do not fit together, and whose rules the table cannot express: `tests/chart`
-/// tests that the chart refuses the same values.
+/// Returns the findings about values that do not fit together. The table cannot express these rules. `tests/chart`
+/// checks that the chart refuses the same values.
 fn together(values: &Values) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     let named = values.text("compatibility");
@@ -150,8 +150,8 @@ fn together(values: &Values) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns whether a ConfigMap with the dashboard can have this name. The check does not know the name of the release, which
-/// is a part of the name if the values do not replace it.
+/// Returns whether a ConfigMap with the dashboard can have this name. The name may contain the name of the release,
+/// which the check does not know.
 fn is_dashboard(values: &Values, name: &str) -> bool {
     let (full, part) = (values.text("fullnameOverride"), values.text("nameOverride"));
     let part = if part.is_empty() { CHART } else { &part };

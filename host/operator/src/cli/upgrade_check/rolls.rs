@@ -34,8 +34,8 @@ const FILLED_IN: [(&str, &str); 12] = [
     ("initialDelaySeconds", "0"),
 ];
 
-/// Returns the findings about one object: the workloads for which Kubernetes will replace the pods, or the reason why
-/// the object is refused or waits.
+/// Returns the findings about one object: the workloads whose pods Kubernetes will replace, or why the object is
+/// refused or waits.
 pub(super) fn findings(object: &Document, entry: &Arc<Entry>, documents: &[Document]) -> Vec<UpgradeFinding> {
     let about = object.identity.to_string();
     let refused = |why: String| vec![UpgradeFinding::new(Sort::Refused, &about, why, "")];
@@ -75,7 +75,7 @@ pub(super) fn are_there(entry: &Entry, documents: &[Document]) -> bool {
     workloads.all(|wanted| live(wanted, documents).is_some())
 }
 
-/// Returns the object in the cluster that a planned manifest is about.
+/// Returns the live object for a planned manifest.
 fn live<'a>(wanted: &Value, documents: &'a [Document]) -> Option<&'a Value> {
     let wanted = Reference::of_object(wanted);
     let is_it = |document: &&Document| Reference::of_object(&document.object) == wanted;

@@ -1,4 +1,4 @@
-//! Finds the protection of the earlier release that the upgrade would weaken, and features that this operator lacks.
+//! Finds protection of the earlier release that the upgrade would weaken, and features that this operator lacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
 const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
 
-/// Types of children that KAOS's operator creates and this operator does not create, with the effect of the upgrade on
-/// each type. The second field tells whether the children ask the decision point of the release.
+/// Types of children that only KAOS's operator creates, with the effect of the upgrade on each type. The second field
+/// is true if the children refer to the decision point of the release.
 const CHILDREN: [(&str, bool, &str); 5] = [
     (
         "SecurityPolicy",
@@ -55,8 +55,8 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     found
 }
 
-/// Returns the finding that the check compares nothing with the earlier release, because the ConfigMap with its variables
-/// is missing.
+/// Returns the finding for a missing ConfigMap with the variables of the earlier release. Without these variables, the
+/// check cannot compare the protection.
 pub(super) fn without_earlier(home: &str, sort: Sort) -> UpgradeFinding {
     let message = "is missing, so the check cannot compare the protection of the earlier release with the values";
     let remedy = "name the namespace of the release with --operator-namespace, and with -f, also give this ConfigMap";
@@ -78,7 +78,7 @@ fn earlier(documents: &[Document], home: &str) -> Environment {
     data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
 }
 
-/// Returns the cases that held in the earlier release.
+/// Returns the cases that applied in the earlier release.
 fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
     let named = text(earlier, "AUTHZ_POLICY_CONFIGMAP_NAME");
     let projection = if named.is_empty() && is_on(text(earlier, SERVED)) { DATA } else { named };
@@ -103,8 +103,8 @@ fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFi
     found
 }
 
-/// Returns the findings about variables of the earlier release that protect more than those of the values. `was` are the
-/// cases that held in the earlier release.
+/// Returns the findings about variables that protect less with the new values than in the earlier release. `was`
+/// contains the cases that applied in the earlier release.
 fn weaker(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
     let (now, rows) = (values.environment(home), values.rows());
     let mut found = Vec::new();
@@ -200,8 +200,8 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
     found
 }
 
-/// Returns a finding for each type of children that KAOS's operator left and no operator updates. If the new operator
-/// protects objects, it takes over the first two types in [`CHILDREN`].
+/// Returns a finding for each type of children that KAOS's operator created and that no operator will update. If the
+/// new operator protects objects, it takes over the first two types in [`CHILDREN`].
 fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

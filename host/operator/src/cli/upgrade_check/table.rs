@@ -1,5 +1,5 @@
-//! The table of the operator's variables, which the chart reads too: the values that they come from, and the protection
-//! that they concern.
+//! The table of the operator's variables. It contains the value behind each variable, and the protection that the
+//! variable controls. The chart reads the same table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) const SERVICE: &str = "kaos-pdp";
 /// The operator's variables.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// A row of the table. The head of the file explains the fields.
+/// A row of the table. A comment at the top of the table's file explains the fields.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct Row {
@@ -45,7 +45,7 @@ pub(super) struct Row {
     pub(super) flag: String,
 }
 
-/// The text to which a change weakens protection.
+/// The texts that weaken protection: a change to such a text weakens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Weaker {
@@ -73,7 +73,7 @@ pub(super) enum Case {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Need {
-    /// This case holds.
+    /// This case applies.
     Case(Case),
     /// The value at this path is true. After `not`, the value is false.
     Value(String),
@@ -97,8 +97,8 @@ pub(super) fn rows() -> anyhow::Result<Vec<Row>> {
     serde_saphyr::from_str(TABLE).context("the table of variables in this program")
 }
 
-/// Returns the cases that hold with these variables. `projection` is the ConfigMap that the operator writes for a decision
-/// point; empty if it writes none.
+/// Returns the cases that apply with these variables. `projection` is the ConfigMap that the operator writes for a
+/// decision point; empty if it writes none.
 pub(super) fn cases_of(given: &dyn Fn(&str) -> String, projection: &str) -> BTreeSet<Case> {
     let decided = is_on(&given(SERVED)) || !given(EXTERNAL).is_empty();
     let strict = is_on(&given("SECURITY_STRICT_GATEWAY_API_ENABLED"));
@@ -130,8 +130,8 @@ fn is_own(address: &str, home: &str) -> bool {
     service_address::service(&address.to_lowercase()) == Some((SERVICE, home))
 }
 
-/// Returns the Service of the decision point that these variables name. `None` without a decision point, and if the address
-/// is not the address of a Service.
+/// Returns the Service of the decision point that these variables name. Returns `None` if they name no decision point,
+/// or if the address is not the address of a Service.
 pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(&'a str, &'a str)> {
     match text(environment, EXTERNAL) {
         "" => is_on(text(environment, SERVED)).then_some((SERVICE, home)),
@@ -139,8 +139,9 @@ pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(
     }
 }
 
-/// Returns the decision point that these variables name: its Service, and whether the release has it. Returns the address
-/// itself if it is not the address of a Service. Two spellings of one Service are equal.
+/// Returns the decision point that these variables name: its Service, and whether the Service belongs to the release.
+/// If the address is not the address of a Service, returns the address itself. Two spellings of one Service give the
+/// same result.
 fn decision_point(environment: &Environment, home: &str) -> (String, bool) {
     let is_served = is_on(text(environment, SERVED));
     let own = format!("{SERVICE}.{home}");
@@ -172,13 +173,13 @@ impl Row {
         }
     }
 
-    /// Returns the case in which the row is about protection of the earlier release.
+    /// Returns the case in which the earlier release had the protection of this row.
     pub(super) fn case(&self) -> Case {
         Case::named(&self.when).unwrap_or(Case::Secured)
     }
 
-    /// Returns whether the new variables replace the protection that this row is about. `rows` is the whole table, and
-    /// `home` is the namespace of the release.
+    /// Returns whether the new variables replace the protection of this row by other protection. `rows` is the whole
+    /// table, and `home` is the namespace of the release.
     pub(super) fn is_excused(&self, rows: &[Self], earlier: &Environment, now: &Environment, home: &str) -> bool {
         let is_replaced = |other: &String| {
             let text = text(now, other);
@@ -189,7 +190,7 @@ impl Row {
         (self.movable && is_moved) || self.unless.iter().any(is_replaced)
     }
 
-    /// Returns the text of the earlier release. Other variables can imply this text.
+    /// Returns the text of this variable in the earlier release. Other variables can imply this text.
     pub(super) fn before<'a>(&'a self, earlier: &'a Environment) -> &'a str {
         let own = text(earlier, &self.variable);
         let is_implied = || self.implied_by.iter().any(|other| !text(earlier, other).is_empty());
@@ -201,8 +202,8 @@ impl Row {
         self.weaker.is_some() && !self.value.is_empty()
     }
 
-    /// Returns whether an entry of `extraConfig`, or a variable of the pods, undoes the text that the values come to, or
-    /// sets a variable that only a value can set completely.
+    /// Returns whether an entry of `extraConfig` or a variable of the pods conflicts with the values. It conflicts if
+    /// it changes the text that the values give, or if it sets a variable that only a value can set completely.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
         self.protects()
@@ -214,7 +215,7 @@ impl Row {
         if text.is_empty() { &self.usual } else { text }
     }
 
-    /// Returns whether two texts count as the same. The order of a list does not count.
+    /// Returns whether two texts have the same meaning. Ignores the order of a list.
     fn is_same(&self, one: &str, other: &str) -> bool {
         let names = |text| self.or_usual(text).split(',').map(str::trim).collect::<BTreeSet<_>>();
         names(one) == names(other)

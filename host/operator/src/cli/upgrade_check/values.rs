@@ -24,7 +24,7 @@ const USUAL: &str = "kaos-0.8";
 pub(super) const DATA: &str = "kaos-authz-policy";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
-/// The image of KAOS's operator, after its registry.
+/// The names of KAOS's operator image, without the registry.
 const OF_GO: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
 /// The value with the repository of the operator's image.
 pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
@@ -41,12 +41,12 @@ const IMAGES: [(&str, &str); 5] = [
     ("slack", "defaultImages.mcpSlack"),
 ];
 
-/// The values with which the chart renders the upgrade.
+/// The values that the chart gets in the upgrade.
 #[derive(Debug)]
 pub(super) struct Values {
     root: Value,
     rows: Vec<Row>,
-    /// Whether the preset gives Agents no tokens.
+    /// Whether Agents get no tokens with the preset.
     is_anonymous: bool,
 }
 
@@ -68,7 +68,8 @@ impl Values {
         Ok(values)
     }
 
-    /// Adds the values that values of another chart lack, as the chart does. A section that is null gets its defaults.
+    /// Adds defaults for the values that another chart's values lack, as the chart does. A section that is null gets
+    /// its defaults.
     fn carry(&mut self, defaults: &Value) {
         let is_carried = self.at("compatibility").is_null();
         let preset = if self.at("defaultImages.memoryService").is_null() { "kaos-0.1" } else { USUAL };
@@ -89,7 +90,7 @@ impl Values {
         }
     }
 
-    /// Returns the values with the tokens of Agents that this preset gives.
+    /// Returns the values, with the information whether this preset gives tokens to Agents.
     pub(super) fn under(self, preset: &Preset) -> Self {
         let audience = &preset.sections["agent"]["serviceAccount"]["audience"];
         Self { is_anonymous: audience.as_str().unwrap_or_default().is_empty(), ..self }
@@ -140,7 +141,7 @@ impl Values {
             .any(|image| repository.strip_suffix(image).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
     }
 
-    /// Returns the cases that hold with these values and with `extraConfig`.
+    /// Returns the cases that apply with these values and with `extraConfig`.
     pub(super) fn cases(&self) -> BTreeSet<Case> {
         let given = |variable: &str| {
             let extra = self.extra(variable).filter(|text| !text.is_empty());
@@ -154,7 +155,7 @@ impl Values {
         cases
     }
 
-    /// Returns whether a condition holds. `cases` are the cases that hold.
+    /// Returns whether a condition is true. `cases` contains the cases that apply.
     pub(super) fn holds(&self, need: &Need, cases: &BTreeSet<Case>) -> bool {
         match need {
             Need::Case(case) => cases.contains(case),
@@ -213,7 +214,7 @@ impl Values {
     }
 
     /// Returns the preset that the chart would write. If the values name a preset that the chart lacks, returns the
-    /// default preset: the findings about the values then name the wrong one.
+    /// default preset: another finding reports the wrong name.
     pub(super) fn preset(&self, flag: &Compatibility) -> Result<Preset, PresetError> {
         let named = self.text("compatibility");
         let is_known = presets::ALL.iter().any(|(name, _)| *name == named);

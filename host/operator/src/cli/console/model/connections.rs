@@ -1,4 +1,4 @@
-//! What each object uses, and who uses it.
+//! The connections of each object: the objects that it uses, and the objects that use it.
 
 use std::collections::{BTreeSet, HashMap};
 

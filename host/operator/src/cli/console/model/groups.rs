@@ -1,4 +1,4 @@
-//! Groups of objects, for a picture of more objects than a picture can show one by one.
+//! Groups objects, for pictures that cannot show every object.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(in crate::cli::console) struct Groups {
 }
 
 impl Groups {
-    /// Groups the objects that are wanted by namespace and kind.
+    /// Groups the objects for which `is_wanted` returns true, by namespace and kind.
     pub(super) fn of(objects: &Objects, is_wanted: impl Fn(&Identity, &KeptObject) -> bool) -> Self {
         let mut groups = Self::default();
         let wanted = |identity: &Identity| objects.get(identity).is_some_and(|kept| is_wanted(identity, kept));
@@ -30,8 +30,8 @@ impl Groups {
         groups
     }
 
-    /// Joins groups to at most `most`. The namespaces with the most objects that are not ready keep their own groups,
-    /// then the largest namespaces. The other namespaces share one group for each kind, whose namespace is empty.
+    /// Joins groups to at most `most`. First the namespaces with the most unready objects keep their own groups, and
+    /// then the largest namespaces. For each kind, the other namespaces share one group with an empty namespace.
     /// Returns the number of namespaces that share groups.
     pub(in crate::cli::console) fn join(self, most: usize) -> (Self, usize) {
         if self.counts.len() <= most {

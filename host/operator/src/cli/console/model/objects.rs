@@ -53,7 +53,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Adds or replaces an object. Returns what changed; `None` if the console has this version of the object.
+    /// Adds or replaces an object. Returns the change; `None` if the console already has this version of the object.
     pub(super) fn put(&mut self, identity: Identity, mut object: Value, is_claimed: bool) -> Option<Change> {
         slim(&mut object, is_claimed);
         let before = self.all.get(&identity);
@@ -87,7 +87,7 @@ impl Objects {
         Some(Change { related, is_listed, is_connected: false })
     }
 
-    /// Removes an object. Returns what changed; `None` if the console does not have the object.
+    /// Removes an object. Returns the change; `None` if the console does not have the object.
     pub(super) fn remove(&mut self, identity: &Identity) -> Option<Change> {
         let mut related = self.forget_owners(identity);
         related.extend(self.connections.forget(identity));
@@ -96,7 +96,7 @@ impl Objects {
         Some(Change { related, is_listed: before.is_claimed, is_connected: before.is_claimed })
     }
 
-    /// Forgets the owners of an object and counts the object no longer. Returns the owners.
+    /// Forgets the owners of an object, and no longer counts the object. Returns the owners.
     fn forget_owners(&mut self, identity: &Identity) -> BTreeSet<Identity> {
         let Some(before) = self.all.get(identity) else { return BTreeSet::new() };
         if before.is_claimed {
@@ -129,7 +129,7 @@ impl Objects {
         changes
     }
 
-    /// Removes all objects of a type, because the console does not watch the type any more, or in another way.
+    /// Removes all objects of a type, because the console no longer watches the type, or watches it in another way.
     pub(super) fn forget(&mut self, of: &ResourceType) -> Vec<Change> {
         self.complete.remove(of);
         self.remove_unless(of, None, |_| false)
@@ -229,7 +229,7 @@ impl Objects {
         open.collect()
     }
 
-    /// Asks again for the connections of each object for which `is_outdated`.
+    /// Marks the connections of an object as outdated if `is_outdated` returns true.
     pub(super) fn disconnect(&mut self, is_outdated: impl Fn(&ResourceType, &Identity) -> bool) {
         for (identity, kept) in self.all.iter().filter(|(_, kept)| kept.is_claimed) {
             if is_outdated(&ResourceType::of_object(&kept.object), identity) {
@@ -238,7 +238,7 @@ impl Objects {
         }
     }
 
-    /// Records what an object uses. Does nothing if the object changed or went meanwhile. Returns what changed.
+    /// Records what an object uses. Does nothing if the object changed or disappeared meanwhile. Returns the change.
     pub(super) fn connect(&mut self, identity: &Identity, wanted: u64, uses: Vec<Identity>) -> Option<Change> {
         self.all.get(identity).filter(|kept| kept.is_claimed && kept.wanted == wanted)?;
         let mut related = self.connections.set(identity, uses)?;
@@ -263,7 +263,8 @@ impl Objects {
     }
 }
 
-/// Removes the parts of an object that no page shows. Children are many, so their pod templates and data go too.
+/// Removes the parts of an object that no page shows. Also removes the pod templates and data of children, because a
+/// cluster has many children.
 fn slim(object: &mut Value, is_claimed: bool) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");

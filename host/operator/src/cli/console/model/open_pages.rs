@@ -23,7 +23,7 @@ pub(in crate::cli::console) struct Change {
     pub(super) is_connected: bool,
 }
 
-/// The changes that a page shows. Each page also shows changes of the policies and of the user's rights.
+/// Which changes wake a page. Changes of the policies and of the user's rights wake every page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::cli::console) struct Interest {
     /// Whether the page shows a list of objects, or numbers of objects.
@@ -111,7 +111,7 @@ impl OpenPage {
         }
     }
 
-    /// Remembers all changes from now on, because the page will show an unknown part of them.
+    /// Remembers all changes from now on: nobody knows which of them the page already shows when it is built.
     pub(in crate::cli::console) fn begin(&self) {
         self.with(|page| (page.is_due, page.meanwhile) = (false, Some(Vec::new())));
     }

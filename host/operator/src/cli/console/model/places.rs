@@ -24,7 +24,7 @@ pub(super) type Place = Option<String>;
 pub(in crate::cli::console) struct Places {
     /// Where to watch each kind.
     of_kind: BTreeMap<ResourceType, Vec<Place>>,
-    /// The namespaces that can have objects that the user may see; `None` for the whole cluster.
+    /// The namespaces in which the user may be able to see objects; `None` for the whole cluster.
     candidates: Option<Vec<String>>,
     /// Whether the user named the namespaces.
     are_named: bool,
@@ -38,8 +38,8 @@ pub(in crate::cli::console) struct Places {
 
 impl Places {
     /// Finds where to watch each of these kinds. `named` are the namespaces of the user's flags. Without flags, the
-    /// console shows each kind in the whole cluster, or else in every namespace in which the user may list the kind.
-    /// `types` is the number of all types to watch.
+    /// console shows each kind in the whole cluster. If the user may not list the kind there, the console shows the
+    /// kind in every namespace in which the user may list it. `types` is the number of all types to watch.
     pub(super) async fn find(
         client: &Client,
         kinds: &[(ResourceType, Served)],
@@ -93,8 +93,8 @@ impl Places {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Returns where to watch a kind. For a kind that a policy claims only since the start, returns every place that
-    /// can have objects that the user may see.
+    /// Returns where to watch a kind. For a kind that a policy claimed after the start of the console, returns every
+    /// namespace in which the user may be able to see objects.
     pub(super) fn of_kind(&self, of: &ResourceType, served: &Served) -> Vec<Place> {
         self.of_kind.get(of).cloned().unwrap_or_else(|| self.of_other(served))
     }

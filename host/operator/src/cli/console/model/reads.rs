@@ -1,5 +1,5 @@
-//! Remembers for some seconds what pages read from the cluster without a watch, such as pods and Events. So pages that
-//! change all the time, and pages that show the same objects, send each request once.
+//! Remembers for some seconds the objects that pages read from the cluster without a watch, such as pods and Events. So
+//! a page that changes all the time does not repeat its requests, and pages share the results of equal requests.
 
 use std::{collections::BTreeMap, time::Duration};
 

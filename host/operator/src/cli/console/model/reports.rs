@@ -1,4 +1,4 @@
-//! What the watches report: objects, missing rights, and watches that fail.
+//! Records the reports of the watches: objects, missing rights, and failures of watches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,13 +27,13 @@ pub(in crate::cli::console) struct Limits {
     pub(in crate::cli::console) missing: Vec<MissingRight>,
     /// Watches that fail, each with the reason.
     pub(in crate::cli::console) broken: Vec<String>,
-    /// Why only the default policies are known.
+    /// Why the console knows only the default policies.
     pub(in crate::cli::console) policies: Option<String>,
 }
 
 impl Model {
-    /// Ends the watches of each type that is not wanted, or not in this role, and forgets their objects. Returns the
-    /// types that the console does not watch yet.
+    /// Ends the watches of each type that `wanted` lacks or has with another role, and forgets the objects of these
+    /// types. Returns the types that the console does not watch yet.
     pub(super) fn end_watches(&self, wanted: BTreeMap<ResourceType, Role>) -> Vec<(ResourceType, Role)> {
         let mut reports = lock(&self.reports);
         let running: Vec<ResourceType> = reports
@@ -108,7 +108,7 @@ impl Model {
 
     fn changed(&self, watched: &WatchedType, mut changes: Vec<Change>) {
         if watched.role == Role::Record && !changes.is_empty() {
-            // The page with all policies is a list of records.
+            // The page with all policies shows records as a list.
             for change in &mut changes {
                 change.is_listed = true;
             }
@@ -174,7 +174,7 @@ impl Model {
         lock(&self.reports).listing.iter().any(is_it)
     }
 
-    /// Returns what the user cannot see.
+    /// Returns the types and namespaces that the user cannot see.
     pub(in crate::cli::console) fn limits(&self) -> Limits {
         let refused = self.places.refused.iter().map(|(of, place)| self.right(of, place.as_deref()));
         let refused: BTreeSet<MissingRight> = refused.collect();

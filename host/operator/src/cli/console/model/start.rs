@@ -26,7 +26,7 @@ use crate::{
     watch::Served,
 };
 
-/// After a change, the console waits for this time before it looks whether a record changed.
+/// After a change, the console waits for this time before it checks whether a record changed.
 const QUIET: Duration = Duration::from_secs(1);
 /// The console also reads the policies at this interval, because settings of the operator have no record.
 pub(super) const REREAD: Duration = Duration::from_mins(5);
@@ -57,7 +57,7 @@ pub(in crate::cli::console) async fn start(
     Ok(model)
 }
 
-/// Returns the types to watch. If a type has several parts, the objects with policies count most.
+/// Returns the types to watch, each with its role. If a type has several roles, `Claimed` wins.
 fn wanted(snapshot: &Snapshot) -> BTreeMap<ResourceType, Role> {
     let mut wanted = BTreeMap::from([(ResourceType::new(RECORD.0, RECORD.1), Role::Record)]);
     let emitted = snapshot.kinds().flat_map(|(_, answers)| answers.claims()).flat_map(|claim| claim.emits.clone());
@@ -66,7 +66,7 @@ fn wanted(snapshot: &Snapshot) -> BTreeMap<ResourceType, Role> {
     wanted
 }
 
-/// Starts the watches that do not run yet, and ends those that nobody needs any more.
+/// Starts the missing watches, and ends the watches that the console no longer needs.
 pub(super) async fn watch(model: &Arc<Model>) -> anyhow::Result<()> {
     let snapshot = model.snapshot();
     let claims = snapshot.kinds().flat_map(|(_, answers)| answers.claims());

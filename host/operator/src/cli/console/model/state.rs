@@ -44,7 +44,7 @@ pub(in crate::cli::console) struct Model {
     pub(super) client: Client,
     pub(super) cluster: Cluster,
     pub(super) places: Places,
-    /// Keeps the policies that a new reading did not change.
+    /// The policies. If a new read finds the same policy, the catalogue keeps its old entry.
     catalogue: Catalogue,
     serving: Mutex<Arc<ServingPolicies>>,
     /// Grows with each change of the policies.
@@ -53,7 +53,7 @@ pub(in crate::cli::console) struct Model {
     pub(super) reports: Mutex<WatchStates>,
     reads: Mutex<Reads>,
     open: Arc<OpenPages>,
-    /// Signals that the connections of some objects are unknown.
+    /// Signals that the console does not know the connections of some objects.
     asked: Notify,
     /// Signals that a record changed.
     pub(super) recorded: Notify,
@@ -95,7 +95,7 @@ impl Model {
         serving_policies(&self.client, &self.cluster, &self.catalogue).await
     }
 
-    /// Replaces the policies. If the new policies are equal for an object, its connections stay.
+    /// Replaces the policies. If the same policies answer for an object as before, the object keeps its connections.
     pub(super) fn serve(&self, serving: ServingPolicies) {
         let now = Arc::new(serving);
         let before = std::mem::replace(&mut *lock(&self.serving), Arc::clone(&now));
@@ -137,7 +137,7 @@ impl Model {
         self.open.tell_all();
     }
 
-    /// Returns up to `most` objects whose connections are unknown, and the number of the policies to ask.
+    /// Returns up to `most` objects whose connections are unknown, and the number of the current state of the policies.
     pub(super) fn unconnected(&self, most: usize) -> (u64, Vec<Unconnected>) {
         let policies = self.policies.load(Ordering::Relaxed);
         (policies, self.lock().unconnected(most))
@@ -162,8 +162,8 @@ impl Model {
         }
     }
 
-    /// Runs work that computes for long, without a delay of other work. If the caller does not want the result any more,
-    /// the work ends at its next request, or when it looks at its token. The work keeps its slot until it ends.
+    /// Runs a long computation without delaying other work. If the caller no longer wants the result, the work ends at
+    /// its next request, or when it checks its token. The work keeps its slot until it ends.
     pub(in crate::cli::console) async fn blocking<T: Send + 'static>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<T> + Send + 'static,
@@ -208,13 +208,13 @@ impl Model {
         &self.cluster
     }
 
-    /// Returns what a survey needs.
+    /// Returns the inputs of a survey.
     pub(in crate::cli::console) fn sources(self: &Arc<Self>) -> Sources {
         let known: Arc<dyn KnownObjects> = Arc::<Self>::clone(self);
         Sources { client: self.client.clone(), cluster: self.cluster.clone(), snapshot: self.snapshot(), known }
     }
 
-    /// Starts to gather objects, from the objects of this model first.
+    /// Starts to gather objects. The reader takes objects of this model before it sends requests.
     pub(in crate::cli::console) fn gathered(self: &Arc<Self>) -> Gathered {
         Gathered::knowing(self.client.clone(), Arc::<Self>::clone(self))
     }
@@ -224,7 +224,7 @@ impl Model {
         self.lock().get(identity).cloned()
     }
 
-    /// Looks at every object for which a policy answers, sorted.
+    /// Calls a function with every object for which a policy answers, sorted.
     pub(in crate::cli::console) fn with_claimed<T>(
         &self,
         look: impl FnOnce(&mut dyn Iterator<Item = (&Identity, &KeptObject)>) -> T,
@@ -237,7 +237,7 @@ impl Model {
         self.lock().counts().iter().map(|(key, count)| (key.clone(), count)).collect()
     }
 
-    /// Groups the objects that are wanted by namespace and kind.
+    /// Groups the objects for which `is_wanted` returns true, by namespace and kind.
     pub(in crate::cli::console) fn groups(&self, is_wanted: impl Fn(&Identity, &KeptObject) -> bool) -> Groups {
         Groups::of(&self.lock(), is_wanted)
     }

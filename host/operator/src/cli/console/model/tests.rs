@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{definitions::embedded, input::Identity, policies::sample_cluster, watch::Served};
 
-/// The number of objects of the tests about a cluster at rest, unless the environment names another one.
+/// The number of objects in the tests of a cluster at rest, unless an environment variable sets another number.
 const OBJECTS: usize = 100;
 
 /// Returns a cluster that serves the default kinds, with these namespaces.
@@ -104,7 +104,7 @@ async fn a_cluster_at_rest_gets_no_requests_and_no_object_is_evaluated_again() {
     tokio::time::sleep(REREAD / 2).await;
     let at_rest = cluster.journal().count(|_| true);
     assert_eq!(at_rest, 0, "{:?}", cluster.journal().entries());
-    // Now and then, the console reads the policies again, and continues the watches.
+    // Meanwhile, the console reads the policies several times, and continues the watches.
     tokio::time::sleep(REREAD * 6).await;
     let lists = cluster.journal().count(|entry| entry.attempt.verb == Verb::List && entry.attempt.resource == "agents");
     let other = cluster.journal().count(|entry| entry.attempt.verb != Verb::Watch);
@@ -131,7 +131,8 @@ async fn a_changed_object_is_evaluated_once_and_the_others_are_not() {
     assert_eq!(model.evaluations.load(Ordering::Relaxed), before + 1, "the object was made again, with another UID");
 }
 
-/// Lets the user do only what a function allows, and everything that no namespace restricts but lists of kinds.
+/// Limits the user's rights. `allow` decides about requests for objects of the claimed kinds. All other requests are
+/// allowed.
 fn restrict(cluster: &TestCluster, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
     let is_kind = |attempt: &Attempt| attempt.group == "kaos.tools" || attempt.group == "a.example";
     cluster.authorise(move |attempt| {
@@ -201,7 +202,7 @@ async fn the_note_about_a_lost_watch_goes_as_soon_as_the_watch_works_again() {
         if is_lost { Verdict::from(Outcome::FailBefore(Failure::Server(503))) } else { Verdict::default() }
     });
     cluster.cut_watches();
-    // All watches were cut, but only this one cannot continue.
+    // The test has cut all watches, but only this watch cannot continue.
     let is_broken =
         |broken: &[String]| matches!(broken, [one] if one.starts_with("Agent objects may be out of date: "));
     until(|| is_broken(&model.limits().broken)).await;

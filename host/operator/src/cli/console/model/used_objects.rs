@@ -1,5 +1,5 @@
-//! Asks the policies in the background what each object uses, so that pages can also show who uses an object. Sends no
-//! requests: objects that the watches do not keep count as missing here.
+//! Asks the policies in the background which objects each object uses. So a page can also show which objects use its
+//! object. Sends no requests: the policies see an object as missing if the watches do not keep it.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

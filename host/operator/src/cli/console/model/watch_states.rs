@@ -12,7 +12,7 @@ use crate::cli::health::MissingRight;
 #[derive(Debug, Default)]
 pub(super) struct WatchStates {
     pub(super) running: BTreeMap<ResourceType, (Role, CancellationToken)>,
-    /// The watches of kinds with policies that have not read all objects yet.
+    /// The watches of claimed kinds that have not read all objects yet.
     pub(super) listing: BTreeSet<(ResourceType, Place)>,
     pub(super) missing: BTreeMap<(ResourceType, Place), MissingRight>,
     pub(super) broken: BTreeMap<(ResourceType, Place), String>,

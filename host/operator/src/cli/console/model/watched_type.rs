@@ -1,16 +1,16 @@
-//! A type that the console watches, and the part that the type plays.
+//! A type that the console watches, and its role.
 
 use kaos_policy::contract::ResourceType;
 use tokio_util::sync::CancellationToken;
 
 use crate::watch::Served;
 
-/// The part that a type plays on the pages.
+/// The role of a type on the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Policies answer for the objects.
     Claimed,
-    /// Policies emit the objects. The console watches only those that the operator made.
+    /// Policies emit the objects. The console watches only the objects that the operator applied.
     Child,
     /// The records of policies.
     Record,
@@ -24,6 +24,6 @@ pub(super) struct WatchedType {
     /// The namespace; `None` for the whole cluster.
     pub(super) place: Option<String>,
     pub(super) role: Role,
-    /// Ends the watch. After the end, events of the watch have no effect.
+    /// Ends the watch. After that, events of the watch have no effect.
     pub(super) stop: CancellationToken,
 }

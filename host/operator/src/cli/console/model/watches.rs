@@ -1,7 +1,7 @@
-//! The watches of a console. Each watch keeps the objects of a type in memory, with the rights of the user.
+//! The watches of a console. Each watch uses the rights of the user, and keeps the objects of a type in memory.
 //!
-//! The watcher of `kube` does not report that a watch works again after an error, if nothing changed meanwhile. The
-//! pages need this report, because they say which objects may be out of date.
+//! After an error, the watcher of `kube` does not report that the watch works again until an object changes. The pages
+//! need this report, because they say which objects may be out of date.
 
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
@@ -30,16 +30,16 @@ const SILENCE: Duration = Duration::from_mins(5);
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_mins(1) };
 /// The delays after the API server refused a watch. An administrator may grant the right meanwhile.
 const REFUSED: Backoff = Backoff { first: Duration::from_secs(30), max: Duration::from_mins(10) };
-/// A watch that lasts this long worked, also without events.
+/// If a watch lasts this long, it worked, even without events.
 const WORKED: Duration = Duration::from_secs(1);
-/// The status code of a watch whose start the API server does not remember.
+/// The API server's status code if it no longer remembers the version at which a watch starts.
 const GONE: u16 = 410;
 
 /// Why a watch ended.
 enum End {
-    /// The API server ended the watch in time, so the next watch continues.
+    /// The API server ended the watch at the agreed time, so the next watch continues at the last version.
     InTime,
-    /// The API server does not remember the start of the watch, so the console must list again.
+    /// The API server no longer remembers the version at which the watch starts, so the console must list again.
     Forgotten,
     Failed(kube::Error),
     Silent,
@@ -89,7 +89,7 @@ impl Watch {
                     end => self.failed(&end).await,
                 }
             }
-            // A server may forget the start of a watch once. If it forgets the start again at once, wait.
+            // An API server may forget the version once. If it forgets the next version at once, wait.
             if std::mem::replace(&mut self.was_forgotten, true) {
                 self.pause(BACKOFF).await;
             }

@@ -23,7 +23,7 @@ use crate::{
 /// The text of a new form.
 const EMPTY: &str = "name: agent\nscope: {namespaces: []}\nsettings:\n  image: registry.example.org/agent:2\n";
 
-/// Builds the page. Without `text`, the page shows an example. The token ends the computing.
+/// Builds the page. Without `text`, the page shows an example. A cancelled token ends the computation.
 pub(super) async fn page(model: &Arc<Model>, text: Option<(&str, &CancellationToken)>) -> Page {
     let shown = text.map_or_else(|| EMPTY.to_owned(), |(text, _)| text.replace("\r\n", "\n"));
     let result = match text {

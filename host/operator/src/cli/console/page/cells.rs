@@ -20,7 +20,7 @@ pub(super) fn object(model: &Model, identity: &Identity) -> Markup {
     }
 }
 
-/// Shows a state: a sign and a word, so that nobody needs the colour.
+/// Shows a state as a sign and a word, so that users need not see the colour.
 pub(super) fn state(state: HealthState) -> Markup {
     html! { span class={ "state " (class(state)) } { span.sign aria-hidden="true" { (sign(state)) } " " (state.word()) } }
 }

@@ -22,7 +22,7 @@ pub(in crate::cli::console) struct Page {
     /// The part that does not change while the page is open, such as a form.
     fixed: Markup,
     pub(in crate::cli::console) parts: Vec<Part>,
-    /// The changes that the page shows.
+    /// The changes that wake the page.
     pub(in crate::cli::console) interest: Interest,
     /// Whether the page shows objects that the console does not watch.
     pub(in crate::cli::console) is_unwatched: bool,
@@ -44,7 +44,7 @@ impl Part {
         below(base, &self.body.0)
     }
 
-    /// Returns a digest, from which the server sees whether the part changed.
+    /// Returns a digest, which shows the server whether the part changed.
     pub(in crate::cli::console) fn digest(&self) -> String {
         format!("{:016x}", hash(&self.body.0))
     }
@@ -56,8 +56,8 @@ impl Page {
         Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts, interest, is_unwatched }
     }
 
-    /// Returns the page for an object that the console may still find. The page has one part, so the browser loads the
-    /// page again when the console finds the object.
+    /// Returns the page for an object that the watches may still report. This page has another number of parts than the
+    /// page of an object, so the browser loads the page again when a watch reports the object.
     pub(super) fn loading(title: impl Into<String>, entry: &'static str) -> Self {
         let parts = vec![Part::new(
             "loading",
@@ -66,12 +66,12 @@ impl Page {
         Self::new(title, entry, html! {}, parts)
     }
 
-    /// Returns the page with the changes that it shows.
+    /// Returns the page with the changes that wake it.
     pub(super) fn showing(self, interest: Interest) -> Self {
         Self { interest, ..self }
     }
 
-    /// Returns the page with objects that the console does not watch, or without.
+    /// Returns the page with the information whether it shows objects that the console does not watch.
     pub(super) fn with_unwatched(self, is_unwatched: bool) -> Self {
         Self { is_unwatched, ..self }
     }
@@ -130,8 +130,8 @@ impl Page {
     }
 }
 
-/// Adds the secret path of the console to each address. The templates escape every quotation mark in texts of users, so
-/// only addresses of the templates can begin like this.
+/// Adds the secret path of the console to each address, by searching for the beginning of an attribute with an address.
+/// Texts of users cannot contain this beginning, because the templates escape their quotation marks.
 fn below(base: &str, html: &str) -> String {
     let mut placed = html.to_owned();
     for attribute in ["href", "src", "action"] {

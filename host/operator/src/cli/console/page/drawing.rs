@@ -27,8 +27,8 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Collects the objects that `first` are connected to, over at most `steps` steps. Looks at users only from the
-    /// first objects.
+    /// Collects the objects that the objects in `first` use, over at most `steps` steps. Also collects the objects that
+    /// use an object in `first`.
     pub(super) fn around(model: &Model, first: &[Identity], steps: usize) -> Self {
         let mut nodes: BTreeMap<Identity, usize> = BTreeMap::new();
         let (mut order, mut left_out): (Vec<Identity>, usize) = (Vec::new(), 0);
@@ -51,7 +51,7 @@ impl Drawing {
             for identity in &next {
                 let (uses, users) = model.connections(identity);
                 found.extend(uses.into_iter().filter(|used| add(used, &mut order)));
-                // A list shows the users as objects of the list.
+                // On a page with a list, the users are already objects of the list.
                 let shown = users.iter().filter(|_| step == 0 && focus.is_some());
                 for user in shown {
                     add(user, &mut order);

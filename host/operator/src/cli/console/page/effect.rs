@@ -64,7 +64,8 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
     Ok(Page::new(format!("Effect of an edit of {identity}"), "/objects", fixed, Vec::new()))
 }
 
-/// Shows the heading of a result. The browser puts the focus there, so that a screen reader reads the result first.
+/// Shows the heading of a result. The browser moves the focus to the heading, so that a screen reader reads the result
+/// first.
 pub(super) fn heading(text: &str) -> Markup {
     html! { h2 #result-heading tabindex="-1" autofocus { (text) } }
 }

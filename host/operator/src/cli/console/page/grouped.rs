@@ -1,5 +1,5 @@
-//! A picture of groups of objects, for more objects than a picture can show one by one. A group contains the objects of
-//! a kind in a namespace. The picture shows how many objects of each group are not ready, and which groups use each
+//! A picture of groups of objects, for pages that have too many objects for one picture. A group contains the objects
+//! of a kind in a namespace. The picture shows how many objects of each group are not ready, and which groups use each
 //! other.
 
 use maud::{Markup, html};
@@ -23,7 +23,7 @@ pub(super) fn shown(groups: Groups, filter: &Filter) -> Markup {
     let lines: Vec<(usize, usize, usize)> =
         uses.iter().filter_map(|((user, used), number)| Some((at(user)?, at(used)?, *number))).collect();
     let boxes: Vec<PictureBox> = groups.iter().map(|(key, count)| drawn(key, *count, filter)).collect();
-    // A line from a group to itself would show nothing.
+    // Leave out connections within a group: a line from a group to itself has no meaning for the reader.
     let drawn: Vec<(usize, usize)> =
         lines.iter().filter(|(user, used, _)| user != used).map(|(user, used, _)| (*user, *used)).collect();
     html! {

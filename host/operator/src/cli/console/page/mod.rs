@@ -51,7 +51,7 @@ pub(super) async fn build(model: &Arc<Model>, address: &Address, extent: Extent)
     Ok(page)
 }
 
-/// Builds the page with the effect of a text in a form. `stop` ends the computing.
+/// Builds the page with the effect of a text in a form. A cancelled `stop` ends the computation.
 pub(super) async fn effect_of(
     model: &Arc<Model>,
     address: &Address,
@@ -65,7 +65,7 @@ pub(super) async fn effect_of(
     }
 }
 
-/// Says once what the user cannot see.
+/// Lists the types and namespaces that the user cannot see.
 fn limits(Limits { places, missing, broken, policies }: &Limits) -> Markup {
     let Places { hidden, left_out, .. } = places;
     let count = hidden.len() + left_out + missing.len() + broken.len() + usize::from(policies.is_some());

@@ -1,4 +1,5 @@
-//! One object: its state and the causes, what it is connected to, its children and pods, and where its values come from.
+//! The page of one object: its state and the causes, the connected objects, its children and pods, and the origins of
+//! its values.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::{
     input::Identity,
 };
 
-/// The number of steps over used objects, for the causes and for the picture.
+/// The number of steps from the object to used objects, for the causes and for the picture.
 const STEPS: usize = 4;
 const DRAWN: usize = 2;
 /// The number of Events on the page.
@@ -42,7 +43,7 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity) -> anyhow::Res
     let answer = survey.answer();
     let mut gathered = model.gathered();
     gathered.add(&kept.object);
-    // Without an explanation, the rest of the page is still of use.
+    // Ignores an error: without the explanation, the rest of the page is still useful.
     let explained = explanation(&mut gathered, &model.serving(), model.cluster(), identity).await;
     let explained = explained.map_err(|error| with_causes(error.as_ref()));
     let drawing = Drawing::around(model, std::slice::from_ref(identity), DRAWN);

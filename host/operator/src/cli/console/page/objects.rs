@@ -21,7 +21,8 @@ use crate::{
 /// The number of objects on one page of the list.
 const ROWS: usize = 100;
 
-/// If there are more namespaces, the user writes the namespace instead of choosing one.
+/// The maximum number of namespaces in the list of choices. If the cluster has more namespaces, the user types the
+/// name.
 const CHOICES: usize = 200;
 
 /// The objects that fit a filter, as far as the page shows them.
@@ -82,7 +83,7 @@ fn form(model: &Model, filter: &Filter) -> Markup {
         namespaces.insert(namespace);
         kinds.insert(kind);
     }
-    // The choices of the address stay, also if no object has them.
+    // The form must show the namespace and the kind in the address, even if no object has them.
     namespaces.insert(filter.namespace.clone());
     kinds.insert(filter.kind.clone());
     for choices in [&mut namespaces, &mut kinds] {

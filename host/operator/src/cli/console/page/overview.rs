@@ -1,4 +1,4 @@
-//! The first page: what is not ready and why, and the namespaces.
+//! The first page: the objects that are not ready, with the causes, and the namespaces.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -100,8 +100,8 @@ fn not_ready(rows: Vec<[Markup; 4]>, total: usize) -> Markup {
     }
 }
 
-/// Shows the number of objects of each namespace. If there are many namespaces, shows those with the most objects that
-/// are not ready, and then the largest ones.
+/// Shows the number of objects of each namespace. If there are many namespaces, shows first the namespaces with the
+/// most unready objects, and then the largest namespaces.
 fn namespaces(counts: &[(GroupKey, Count)]) -> Markup {
     let mut by_namespace: BTreeMap<&str, Count> = BTreeMap::new();
     for (GroupKey { namespace, .. }, count) in counts {

@@ -1,5 +1,5 @@
-//! A picture of boxes and lines. A list beside the picture has the same content, so the picture itself is hidden from
-//! screen readers and from the keyboard.
+//! A picture of boxes and lines. A list below the picture has the same content. So screen readers and the keyboard skip
+//! the picture.
 
 use maud::{Markup, html};
 
@@ -17,7 +17,7 @@ const MARGIN: i32 = 8;
 pub(super) struct PictureBox {
     /// The page to which the box leads.
     pub(super) to: Address,
-    /// The whole name, which a browser shows beside the mouse.
+    /// The full name, which a browser shows when the mouse is over the box.
     pub(super) title: String,
     pub(super) name: String,
     pub(super) sign: &'static str,
@@ -62,7 +62,8 @@ fn node(PictureBox { to, title, name, sign, line, class }: &PictureBox, (x, y): 
 fn curve((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> String {
     let (start, end) = ((from_x + WIDTH, from_y + HEIGHT / 2), (to_x, to_y + HEIGHT / 2));
     if from_x >= to_x {
-        // A line within a column, or to the left, as part of a circle.
+        // The line ends in the same column, or in a column to the left. This is possible only for objects that use each
+        // other in a circle.
         let (bottom, out) = (from_y.max(to_y) + HEIGHT + 9, WIDTH / 2);
         return format!(
             "M{} {} C{} {bottom} {} {bottom} {} {}",

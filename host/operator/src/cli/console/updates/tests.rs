@@ -1,4 +1,4 @@
-//! Tests what a browser learns about an open page, and how many requests an open page sends.
+//! Tests the updates that a browser gets for an open page, and the number of requests that an open page causes.
 
 use std::sync::Mutex;
 

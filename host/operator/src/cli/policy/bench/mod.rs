@@ -131,7 +131,8 @@ struct Figures<'a> {
     /// The time of a pass in nanoseconds.
     times: Option<Spread>,
     fuel: Option<Spread>,
-    /// The most different amounts of fuel that the passes over one object took. 1 if every pass took the same fuel.
+    /// The number of different amounts of fuel for one object: 1 if every pass over an object took the same fuel. Of
+    /// all objects, the largest number.
     fuel_counts: usize,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,

@@ -78,8 +78,9 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     }
     let preview2 = preview2::adapters(module, stub_wasi)?;
     let mut module = slim(module);
-    // A compiler with bindings for components writes the types of the exports into sections whose names begin with
-    // `component-type`. The compiler of Go writes no such section, and no module of a component has one.
+    // With bindings for components, a compiler writes the types of the exports into sections whose names begin with
+    // `component-type`. The compiler of Go writes no such section, and the core modules of a component have no such
+    // section either.
     if !wasm::has_custom_section(&module, "component-type") {
         wit::embed(&mut module)?;
     }

@@ -14,7 +14,7 @@ const CALLS: &[u8] = include_bytes!("preview2.wasm");
 /// Answers the calls of the wall clock. `wall_clock.wat` is the source.
 const WALL_CLOCK: &[u8] = include_bytes!("wall_clock.wasm");
 
-/// The interfaces that every program contains, because a runtime starts and ends with them.
+/// The interfaces that every program uses, because its runtime needs them to start and to end.
 const ANSWERED: [&str; 19] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
@@ -37,8 +37,8 @@ const ANSWERED: [&str; 19] = [
     "wasi:random/random",
 ];
 
-/// The interface for files, and the suffix of its methods that name files by path. A runtime calls the other methods
-/// only on open files, and a policy has no open files.
+/// The interface for files, and the suffix of the methods that open or change files by path. The other methods need an
+/// open file, and a policy never has one.
 const FILES: (&str, &str) = ("wasi:filesystem/types", "-at");
 
 /// The number of calls that a message lists.

@@ -1,12 +1,12 @@
-//! Compares the contracts of two components. The conversion of a component takes its core module and writes the types of
-//! this operator's contract into it. If the tool that built the component had other types of the same version, the
-//! module would read the host's values from wrong addresses.
+//! Compares the contracts of two components. `policy build` takes the core module of a component, and writes the types
+//! of this operator's contract into the module. Another tool may have built the component with other types of the same
+//! contract version. Then the module would read the host's values from wrong addresses.
 
 use anyhow::bail;
 use wit_component::{DecodedWasm, WitPrinter, decode};
 use wit_parser::PackageId;
 
-/// Refuses a converted component with another contract than the component that it was made from.
+/// Fails if the contract of the converted component `to` differs from the contract of the original component `from`.
 pub(super) fn check(from: &[u8], to: &[u8]) -> anyhow::Result<()> {
     let (theirs, ours) = (contract(from)?, contract(to)?);
     let [mut theirs, mut ours] = [&theirs, &ours].map(|text| text.lines().filter(|line| !line.is_empty()));
@@ -33,8 +33,8 @@ fn shown(line: Option<&str>) -> String {
     kaos_policy::printable::printable(line.unwrap_or("nothing").trim()).to_string()
 }
 
-/// Prints the interfaces of the contract in a component. The order of interfaces, types and functions means nothing, so
-/// they are sorted.
+/// Prints the interfaces of the contract in a component. Sorts interfaces, types and functions, because their order has
+/// no meaning.
 fn contract(component: &[u8]) -> anyhow::Result<String> {
     let DecodedWasm::Component(mut resolve, _) = decode(component)? else {
         bail!("is a WIT package, and not a component");

@@ -1,5 +1,5 @@
-//! Takes the policy's core module out of a component. Other tools make components that import WASI, and the conversion
-//! of the core module makes a component that imports nothing.
+//! Takes the policy's core module out of a component. Other tools make components that import WASI. From their core
+//! module, `policy build` makes a component that imports nothing.
 
 use anyhow::bail;
 use kaos_policy::printable::printable;
@@ -47,12 +47,12 @@ pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
     }
 }
 
-/// Refuses a module that is more than a connection between the policy's module and the component's imports, because the
-/// conversion leaves it out.
+/// Accepts a module only if it merely connects the policy's module with the component's imports. The conversion drops
+/// all such modules, so it must not drop a part of the policy.
 ///
 /// Every component has two modules for functions that need the policy's memory: one has a table of these functions, and
 /// the other fills this table. A component can also have adapters, which convert calls of WASI preview 1. An adapter
-/// uses the policy's memory, and has no data.
+/// uses the policy's memory, and contains no data of its own.
 fn check_connection(module: &[u8]) -> anyhow::Result<()> {
     let mut imports = Vec::new();
     let (mut exports, mut has_memory) = (Vec::new(), false);
@@ -86,7 +86,7 @@ fn check_connection(module: &[u8]) -> anyhow::Result<()> {
     )
 }
 
-/// Refuses an export that has its texts in another encoding than UTF-8, because the conversion expects UTF-8.
+/// Refuses an export whose texts are not in UTF-8, because the conversion expects UTF-8.
 fn check_texts(function: &CanonicalFunction) -> anyhow::Result<()> {
     let CanonicalFunction::Lift { options, .. } = function else { return Ok(()) };
     if options.iter().any(|option| matches!(option, CanonicalOption::UTF16 | CanonicalOption::CompactUTF16)) {

@@ -1,4 +1,4 @@
-//! Decides which calls of WASI a policy may contain, and has the module that answers them.
+//! Decides which calls of WASI a policy may contain, and contains the module that answers these calls.
 
 /// The name of the module from which a core module imports WASI preview 1.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
@@ -6,8 +6,8 @@ pub(super) const MODULE: &str = "wasi_snapshot_preview1";
 /// Answers the calls of WASI inside of the component. `wasi.wat` is the source.
 pub(super) const ADAPTER: &[u8] = include_bytes!("wasi.wasm");
 
-/// The calls that every program contains, because a runtime starts and ends with them. The adapter answers them in the
-/// same way in every sandbox.
+/// The calls that every program contains, because its runtime needs them to start and to end. The adapter answers them
+/// in the same way in every sandbox.
 const ANSWERED: [&str; 27] = [
     "args_get",
     "args_sizes_get",
@@ -55,7 +55,7 @@ const OUTSIDE: [&str; 13] = [
     "sock_send",
 ];
 
-/// Returns why a module with these imports of WASI cannot become a policy, or `None` if it can.
+/// Returns why a module with these WASI imports cannot become a policy; `None` if it can.
 pub(super) fn refusal(imports: &[&str], stub: bool) -> Option<String> {
     if let Some(unknown) = imports.iter().find(|name| !ANSWERED.contains(*name) && !OUTSIDE.contains(*name)) {
         return Some(format!(

@@ -1,4 +1,5 @@
-//! Writes the types of the contract into a core module that has none. The conversion to a component needs them.
+//! Writes the types of the contract into a core module without types, because the conversion to a component needs the
+//! types.
 
 use anyhow::bail;
 use wit_component::{StringEncoding, embed_component_metadata};
@@ -10,7 +11,7 @@ use crate::cli::policy::wasm;
 pub(in crate::cli::policy) const CONTRACT: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/policy.wit"));
 
-/// The worlds, and the interface that only this world exports.
+/// Each world, with the interface that only this world exports.
 const WORLDS: [(&str, &str); 2] = [("policy", "kaos:policy/translation@"), ("overlay", "kaos:policy/amendment@")];
 
 /// Writes the types of the world whose interfaces the module exports.

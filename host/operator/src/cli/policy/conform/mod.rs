@@ -109,7 +109,8 @@ impl ConformVerb {
                 let mut shown = json!(findings);
                 for check in shown["checks"].as_array_mut().into_iter().flatten() {
                     if let Some(Value::Object(counterexample)) = check.get_mut("counterexample") {
-                        // Only the check of the settings uses other settings, and this check needs all objects.
+                        // Only the check of the settings uses other settings. This check needs all objects, so it
+                        // cannot run for a single object.
                         let is_usual = !counterexample.contains_key("settings");
                         let only = counterexample["number"].as_u64().filter(|_| is_usual);
                         counterexample.insert("repeat".to_owned(), json!(repeat.command(only)));

@@ -55,7 +55,8 @@ pub(super) fn counterexample(result: &CheckResult, repeat: &Repeat<'_>) -> anyho
     if let Some(settings) = settings {
         part("with these settings", yaml::text(settings)?);
     }
-    // Only the check of the settings uses other settings, and this check needs all objects.
+    // Only the check of the settings uses other settings. This check needs all objects, so it cannot run for a single
+    // object.
     let only = settings.is_none().then_some(*number);
     text += &format!("repeat: {}\n", repeat.command(only));
     Ok(text)

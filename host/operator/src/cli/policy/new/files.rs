@@ -90,8 +90,7 @@ fn overlaid(text: &str, name: &str) -> String {
     let word = name.replace('-', "_");
     let replaced = [
         ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
-        // The library's name has the same form as in a project for a policy, so that the build commands are the same
-        // for both.
+        // Gives the library the same form of name as a project for a policy, so that both have the same build commands.
         ("mirror-overlay", format!("{name}-policy")),
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),

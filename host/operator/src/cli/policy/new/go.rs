@@ -1,5 +1,5 @@
 //! Creates the files of a new project in Go. The template is in `guest-policies/template/go`, and the library in
-//! `guest-policies/go/kaos`. The project contains the library, so that it needs no other module.
+//! `guest-policies/go/kaos`. The project contains a copy of the library, so that the project needs no other module.
 
 use super::files::{Files, Names, definition, named};
 

@@ -1,5 +1,5 @@
-//! The effect of settings on all objects, before a user installs the settings. Compares as `policy plan` does, and sends
-//! nothing to the cluster but reads.
+//! Computes the effect of settings on all objects, before a user installs the settings. Compares plans as `policy plan`
+//! does, and only reads from the cluster.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ pub(in crate::cli) async fn candidate_effect(
         let documents = gathered.documents();
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let comparison = sides.compare_until(stop, &documents, &gathered.scopes(), &started, &hidden)?;
-        // Repeat, because the objects that this round read may have needs too.
+        // Repeat, because the objects from this round may have needs of their own.
         if !gathered.read(comparison.needs).await? {
             let Planned { objects, differences } = Planned::of(&sides, &documents, comparison.differences);
             let summary = Summary::of(objects, &differences).to_string();

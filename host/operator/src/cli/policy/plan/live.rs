@@ -67,7 +67,7 @@ pub(in crate::cli::policy) async fn compared(
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let mut documents = gathered.documents();
         let mut comparison = sides.compare(&documents, &gathered.scopes(), started, &hidden)?;
-        // Repeat, because the objects that this round read may have needs too.
+        // Repeat, because the objects from this round may have needs of their own.
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);

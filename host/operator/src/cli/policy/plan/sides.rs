@@ -31,7 +31,7 @@ pub(in crate::cli::policy) struct Sides {
     after: Arc<Snapshot>,
     /// The revisions that the user installs or removes. `None` if the change concerns all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
-    /// The policy table, before or after the change, in which the revisions `meant` answer.
+    /// The policy table in which the revisions `meant` answer: the table after an installation, or before a removal.
     at: Arc<Snapshot>,
 }
 
@@ -195,7 +195,7 @@ impl Sides {
     }
 }
 
-/// Policies that answer for no object any more after `stop` is cancelled, so that a comparison ends.
+/// Policies that no longer answer for any object after `stop` is cancelled. So a comparison ends soon.
 struct Stoppable<'a> {
     at: At<'a>,
     stop: &'a CancellationToken,

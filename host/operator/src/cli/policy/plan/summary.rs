@@ -13,7 +13,7 @@ pub(super) struct Summary {
     pub(super) changed: u64,
     /// The number of workloads with pods that Kubernetes will replace.
     pub(super) rolls: u64,
-    /// Objects that are refused only after the change.
+    /// Objects that the policies refuse only after the change.
     pub(super) refused: u64,
     /// Objects on which the policy fails.
     pub(super) failed: u64,

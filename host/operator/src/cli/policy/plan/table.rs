@@ -102,7 +102,7 @@ pub(in crate::cli::policy) fn lines(difference: &Difference) -> Vec<(&Reference,
     lines.into_iter().map(|line| (object, line)).collect()
 }
 
-/// Returns the two values as text. For texts with several lines, returns the first lines that differ.
+/// Returns the two values as texts. If the texts have several lines, returns only the first differing line of each.
 fn texts(field: &Field) -> (String, String) {
     match (&field.before, &field.after) {
         (Some(Value::String(old)), Some(Value::String(new))) if old.contains('\n') || new.contains('\n') => {

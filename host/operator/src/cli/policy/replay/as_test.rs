@@ -1,6 +1,6 @@
 //! `--as-test`: writes cases as tests into a project of `policy new`, in the form of the project's tests.
 //!
-//! - A project in Rust gets `tests/cases/NAME.json`, and once `tests/cases.rs`, which compares all cases.
+//! - A project in Rust gets `tests/cases/NAME.json` for each case, and one `tests/cases.rs`, which compares all cases.
 //! - A project with a script gets `tests/NAME.yaml` and `tests/NAME.expected.yaml`, which its `test.sh` compares.
 //! - Any other project gets the case itself as `tests/cases/NAME.kaos`, for `policy replay --policy`.
 
@@ -27,7 +27,7 @@ use crate::{
     yaml,
 };
 
-/// The test that compares the cases of a project in Rust, with the names of the template.
+/// The test that compares the cases of a project in Rust. It contains the names of the template.
 const HARNESS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/tests/cases.rs"));
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::plan::Difference;
 
-/// Prints the changes. The newest case of an object stands for the object.
+/// Prints the changes. If an object has several cases, uses the newest case.
 pub(super) fn show(
     cases: Vec<CaseFile>,
     outcomes: Vec<Outcome>,

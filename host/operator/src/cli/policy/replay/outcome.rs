@@ -21,7 +21,7 @@ pub(super) fn complain_of(file: &CaseFile, error: &ReplayError) {
     complain("error", format_args!("{}: {}", file.name, with_causes(error)));
 }
 
-/// Prints the objects that the policies need now, and that a case does not contain. Returns whether there are some.
+/// Prints the objects that the policies need now and that the case lacks. Returns whether there are such objects.
 pub(super) fn complain_of_unknown(file: &CaseFile, Replayed { unknown, .. }: &Replayed) -> bool {
     let Case { object, .. } = &file.case;
     for target in unknown {

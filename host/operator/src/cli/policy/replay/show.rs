@@ -22,7 +22,7 @@ use crate::{
     replay::Replayed,
 };
 
-/// Prints a line for each case, and what differs.
+/// Prints a line for each case, and the differences.
 pub(super) fn show(
     cases: &[CaseFile],
     outcomes: &[Outcome],
@@ -55,7 +55,7 @@ pub(super) fn show(
                 differs |= !replayed.is_same;
                 failed |= complain_of_unknown(file, replayed);
             }
-            // Only a candidate concerns no object.
+            // This result is only possible with a candidate.
             Ok(None) => {}
             Err(error) => {
                 complain_of(file, error);
@@ -113,7 +113,7 @@ fn differences(case: &Case, replayed: &Replayed) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the fields in which two verdicts differ, also those that are in no manifest.
+/// Returns the fields in which two verdicts differ, including fields outside of the manifests.
 fn of_verdicts(before: &CaseAnswer, after: &CaseAnswer) -> anyhow::Result<Vec<Field>> {
     Ok(fields(&serde_json::to_value(&before.verdict)?, &serde_json::to_value(&after.verdict)?))
 }
@@ -139,7 +139,7 @@ fn document(CaseFile { name, case }: &CaseFile, outcome: &Outcome) -> Value {
     document
 }
 
-/// Tells if the masks of a case changed its answer.
+/// Prints a note if the masks of a case changed its answer.
 fn tell_masks(CaseFile { name, case }: &CaseFile) {
     let Some(Masked { effect, .. }) = &case.masked else { return };
     match effect {
