@@ -9,17 +9,17 @@ use base64::{
 };
 use serde_json::Value;
 
-/// The minimum length of a part of a text that is decoded, in bytes.
+/// The minimum length of a part of a text that this module decodes, in bytes.
 const SHORTEST: usize = 8;
 
-/// Reads and writes base64 with or without padding, like clients that other people wrote.
+/// Reads and writes base64 with or without padding, because different clients use both.
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_encode_padding(false)
     .with_decode_allow_trailing_bits(true)
     .with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const ENGINES: [GeneralPurpose; 2] = [GeneralPurpose::new(&STANDARD, LENIENT), GeneralPurpose::new(&URL_SAFE, LENIENT)];
 
-/// Returns the encoded forms in which a value can stand in another text.
+/// Returns the encoded forms in which another text can contain a value.
 pub(super) fn forms(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = ENGINES.iter().map(|engine| engine.encode(value)).collect();
     // Within a longer text, the last character of base64 also depends on the bytes after the value.
@@ -48,7 +48,7 @@ fn percent(value: &str, is_lower: bool) -> String {
     encoded
 }
 
-/// Returns the text of a base64 text.
+/// Decodes a base64 text.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let text = text.trim();
     let bytes = ENGINES.iter().find_map(|engine| engine.decode(text).ok())?;
@@ -57,7 +57,7 @@ pub(super) fn decoded(text: &str) -> Option<String> {
     (!text.is_empty() && text.chars().all(is_shown)).then_some(text)
 }
 
-/// Returns the parts of a text that are base64 of a text, with the decoded text.
+/// Returns the parts of a text that contain another text in base64, each with the decoded text.
 pub(super) fn parts(text: &str) -> Vec<(Range<usize>, String)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_');
     let (mut found, mut at) = (Vec::new(), 0);

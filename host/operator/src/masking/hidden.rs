@@ -1,10 +1,10 @@
-//! What stands in the place of a secret value, and bytes that are never shown.
+//! The mask that replaces secret values, and bytes that `Debug` hides.
 
 /// The text that replaces a secret value.
 pub const MASK: &str = "********";
 
-/// The minimum length of a secret value that is masked within other texts, in bytes. Shorter values would mask unrelated
-/// text.
+/// The minimum length of a secret value, in bytes, that the module masks as a part of other texts. Shorter values could
+/// occur in unrelated text.
 pub(super) const SHORTEST: usize = 5;
 
 /// Bytes that `Debug` does not show.

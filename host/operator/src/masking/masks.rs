@@ -1,5 +1,5 @@
-//! Masks secret values wherever they appear. The name of a field does not suffice: a policy can copy a secret value into
-//! a field whose name does not show that the value is secret.
+//! Masks secret values wherever they appear. Masking only fields with secret names would not suffice: a policy can copy
+//! a secret value into a field with another name.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,14 @@ use super::{
     structure::Structure,
 };
 
-/// The minimum length of a secret value that is masked as a word of other texts, in bytes. Such a value has a digit.
+/// The minimum length of a secret value, in bytes, that the module masks as a word of other texts. The value must
+/// contain a digit.
 const SHORTEST_WORD: usize = 3;
-/// The minimum length of a line of a secret value that is masked by itself, in bytes.
+/// The minimum length of a line of a secret value, in bytes, that the module also masks without the other lines.
 const SHORTEST_LINE: usize = 8;
 /// The maximum depth of texts within texts, such as JSON in YAML in base64.
 const DEEPEST: usize = 4;
-/// Parts of each text that can name a secret value, in lower case, for a quick look.
+/// For a quick check, in lower case: every text that names a secret value contains one of these parts.
 const HINTS: [&str; 19] = [
     "passw",
     "passp",
@@ -48,11 +49,11 @@ const HINTS: [&str; 19] = [
 pub struct Masks {
     /// The secret values and their encoded forms, the longest first: a value can contain another value.
     values: Vec<String>,
-    /// Short secret values, which are masked only as a whole word.
+    /// Short secret values. The module masks them only as whole words.
     words: BTreeSet<String>,
 }
 
-/// What takes the place of a secret number.
+/// The replacement of a secret number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     /// The mask.
@@ -61,7 +62,7 @@ enum Numbers {
     Zero,
 }
 
-/// One run over a value.
+/// One walk through a value.
 struct Run<'a> {
     masks: &'a Masks,
     numbers: Numbers,
@@ -146,7 +147,7 @@ impl Masks {
         self.without_encoded(shown, depth)
     }
 
-    /// Masks the parts of a text that are base64 of a text with secrets.
+    /// Masks the parts of a text that contain another text with secrets in base64.
     fn without_encoded(&self, text: String, depth: usize) -> String {
         let parts = encoded::parts(&text).into_iter();
         let is_secret = |decoded: &str| depth >= DEEPEST || self.in_text(decoded, Numbers::Text, depth + 1) != decoded;
@@ -225,8 +226,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns whether a key contains a secret value. Keys that are words of a schema stay, because a password can be such a
-/// word.
+/// Returns whether a key contains a secret value. Returns false for a key that consists only of letters: it is probably
+/// a word of a schema, even if a password is the same word.
 fn is_secret_in_key(masks: &Masks, key: &str) -> bool {
     let is_word = key.bytes().all(|byte| byte.is_ascii_alphabetic());
     !is_word && masks.in_text(key, Numbers::Text, 0) != key
@@ -239,7 +240,7 @@ pub(crate) fn is_secret_argument(items: &[Value], at: usize) -> bool {
     is_after_flag && !argument(at).is_some_and(|argument| argument.starts_with("--"))
 }
 
-/// What the fields of an object show about the secrecy of the other fields.
+/// The facts about an object's fields that decide whether other fields are secret.
 #[derive(Debug, Clone, Copy)]
 struct Names {
     /// Whether the object is a Secret.
@@ -267,7 +268,7 @@ impl Names {
     }
 }
 
-/// Secret values that were found.
+/// The secret values that the module has found so far.
 #[derive(Debug, Default)]
 struct Collected {
     values: BTreeSet<String>,

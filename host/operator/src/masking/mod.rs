@@ -1,8 +1,8 @@
-//! Masks secret values, which must not appear on screens, in logs or in files. Everything that shows or writes values uses
-//! this module: cases, plans, previews, explanations, the console, and the debug pages.
+//! Masks secret values, which must not appear on screens, in logs or in files. All code that shows or writes values
+//! uses this module: cases, plans, previews, explanations, the console, and the debug pages.
 //!
-//! The names of variables, fields and flags show which values are secret. Such a value is masked wherever it appears: in
-//! a line of text, in JSON or YAML within a text, in a URL, as a number, or in base64.
+//! The names of variables, fields and flags show which values are secret. The module masks such a value wherever it
+//! appears: in a line of text, in JSON or YAML within a text, in a URL, as a number, or in base64.
 //!
 //! | module | content |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `scan` | secret parts of texts in any format |
 //! | `structure` | texts that contain JSON or YAML |
 //! | `encoded` | encoded forms of values |
-//! | `hidden` | what stands in the place of a secret value |
+//! | `hidden` | the mask that replaces secret values |
 //! | `masks` | collects the secret values of objects, and masks them |
 
 mod encoded;

@@ -1,4 +1,4 @@
-//! Decides by the names of variables, fields and flags which values are secret.
+//! Decides from the names of variables, fields and flags which values are secret.
 
 use super::hidden::SHORTEST;
 
@@ -17,7 +17,7 @@ const PARTS: [&str; 12] = [
     "COOKIE",
     "BEARER",
 ];
-/// Parts of names in which words stand together without a separator.
+/// Parts of names that consist of several words without a separator.
 const JOINED: [&str; 7] =
     ["ACCESSKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "MASTERKEY", "ACCOUNTKEY", "SHAREDKEY", "SSHKEY"];
 /// Whole words that belong to secret values.
@@ -41,7 +41,7 @@ pub fn is_secret(name: &str) -> bool {
         || ["_PWD", "-PWD", ".PWD"].iter().any(|end| name.ends_with(end))
 }
 
-/// Returns whether a name in upper case belongs to a number of tokens, or to a switch for tokens of Kubernetes.
+/// Returns whether a name in upper case belongs to an amount of tokens, or to a switch for Kubernetes tokens.
 fn is_amount(name: &str) -> bool {
     let has_word = |word: &str| name.starts_with(word) || name.contains(&format!("_{word}_"));
     ["BUDGET", "LIMIT", "COUNT", "AUTOMOUNTSERVICEACCOUNTTOKEN"].iter().any(|end| name.ends_with(end))
@@ -66,7 +66,8 @@ pub(super) fn is_secret_flag(argument: &str) -> bool {
     name.len() < argument.len() && name.chars().all(is_name) && is_secret_in_text(name)
 }
 
-/// Returns whether a value under a secret name is certainly not secret: nothing, a switch, or a reference to a variable.
+/// Returns whether a value with a secret name is certainly not secret: it is empty, a switch, or a reference to a
+/// variable.
 pub(super) fn is_plain(value: &str) -> bool {
     let variable = value.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
     let variable = variable.or_else(|| value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')));
@@ -84,7 +85,8 @@ pub(crate) enum Secrecy {
     Part,
     /// The value itself has a secret name.
     Whole,
-    /// The value itself has a name for one or several secrets, such as `tokens`. A short number can be their number.
+    /// The value itself has a name for one or several secrets, such as `tokens`. A short number may only be the number
+    /// of tokens.
     Several,
 }
 
@@ -139,7 +141,7 @@ mod tests {
             "accessKey",
             "DB_PWD",
             "door-pin",
-            // The values of these variables are not secret, but a rule for names cannot find this out.
+            // The values of these variables are not secret, but their names look secret.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

@@ -8,8 +8,8 @@ use super::names::{is_plain, is_secret_flag, is_secret_in_text};
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes. Shorter words belong to a sentence.
 const CREDENTIALS: usize = 8;
 
-/// Returns the secret parts of a text, in their order. With `with_blocks`, brackets after a secret name and indented lines
-/// below it are secret, too. Use it for texts that no parser understands.
+/// Returns the secret parts of a text, in their order. With `with_blocks`, brackets after a secret name and indented
+/// lines below the name are secret, too. Use `with_blocks` for texts that no parser understands.
 pub(super) fn secret_parts(text: &str, with_blocks: bool) -> Vec<Range<usize>> {
     let mut found = private_keys(text);
     let mut at = 0;
@@ -91,7 +91,7 @@ impl<'a> Line<'a> {
             let authority = &address[..address.find(['/', '?', '#']).unwrap_or(address.len())];
             let port = authority.rsplit_once(':').map(|(_, port)| port);
             let has_odd_port = port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit()));
-            // A password can contain `/` and `@`, although it should be encoded.
+            // A password can contain `/` and `@`, although the user should encode them.
             if let Some(last) = address.rfind('@').filter(|_| authority.contains('@') || has_odd_port)
                 && last > 0
             {
@@ -205,7 +205,7 @@ impl<'a> Line<'a> {
             return self.end_of_block();
         }
         let before = &self.text[self.start..named.start];
-        // A quote that is open before the name ends after the value.
+        // If a quote is open before the name, the value ends at the closing quote.
         let open =
             ['"', '\'', '`'].into_iter().find(|quote| !named.is_quoted && before.matches(*quote).count() % 2 == 1);
         if let Some(quote) = open
@@ -234,7 +234,7 @@ impl<'a> Line<'a> {
             let content = &self.text[inside..close];
             let before = content.len() - content.trim_end_matches('\\').len();
             at = close + quote.len_utf8();
-            // Without slashes, an escaped quote has an odd number of slashes.
+            // If the opening quote has no slashes, a quote after an odd number of slashes is escaped.
             let is_close = if slashes == 0 { before.is_multiple_of(2) } else { before <= slashes };
             if !is_close {
                 continue;
@@ -257,7 +257,7 @@ impl<'a> Line<'a> {
         for (number, line) in self.text[self.end..].split_inclusive('\n').enumerate() {
             let start = at;
             at += line.len();
-            // The first line is the end of this line.
+            // The first item is the rest of this line.
             if number == 0 {
                 continue;
             }

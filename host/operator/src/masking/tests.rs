@@ -1,4 +1,4 @@
-//! Tests with secret values in every shape in which users write them.
+//! Tests masking with secret values in every form in which users write them.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ pub(crate) fn canary(rng: &mut Rng) -> String {
     canary + &rng.u8(10..100).to_string()
 }
 
-/// Returns the shapes in which a text can contain a secret value.
+/// Returns the forms in which a text can contain a secret value, each with its name.
 pub(crate) fn shapes(canary: &str) -> Vec<(&'static str, String)> {
     let json =
         json!({"user": "a", "nested": {"API_TOKEN": canary}, "list": [{"name": "DB_PASSWORD", "value": canary}]});

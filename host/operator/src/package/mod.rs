@@ -96,8 +96,8 @@ impl Package {
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // Leave out a correct pin: it adds nothing to the component's digest. A package with a wrong pin has another
-        // digest.
+        // Leave out a correct `sha256`, because it is the same as the component's digest. A package with a wrong
+        // `sha256` has another digest.
         let packed = self.component.as_ref().map(|code| Digest::of(&code.bytes));
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         match &self.component {
@@ -120,8 +120,8 @@ impl Package {
     }
 }
 
-/// Returns the bounds of a component that the operator reads: those of the largest class. The digest of a package must
-/// not depend on the class that the gate accepts.
+/// Returns the bounds within which the operator reads a component: those of the largest size class. So the digest of a
+/// package does not depend on the size class that the gate accepts.
 fn readable() -> Bounds {
     SizeClass::Large.bounds()
 }

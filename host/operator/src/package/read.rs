@@ -24,12 +24,12 @@ pub(super) const MAX_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";
 
-/// Returns whether the metadata is from the index of a package.
+/// Returns whether the metadata belongs to the index of a package.
 pub fn is_index(metadata: &ObjectMeta) -> bool {
     label(metadata).is_some_and(|value| value != CHUNK)
 }
 
-/// Returns whether the metadata is from a chunk of a component.
+/// Returns whether the metadata belongs to a chunk of a component.
 pub fn is_chunk(metadata: &ObjectMeta) -> bool {
     label(metadata) == Some(CHUNK)
 }
@@ -65,7 +65,7 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
         }
     }
     let known = [FILE, COMPONENT, GZIPPED, CHUNKS, SCRIPT];
-    // Report a misspelled key: otherwise the package would be read as if the key were missing.
+    // Report a misspelled key: otherwise the operator would read the package as if the key were missing.
     if let Some(key) = texts.union(&bytes).find(|key| key.starts_with("policy") && !known.contains(key)) {
         return Err(Problem::UnknownKey { key: (*key).to_owned(), hint: nearest(key, known) });
     }
@@ -77,7 +77,8 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Parses `policy.yaml`. A script needs none: without the file, the policy applies in the whole cluster and has no grants.
+/// Parses `policy.yaml`. A script needs no `policy.yaml`: without this file, the policy applies in the whole cluster
+/// and has no grants.
 pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     let remedy = "write the name and the scope of the policy, or at least `{}`";
     if text(index, SCRIPT).is_some() && text(index, FILE).is_none() {

@@ -45,7 +45,7 @@ where
     Ok(unpacking.package())
 }
 
-/// A package that is being read: the index is complete, and the chunks are being added.
+/// A package during reading: the index is complete, and the caller adds the chunks.
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,
@@ -53,10 +53,10 @@ struct Unpacking<'a> {
     chunks: Option<ReadChunks>,
 }
 
-/// The chunks of a component that were read so far.
+/// The chunks of a component that the reader has read so far.
 struct ReadChunks {
     names: Vec<String>,
-    /// The number of chunks that were read.
+    /// The number of chunks that the reader has read.
     added: usize,
     bytes: Vec<u8>,
     /// The digest that the policy file pins.
@@ -79,7 +79,7 @@ impl<'a> Unpacking<'a> {
         Ok(Self { index, file, chunks })
     }
 
-    /// Returns the name of the next chunk; `None` if all chunks were read.
+    /// Returns the name of the next chunk; `None` after the last chunk.
     fn awaits(&self) -> Option<&str> {
         self.chunks.as_ref()?.awaited()
     }
@@ -99,7 +99,7 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    /// Returns the package, after all chunks were added.
+    /// Returns the package. The caller has added all chunks.
     fn package(self) -> Result<Package, PackageError> {
         let Self { index, file, chunks } = self;
         let wrong = |problem| PackageError::new(shown(index), problem);
@@ -135,8 +135,8 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // The policy file can also pin the digest of the unpacked component. Unpacking leaves damaged gzip unchanged,
-        // so damaged bytes have another digest.
+        // The policy file can also pin the digest of the unpacked component. Unpacking does not change damaged gzip, so
+        // damaged bytes still have another digest.
         let found =
             unpacked(&bytes, &readable()).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

@@ -41,7 +41,7 @@ impl FrozenPath {
                 Some(_) => return false,
             }
         }
-        // Here, the whole changed path leads to the frozen path, so the change can include the frozen path.
+        // The changed path is a beginning of the frozen path, so the change can include the frozen field.
         true
     }
 
@@ -60,8 +60,8 @@ impl ChangedPath {
     }
 }
 
-/// Returns whether a changed item can be the wanted item: lists with an item without a name are compared by index, so an
-/// index can mean any name.
+/// Returns whether a changed item can be the wanted item. If an item of a list has no name, the comparison uses
+/// indexes, so an index can stand for any name.
 fn is_any_item(wanted: &PathStep, changed: &PathStep) -> bool {
     matches!((wanted, changed), (PathStep::Item(_), PathStep::Item(index)) if index.parse::<usize>().is_ok())
 }
@@ -116,9 +116,9 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
-/// Replaces each pair of a removed and an added field by one renamed field: both fields have the same parent and the
-/// same value, and no other field of this parent was removed or added with this value. Leaves masked values alone,
-/// because equal masks can hide different values. Returns the path of each field, and whether the field was renamed.
+/// Replaces a removed and an added field by one renamed field if both have the same parent and the same value, and no
+/// other field of this parent was removed or added with this value. Ignores masked values, because equal masks can hide
+/// different values. Returns the path of each field, and whether the field was renamed.
 pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     let gone = sides(fields, |field| (&field.before, &field.after));
     let come = sides(fields, |field| (&field.after, &field.before));
@@ -133,7 +133,7 @@ pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     paths.into_iter().flatten().collect()
 }
 
-/// The index and the own name of each field with the same parent and the same value without the name.
+/// The fields with the same parent and with the same value apart from the name: for each, its index and its name.
 type Alike<'a> = HashMap<(&'a str, String), Vec<(usize, &'a str)>>;
 
 /// Returns the fields that exist only on one side, by their parent and their value.

@@ -39,7 +39,7 @@ pub struct Effect {
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
-    /// The kinds whose objects are not all known, with the reason.
+    /// The kinds of which the module does not know all objects, with the reason.
     unknown_kinds: BTreeMap<ResourceType, String>,
 }
 
@@ -57,7 +57,7 @@ struct Contribution {
     fails: bool,
     /// The number of changes for each path, by the index of the path.
     paths: BTreeMap<usize, u64>,
-    /// The number of changes whose paths were not counted separately, because there are too many different paths.
+    /// The number of changes without a path of their own, because the effect has too many different paths.
     uncounted: u64,
     /// The indexes of the frozen paths that change.
     frozen: BTreeSet<usize>,
@@ -112,7 +112,7 @@ impl Effect {
         self.forget(object);
         let Difference { before, after, children, pods, newest: [newest_before, newest_after], .. } = difference;
         let said = |side: &'_ Option<Side>| side.as_ref().map(|side| side.said.clone());
-        // If an earlier revision answers for the object on both sides, the change is not the cause.
+        // If an earlier revision answers for the object both before and after the change, the change is not the cause.
         let is_as_before = newest_before.is_some() && newest_after.is_some();
         let was_served = said(before) == Some(Said::Planned) && !is_as_before;
         let problem = match newest_after.clone().or_else(|| said(after)) {
@@ -149,14 +149,14 @@ impl Effect {
         self.objects.insert(object.clone(), contribution);
     }
 
-    /// Adds an object whose effect is not known.
+    /// Adds an object with an unknown effect.
     pub fn set_unknown(&mut self, object: &Reference, why: &str) {
         self.forget(object);
         let problem = Some((ObjectProblem::Unknown, cut(why, TEXT).into_owned()));
         self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
     }
 
-    /// Adds a kind whose objects are not all known.
+    /// Adds a kind of which the caller does not know all objects.
     pub fn set_kind_unknown(&mut self, kind: &ResourceType, why: &str) {
         self.unknown_kinds.insert(kind.clone(), cut(why, TEXT).into_owned());
     }
@@ -262,7 +262,7 @@ impl Effect {
         }
     }
 
-    /// Returns the indexes of the frozen paths that fit.
+    /// Returns the indexes of the frozen paths for which `fits` returns true.
     fn frozen_that(&self, fits: impl Fn(&FrozenPath) -> bool) -> Vec<usize> {
         self.frozen.iter().enumerate().filter(|(_, frozen)| fits(frozen)).map(|(at, _)| at).collect()
     }
@@ -311,7 +311,7 @@ impl ObjectProblem {
     }
 }
 
-/// Returns the word for a change of something that existed before, exists afterwards, or both.
+/// Returns the word for a change: added, removed or changed.
 fn word_of(before: bool, after: bool) -> &'static str {
     match (before, after) {
         (false, _) => "Added",
@@ -324,7 +324,7 @@ fn is_failed(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Failed(_), .. }))
 }
 
-/// Formats an answer. Masks what the messages themselves name as secret.
+/// Formats an answer. Masks the values that the messages themselves name as secret.
 fn text_of(said: &Said) -> String {
     match said {
         Said::Planned => said.to_string(),

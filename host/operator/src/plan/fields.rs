@@ -24,8 +24,8 @@ pub struct Field {
     pub after: Option<Value>,
 }
 
-/// Returns the fields in which two manifests of one object differ. Leaves out digests and hashes, because they are
-/// computed from other fields.
+/// Returns the fields in which two manifests of one object differ. Leaves out digests and hashes, because they depend
+/// on other fields.
 pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
     let mut walk = Walk { found: Vec::new(), path: Vec::new(), secret: before["kind"] == "Secret" };
     walk.values(before, after);
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
 
     fn report(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let secrecy = self.secrecy();
-        // Show no part of a secret value, also not the keys below it.
+        // Show no part of a secret value, and no keys below it.
         let is_hidden =
             |value: &Value| secrecy.hides_texts() && (value.is_string() || value.is_object() || value.is_array());
         let masks = Masks::default();
@@ -115,8 +115,8 @@ impl<'a> Walk<'a> {
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Returns how secret the current value is: the value is data of a Secret, or a name in its path shows that it is
-    /// secret, such as `env[API_KEY].value` and `data["api-key"]`. A reference to a Secret is not secret.
+    /// Returns the secrecy of the current value. Data of a Secret are secret. A name in the path can also show that a
+    /// value is secret, such as `env[API_KEY].value` and `data["api-key"]`. A reference to a Secret is not secret.
     fn secrecy(&self) -> Secrecy {
         let of_secret = ["data", "stringData", "binaryData"];
         let (mut secrecy, mut is_named) = (Secrecy::Open, false);

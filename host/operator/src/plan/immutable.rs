@@ -1,5 +1,5 @@
-//! Lists the immutable fields of common types. With this list, a plan can report a change that an API server would
-//! refuse, without a request to an API server.
+//! Lists the immutable fields of common types. With this list, the comparison can report a change that an API server
+//! would refuse, without a request to an API server.
 
 use serde_json::Value;
 

@@ -49,8 +49,8 @@ pub struct Difference {
     /// The number of pods of all children before the change.
     #[serde(skip)]
     pub pods: u64,
-    /// For both sides, the answer of the newest policies, if an earlier revision answers because these policies fail on
-    /// the object or refuse it.
+    /// The answer of the newest policies on each side, if these policies fail on the object or refuse it, and an
+    /// earlier revision answers instead.
     #[serde(skip)]
     pub newest: [Option<Said>; 2],
 }
@@ -106,7 +106,7 @@ impl Difference {
 }
 
 impl Difference {
-    /// Masks secret values in everything that is shown.
+    /// Masks secret values in all parts that callers show.
     fn mask(&mut self, secrets: &Masks) {
         let sides = [&mut self.before, &mut self.after].into_iter().flatten().map(|side| &mut side.said);
         for said in sides.chain(self.newest.iter_mut().flatten()) {
@@ -187,7 +187,8 @@ pub type LiveObject<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
 
 /// The facts that the comparison uses in addition to the answers.
 pub struct Around<'a> {
-    /// Finds live children, to count pods that the manifests do not tell, and objects that the policies read.
+    /// Finds live children and objects that the policies read. If a manifest does not state the number of pods, the
+    /// comparison counts the pods of the live child.
     pub live: LiveObject<'a>,
     /// The settings of both sides, whose secret values are masked.
     pub settings: Vec<&'a Value>,
@@ -212,7 +213,7 @@ impl<'a> Answers<'a> {
 /// One answer for an object, from a pass or from a record.
 #[derive(Debug, Clone)]
 pub struct AnsweredSide<'a> {
-    /// The answer without its manifests.
+    /// The answer, without its manifests.
     pub side: Side,
     /// The manifests; `None` without a plan.
     pub manifests: Option<&'a [Value]>,
@@ -259,7 +260,7 @@ pub fn difference_of(
     };
     let pods = match (&old, &new) {
         (Some(old), _) => old.iter().map(|(child, manifest)| pods(manifest, || live(child))).sum(),
-        // Children of an earlier plan can exist.
+        // The object can still have children from an earlier plan.
         (None, Some(new)) => new.keys().filter_map(live).map(|child| pods(&child, || Some(child.clone()))).sum(),
         (None, None) => 0,
     };
@@ -278,7 +279,7 @@ pub fn difference_of(
     difference
 }
 
-/// Returns the objects that a pass read by their names, as far as they are known.
+/// Returns the objects that a pass read by name, if the caller knows them.
 fn read_by(needs: &[Need], live: LiveObject<'_>) -> Vec<Value> {
     let named = needs.iter().filter_map(|need| match &need.target {
         Target::Named(reference) => live(reference),
@@ -322,7 +323,8 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
     gone.chain(there).collect()
 }
 
-/// Returns the children of a plan for an object without a plan before. Children of an earlier plan can exist.
+/// Returns the children of a plan for an object that had no plan before the change. Children of a still earlier plan
+/// can exist.
 fn appearing(new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let child = |(child, manifest): (&Reference, &Value)| {
         let known = live(child);

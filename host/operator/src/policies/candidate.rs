@@ -61,13 +61,13 @@ pub(crate) fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "js" || it == "mjs")
 }
 
-/// Returns whether a file with this name exists. Does not follow links, so a link without a target exists too.
+/// Returns whether a file with this name exists. Also returns true for a link without a target.
 fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file:
-/// with an empty policy file, the policy would apply in the whole cluster.
+/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file.
+/// It does not return an empty policy file in this case, because the policy would then apply in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());
@@ -75,8 +75,7 @@ fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     let named = || path.display().to_string();
     let text = reading::text(path, SETTINGS)?;
     if text.trim().is_empty() {
-        // The file may be empty because a shell creates an empty file for redirected output before the command writes
-        // to it.
+        // A shell creates an empty file for redirected output, before the command writes into the file.
         return Err(PolicyError::Empty { path: named() });
     }
     PolicyFile::parse(&text).map_err(|source| PolicyError::File { path: named(), source })

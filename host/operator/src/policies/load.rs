@@ -92,8 +92,8 @@ impl Loader {
         self.accepting(SizeClass::Large)
     }
 
-    /// Makes the loader compile embedded components in child processes too, if the binary does not contain their code.
-    /// A process that runs for months should not keep the memory that a compiler needs.
+    /// Makes the loader compile embedded components in child processes too, if the binary does not contain their
+    /// compiled code. So a long-running process does not keep the memory that a compiler needs.
     #[must_use]
     pub fn in_children(self) -> Self {
         Self { in_children: true, ..self }
@@ -107,9 +107,8 @@ impl Loader {
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Creates a loader for a process that runs for long. The loader compiles in child processes. A debug build also
-    /// takes code from the cache directory, because its compiler is slow, and tests create such loaders hundreds of
-    /// times.
+    /// Creates a loader for a long-running process. The loader compiles in child processes. A debug build also takes
+    /// code from the cache directory, because its compiler is slow, and tests create such loaders hundreds of times.
     pub fn lasting(cluster: Cluster) -> Result<Self, EngineError> {
         let loader = if cfg!(debug_assertions) { Self::cached(cluster)? } else { Self::new(cluster)? };
         Ok(loader.in_children())

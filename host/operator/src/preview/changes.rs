@@ -1,5 +1,5 @@
-//! Records which objects the watch reports while a preview runs: objects that changed, and objects that read a changed
-//! object.
+//! Records the objects that the watch reports while a preview runs: changed objects, and objects whose policies read a
+//! changed object.
 
 use std::{collections::BTreeSet, sync::Mutex};
 

@@ -3,8 +3,8 @@
 //! and writes nothing.
 //!
 //! A pass asks the policies in the same way, and `policy plan` compares in the same way ([`crate::plan`]). Only one
-//! preview computes at a time, and its work waits until passes leave a processor free. Previews take turns after each
-//! object, so that a preview of many objects does not delay the others.
+//! preview computes at a time, and its work waits until passes leave a processor free. After each object, another
+//! preview takes its turn, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
 //! |---|---|
@@ -45,14 +45,16 @@ use crate::{
 const REPETITIONS: usize = 3;
 /// The maximum wait for the first lists of the watch.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
-/// The interval at which a preview looks whether the watch has listed the objects.
+/// The interval at which a preview checks whether the watch has listed the objects.
 const LOOK: Duration = Duration::from_millis(100);
-/// The maximum wait for the next object that becomes known, while the watch does not keep what policies need. After a
-/// start of the operator, the first pass over an object makes the watch keep what the policy needs for this object.
+/// The watch may not keep all needed objects yet: after a start of the operator, it keeps the needs of an object only
+/// after the first pass over this object. While such objects are missing, a preview gives up if it can compute no
+/// further object within this time.
 const PENDING_WAIT: Duration = Duration::from_secs(10);
-/// The minimum interval at which a preview looks for these objects.
+/// The minimum interval at which a preview checks again for missing objects.
 const PENDING_LOOK: Duration = Duration::from_secs(1);
-/// A preview waits this many times as long as a look takes. With many objects, a look takes long.
+/// Between two such checks, a preview waits this many times as long as a check takes, because a check of many objects
+/// takes long.
 const LOOK_SHARE: u32 = 10;
 
 /// Computes previews from the memory of the watch.
@@ -122,7 +124,7 @@ impl RunningPreview {
             if outdated.is_empty() {
                 break;
             }
-            // After the last repetition, these objects may have changed once more.
+            // After the last repetition, `outdated` keeps these objects, because they may have changed once more.
             for key in &outdated {
                 repeated += 1;
                 self.compute(key).await;
@@ -148,8 +150,8 @@ impl RunningPreview {
         context.runner.processors.run_when_free(false, &mut patience, sum).await
     }
 
-    /// Returns the kinds whose policies differ, after the watch has listed their objects. The effect on a kind is
-    /// unknown if the watch does not list all objects of the kind.
+    /// Waits until the watch has listed the objects of the kinds whose policies differ. Returns these kinds. The effect
+    /// on a kind is unknown if the watch does not list all objects of the kind.
     async fn followed(&mut self) -> BTreeSet<ResourceType> {
         let watch = self.context.access.watch.clone();
         let kinds: BTreeSet<ResourceType> =
@@ -167,7 +169,7 @@ impl RunningPreview {
             let not_watched = (!is_watched).then(|| "the operator does not watch the objects of this kind".to_owned());
             not_watched.or_else(|| watch.waiting_for(of).into_iter().next())
         };
-        // The wait is limited, so that a type that cannot be listed does not stop all previews.
+        // Limit the wait: otherwise, a type that the operator cannot list would stop all previews.
         let began = Instant::now();
         while kinds.iter().any(|of| unlisted(of).is_some()) && began.elapsed() < LONGEST_WAIT {
             tokio::time::sleep(LOOK).await;
@@ -255,8 +257,8 @@ fn for_object(
         let Some(kind) = kind else { continue };
         *answer = decided(context, kind, &object, &lookup);
         if answer.is_none() {
-            // An error never happens here, because the watch provides only objects of this kind, and the catalogue
-            // accepts only settings that fit the policies.
+            // Rendering never fails here: the watch returns only objects of this kind, and the catalogue accepts only
+            // settings that fit the policies.
             return ForObject::Unknown("the object could not be rendered".to_owned());
         }
     }

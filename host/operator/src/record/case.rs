@@ -38,8 +38,8 @@ pub struct Case {
     pub inputs: PassInputs,
     /// The answer of the pass.
     pub answer: CaseAnswer,
-    /// The outcome and the live children that a policy failed to assess; `None` if the case is about a pass. The answer
-    /// is then the failure of the assessment, with its fuel.
+    /// The outcome and the live children on which `assess` failed; `None` if the case is about a pass. With `Some`,
+    /// `answer` is the failure of `assess`, with its fuel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessed: Option<ObservedChildren>,
     /// The revisions that did not answer, the newest first. If there is one, a fallback gave the answer.
@@ -155,7 +155,7 @@ pub enum MaskEffect {
         /// The difference.
         what: String,
     },
-    /// The policies were not at hand, so the answer belongs to the inputs without masks.
+    /// The program did not have the policies, so the answer belongs to the inputs without masks.
     Unknown,
 }
 

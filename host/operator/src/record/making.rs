@@ -28,7 +28,7 @@ pub(crate) struct RecordedPass<'a> {
     pub(crate) is_cluster_scoped: &'a dyn Fn(&ResourceType) -> bool,
 }
 
-/// An assessment of live children that failed.
+/// A failed call of `assess` for live children.
 pub(crate) struct FailedAssessment<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) children: &'a [Child],
@@ -65,7 +65,7 @@ impl RecordedPass<'_> {
 }
 
 impl RecordedPass<'_> {
-    /// Returns the case of an assessment that failed after the pass.
+    /// Returns the case for a call of `assess` that failed after the pass.
     pub(crate) fn assessment(
         &self,
         FailedAssessment { outcome, children, failure, fuel }: FailedAssessment<'_>,

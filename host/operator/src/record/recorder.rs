@@ -3,8 +3,8 @@
 //! The recorder keeps every failure, refusal, fallback and change of a plan, and some of the routine decisions. If the
 //! memory is full, the oldest routine decisions go first. A case stays for at most one day.
 //!
-//! Nobody waits for the recorder. If many decisions come at once, such as after a swap of policies, the recorder leaves
-//! out changes and routine decisions first.
+//! No pass waits for the recorder. If many decisions come at once, for example after a swap of policies, the recorder
+//! first leaves out changes and routine decisions.
 
 #[cfg(test)]
 mod tests;
@@ -39,16 +39,16 @@ const OF_ONE_OBJECT: usize = 32;
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;
-/// The recorder keeps one of this many decisions that it would not keep otherwise.
+/// Of this many routine decisions, the recorder keeps one.
 const ONE_OF: u64 = 16;
 
-/// The maximum number of cases that wait to be written.
+/// The maximum number of cases that wait for the thread that writes them.
 const WAITING: usize = 32;
 /// The memory of the id of a dropped case.
 const DROPPED_ID: usize = 96;
 /// The share of the memory for ids of dropped cases.
 const SHARE_OF_IDS: usize = 16;
-/// The minimum interval at which the recorder looks for old cases.
+/// The minimum interval at which the recorder searches for old cases.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps cases in bounded memory.
@@ -107,7 +107,7 @@ pub(crate) struct Listed {
 pub(crate) struct RecorderSize {
     pub(crate) cases: usize,
     pub(crate) bytes: usize,
-    /// The number of cases that the recorder dropped before their time, because they did not fit.
+    /// The number of cases that the recorder dropped before they were a day old, because they did not fit.
     pub(crate) dropped: u64,
 }
 
@@ -132,7 +132,7 @@ impl Recorder {
         !kept.ids.contains(&decision) && !kept.dropped_ids.contains(&decision)
     }
 
-    /// Returns a place for a case, or `None` if too many cases wait. A part of the places is only for failures, refusals
+    /// Returns a place for a case, or `None` if too many cases wait. Half of the places are only for failures, refusals
     /// and fallbacks.
     pub(crate) fn place(self: &Arc<Self>, why: Why) -> Option<Place> {
         let most = match why {
@@ -260,7 +260,7 @@ impl Kept {
         }
     }
 
-    /// Drops the oldest routine decision, or the oldest other case. Returns it.
+    /// Drops the oldest routine decision, or else the oldest case, and returns the dropped case.
     fn drop_oldest(&mut self) -> Option<Listed> {
         let oldest = self.routine.pop_front().or_else(|| self.entries.pop_front())?;
         let listed = oldest.listed.clone();

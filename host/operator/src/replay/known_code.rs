@@ -66,7 +66,7 @@ pub enum ReplayError {
 
 type LoadResult = Result<Arc<Policy>, Arc<LoadError>>;
 
-/// The code that is at hand, and the policies that are already loaded.
+/// The code that this program has, and the policies that it has already loaded.
 pub struct KnownCode<'a> {
     loader: &'a Loader,
     candidates: BTreeMap<Digest, Candidate>,
@@ -112,7 +112,7 @@ impl<'a> KnownCode<'a> {
             (None, Some(known)) => {
                 let mut candidate = known.clone();
                 candidate.inner.file = file(&candidate.inner.file);
-                // The record has the settings.
+                // The settings come from the case, so drop those of the policy file.
                 candidate.inner.file.settings = serde_json::Value::Null;
                 candidate
             }

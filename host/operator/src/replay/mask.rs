@@ -26,8 +26,8 @@ use crate::{
 
 /// The maximum number of paths of masked values in a case.
 const NAMED: usize = 50;
-/// The annotations with hashes of whole manifests. Somebody who knows the rest of a manifest can test guesses of a secret
-/// value with them.
+/// The annotations with hashes of whole manifests. With such a hash and the rest of the manifest, a reader could test
+/// guesses of a secret value.
 const HASHES: [&str; 3] = [APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH];
 
 /// Masks secret values, and remembers their paths.
@@ -36,12 +36,13 @@ struct Masker {
     paths: BTreeSet<String>,
 }
 
-/// Finds a policy that is at hand.
+/// Finds a policy that this program has.
 type Find<'a> = &'a dyn Fn(&LayerInputs) -> Option<Arc<Policy>>;
 
 /// Masks the secret values of a case: the values of fields and variables with secret names, and these values wherever
-/// they appear. `find` returns a policy at hand. With all policies at hand, the answer becomes the answer for the masked
-/// inputs. The id becomes the id of the masked inputs, because nobody may test guesses of a masked value with the id.
+/// they appear. `find` returns a policy if this program has it. If the program has all policies, the answer becomes the
+/// answer for the masked inputs. The id also becomes the id of the masked inputs, so that a reader cannot use the id to
+/// test guesses of a masked value.
 #[must_use]
 pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     let mut masker = Masker::new(&case, &case.answer.verdict);
@@ -87,13 +88,13 @@ fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<(CaseAnswer
         None => repeated.rendered.decision(),
         Some(assessed) => repeated.rendered.assessment(&assessed.outcome, &assessed.children()),
     };
-    // Mask the verdict as a replay does, and then also the values that only the original inputs contain.
+    // Mask the verdict as a replay does. Then also mask the values that only the original inputs contain.
     let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
     let verdict = masker.verdict(masked_as(verdict, case), case);
     Some((CaseAnswer::new(verdict, fuel), decision))
 }
 
-/// Masks a verdict in the same way as the case that it belongs to.
+/// Masks a verdict in the same way as its case.
 pub(super) fn masked_as(verdict: CaseVerdict, case: &Case) -> CaseVerdict {
     Masker::new(case, &verdict).verdict(verdict, case)
 }
@@ -103,7 +104,8 @@ fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     let sides = [side(before, policies()), side(now, policies())];
     let around = Around { live: &|_| None, settings: Vec::new() };
     let difference = difference_of(&case.inputs.object, &sides, [None, None], &around);
-    // Hashes of masked values always differ.
+    // Compare fields and not whole verdicts: the hashes of masked manifests always differ, and the comparison of fields
+    // ignores hashes.
     let differs = said(&before.verdict) != said(&now.verdict)
         || difference.children.iter().any(|child| match &child.change {
             Change::Changed(fields) => !fields.is_empty(),
@@ -133,7 +135,7 @@ fn without_hashes(inputs: &mut PassInputs, assessed: Option<&mut ObservedChildre
     children.filter_map(|(_, live)| live.as_mut()).for_each(mask_hashes);
 }
 
-/// Masks the hashes in an answer that belongs to the inputs without masks.
+/// Masks the hashes in an answer for the original inputs.
 fn without_hashes_of(CaseAnswer { verdict, fuel, .. }: CaseAnswer) -> CaseAnswer {
     let verdict = match verdict {
         CaseVerdict::Planned(mut planned) => {
@@ -234,7 +236,7 @@ impl Masker {
         shown
     }
 
-    /// Masks the texts in a value with a type. Returns whether the masked value still has this type.
+    /// Masks the texts in a typed value. Returns whether the masked value still has the type.
     fn typed<T: Serialize + DeserializeOwned>(&mut self, value: &mut T, path: &str) -> bool {
         let Ok(mut masked) = serde_json::to_value(&*value) else { return false };
         self.value(&mut masked, path);

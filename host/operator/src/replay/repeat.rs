@@ -43,12 +43,12 @@ pub struct Replayer<'a> {
 pub struct Replayed {
     /// The answer now.
     pub answer: CaseAnswer,
-    /// Whether the answer and its fuel are those of the case.
+    /// Whether the answer and its fuel equal those of the case.
     pub is_same: bool,
     /// The difference between the recorded answer and the answer in use now.
     pub difference: Difference,
-    /// The objects that the policies need now, and that the case does not contain. If there are some, the result shows
-    /// nothing.
+    /// The objects that the policies need now and that the case lacks. If this set is not empty, the result has no
+    /// meaning.
     pub unknown: BTreeSet<Target>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Replayer<'a> {
         Ok(Some(layers))
     }
 
-    /// Returns whether the operator would ask the predecessor of the candidate after this verdict.
+    /// Returns whether the operator would ask the candidate's predecessor after this verdict.
     fn falls_back(&self, verdict: &CaseVerdict) -> bool {
         let Some(Proposed { file, .. }) = &self.candidate else { return false };
         match verdict {

@@ -15,7 +15,7 @@ pub enum CrdError {
     /// A required field is missing.
     #[error("{0}: missing")]
     Missing(&'static str),
-    /// The schema cannot be compiled into a validator.
+    /// The program cannot compile the schema into a validator.
     #[error("the schema of version {version} cannot be used: {message}")]
     Schema {
         /// The version.

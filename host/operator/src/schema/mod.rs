@@ -1,7 +1,7 @@
 //! Checks an object offline against the schema of its CRD, as an API server does.
 //!
-//! Admission drops and reports unknown fields, sets defaults, drops nulls that have no meaning, and validates all other
-//! fields. Admission does not evaluate CEL rules, because policies refuse the same objects.
+//! Admission drops and reports unknown fields, sets defaults, drops nulls without a meaning, and validates the other
+//! fields. It does not evaluate CEL rules, because the policies refuse the same objects.
 
 mod crd;
 mod finding;
@@ -74,8 +74,8 @@ impl KnownCrds {
         crd.version(&of.api_version).map(|version| &version.schema)
     }
 
-    /// Changes and checks an object as an API server does before the server stores the object. Leaves an object without
-    /// a CRD unchanged. Ignores `status`, because the server does not accept a status from users.
+    /// Changes and checks an object, as an API server does before it stores an object. Leaves an object without a CRD
+    /// unchanged. Ignores `status`, because the server does not accept a status from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
         let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
         let api_version = object["apiVersion"].as_str().unwrap_or_default();

@@ -38,7 +38,7 @@ pub(super) fn short(Identity { group, kind, name, .. }: &Identity) -> String {
     if group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{group}/{name}") }
 }
 
-/// A root cause, and the objects on the way to it.
+/// A root cause, and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -15,13 +15,13 @@ pub struct Counts {
     pub pods: u64,
     /// Pods that Kubernetes replaces or deletes.
     pub pods_replaced: u64,
-    /// Objects that are refused only after the change.
+    /// Objects that the policies refuse only after the change.
     pub refused: u64,
-    /// Objects on which a policy fails only after the change, or with a child that the API server refuses.
+    /// Objects on which a policy fails only after the change, and objects with a child that the API server refuses.
     pub failed: u64,
     /// Objects on which a policy fails after the change.
     pub failing: u64,
-    /// Objects without a known effect, and kinds whose objects are not all known.
+    /// Objects with an unknown effect, and kinds of which the caller does not know all objects.
     pub unknown: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Tests what the recorder keeps, and what it leaves out.
+//! Tests which cases the recorder keeps and which it leaves out.
 
 use std::{sync::Arc, time::Duration};
 
@@ -75,7 +75,7 @@ fn a_case_that_did_not_fit_is_not_written_again_for_a_day() {
     recorder.keep(&large, now);
     assert_eq!((recorder.size(now).cases, recorder.size(now).dropped), (0, 1));
     assert!(!recorder.wants(large.decision, Why::Failure));
-    // More failures than fit: the recorder keeps the newest, and does not want the others again.
+    // Not all failures fit: the recorder keeps the newest, and does not want the others again.
     for number in 100..300 {
         let case = numbered(&bench, number, Why::Refusal);
         assert!(recorder.wants(case.decision, Why::Refusal));
@@ -117,7 +117,7 @@ async fn an_old_case_is_dropped_although_nobody_looks() {
     tokio::time::sleep(Duration::from_hours(23)).await;
     recorder.keep(&numbered(&bench, 2, Why::Failure), clock.now());
     tokio::time::sleep(Duration::from_hours(2)).await;
-    // A look at the past drops nothing.
+    // A list for an earlier time drops nothing.
     assert_eq!(recorder.list(Timestamp::UNIX_EPOCH, |_| true).len(), 1);
     tokio::time::sleep(Duration::from_hours(23)).await;
     assert!(recorder.list(Timestamp::UNIX_EPOCH, |_| true).is_empty());
