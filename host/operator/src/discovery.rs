@@ -18,7 +18,7 @@ pub(crate) enum MeantError {
     /// The word does not name exactly one kind.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// The word may name a kind of a group version for which discovery failed.
+    /// The word may name a kind of a group version that discovery could not read.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
         /// The error of the search among all other kinds.

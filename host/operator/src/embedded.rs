@@ -5,8 +5,7 @@ use kaos_policy::{
     engine::{BuiltIn, ScriptEngine},
 };
 
-/// An embedded policy. The type is not `Clone`: a copy with one changed field could pair the code with another
-/// component.
+/// An embedded policy. The type is not `Clone`, because a changed copy could pair the code with another component.
 #[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.

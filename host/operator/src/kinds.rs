@@ -1,8 +1,8 @@
 //! Finds the kind that a user means by a word.
 //!
-//! A policy must not claim a kind whose name has the letters of a kind in [`SERVED`] and another case, such as `AGENT`.
-//! No object would ever have the claimed kind, and a word such as `agent` would be ambiguous. Rights could not
-//! distinguish the two kinds, because their plurals are equal.
+//! A policy must not claim a kind whose name differs from a kind in [`SERVED`] only in upper and lower case, such as
+//! `AGENT`. The cluster would never have an object of the claimed kind, and a word such as `agent` would be ambiguous.
+//! Both kinds would have the same plural, so RBAC rules could not distinguish them.
 
 use std::sync::LazyLock;
 

@@ -31,7 +31,7 @@ use crate::{
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
 
-/// The error if the cluster cannot be read.
+/// The error of a failed read from the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} cannot be read")]
 pub struct LiveError {
@@ -55,10 +55,10 @@ pub trait KnownObjects: Send + Sync {
         None
     }
 
-    /// Tells the caller how the cluster serves a type.
+    /// Called when the reader has learned how the cluster serves a type.
     fn learn(&self, _of: &ResourceType, _served: Option<&Served>) {}
 
-    /// Gives the caller the result of a read.
+    /// Called with the result of each read.
     fn remember(&self, _target: &Target, _read: RememberedRead) {}
 }
 
@@ -82,12 +82,12 @@ pub enum KnownType {
     Unasked,
 }
 
-/// The objects that were read so far.
+/// The objects that the reader has read so far.
 pub struct Gathered {
     client: Client,
     known: Option<Arc<dyn KnownObjects>>,
     types: BTreeMap<ResourceType, Option<Served>>,
-    /// Types that were listed completely, in a namespace or in the whole cluster.
+    /// The types of which the reader has listed all objects, in a namespace or in the whole cluster.
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
@@ -102,7 +102,7 @@ pub enum DryRunAnswer {
     Taken,
     /// The server refuses the manifest, for this reason.
     Refused(String),
-    /// For this reason, a dry run cannot show whether the server accepts the manifest.
+    /// A dry run cannot show whether the server accepts the manifest, for this reason.
     Open(String),
 }
 
@@ -138,8 +138,7 @@ impl Gathered {
         self.fetch(&all, &served).await
     }
 
-    /// Reads each of the `targets` that was not read yet. Returns whether at least one of the `targets` was not read
-    /// yet.
+    /// Reads the `targets` that the reader has not read yet. Returns whether there was such a target.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -161,8 +160,8 @@ impl Gathered {
         Ok(any)
     }
 
-    /// Returns whether at least one object came from a read instead of from the caller. A read object can change without
-    /// notice.
+    /// Returns whether at least one object came from a read instead of from the caller. No watch reports a change of
+    /// such an object.
     #[cfg(feature = "console")]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
@@ -250,18 +249,18 @@ impl Gathered {
         Ok(self.documents.keys().find(is_it).cloned())
     }
 
-    /// Returns whether all objects of a type in a namespace were listed.
+    /// Returns whether the reader has listed all objects of a type in a namespace.
     fn has_listed(&self, of: &ResourceType, namespace: Option<&str>) -> bool {
         let has = |place: Option<&str>| self.listed.contains(&(of.clone(), place.map(str::to_owned)));
         has(None) || (namespace.is_some() && has(namespace))
     }
 
-    /// Returns references to all objects that were read, sorted.
+    /// Returns references to all objects so far, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &Document> {
         self.documents.values()
     }
 
-    /// Returns all objects that were read, sorted.
+    /// Returns all objects so far, sorted.
     pub fn documents(&self) -> Vec<Document> {
         self.iter().cloned().collect()
     }
@@ -287,7 +286,7 @@ impl Gathered {
         scopes
     }
 
-    /// Returns what passes see instead of the objects of a type; `None` if passes see the objects themselves.
+    /// Returns the value that passes see instead of the objects of a type; `None` if passes see the objects themselves.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("this verb does not read Secrets".to_owned()));
@@ -333,8 +332,8 @@ impl Gathered {
     }
 }
 
-/// Returns the identity of an object in a cluster. An object in a cluster that has no namespace is cluster-scoped. An
-/// object in a file is different: the file may just omit the namespace.
+/// Returns the identity of an object from a cluster. If such an object has no namespace, it is cluster-scoped. This
+/// does not apply to objects in files, which may omit the namespace.
 pub(crate) fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default", &Scopes::default());

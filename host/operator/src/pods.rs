@@ -3,8 +3,8 @@
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::Value;
 
-/// Returns the number of pods of a manifest. If the manifest does not say how many, because nodes or an autoscaler
-/// decide, counts the pods of the live child, and one pod without a live child.
+/// Returns the number of pods of a manifest. If nodes or an autoscaler decide the number, counts the pods of the live
+/// child, or one pod if there is no live child.
 pub(crate) fn pods(manifest: &Value, live: impl FnOnce() -> Option<Value>) -> u64 {
     if pod_template_pointer(manifest).is_none() {
         return 0;
@@ -12,7 +12,7 @@ pub(crate) fn pods(manifest: &Value, live: impl FnOnce() -> Option<Value>) -> u6
     let live = |field: &str| live().and_then(|live| live.pointer(field)?.as_u64());
     let spec = &manifest["spec"];
     let many = match manifest["kind"].as_str() {
-        // The next run of a CronJob starts new pods anyway.
+        // A CronJob starts new pods in its next run anyway, so it has no pods to replace.
         Some("CronJob") => Some(0),
         Some("Job") => spec["parallelism"].as_u64(),
         Some("DaemonSet") => live("/status/desiredNumberScheduled"),
@@ -38,7 +38,7 @@ impl PodCounts {
         let (mut counts, mut can_scale) = (Self::default(), false);
         for live in workloads {
             let wanted = pods(live, || Some(live.clone()));
-            // The number of pods of a Job or a CronJob does not say whether a user scaled it.
+            // Only for these kinds, 0 wanted pods mean that a user scaled the workload to zero.
             can_scale |= matches!(live["kind"].as_str(), Some("Deployment" | "StatefulSet"));
             counts.wanted = counts.wanted.saturating_add(wanted);
             counts.missing = counts.missing.saturating_add(missing(live, wanted));
@@ -66,7 +66,8 @@ fn missing(live: &Value, wanted: u64) -> u64 {
         return wanted.saturating_sub(number(available));
     }
     let observed = live["status"]["observedGeneration"].as_i64() >= metadata["generation"].as_i64();
-    // The status does not say how many of the available pods are new. At least those are that are more than the old.
+    // The status does not say how many of the available pods are new. But all available pods beyond the number of old
+    // pods must be new.
     let old = number(all).saturating_sub(number(updated));
     let new = if observed { number(available).saturating_sub(old).min(number(updated)) } else { 0 };
     wanted.saturating_sub(new)

@@ -96,9 +96,9 @@ impl Processors {
         tokio::spawn(async move { processors.run_when_free(is_local, &mut Patience::default(), work).await });
     }
 
-    /// Runs policies with low priority: waits until a processor is free that no pass needs. If the patience is used up,
-    /// waits in the order of arrival, so that the work ends even if passes always need all processors. Work with
-    /// `is_local` then counts as work for a tenant's policies.
+    /// Runs policies with low priority: waits for a free processor that no pass needs. When the patience is used up,
+    /// waits in the order of arrival, like a pass, so that the work ends even if passes always need all processors.
+    /// Work with `is_local` then counts as work for a tenant's policies.
     pub(crate) async fn run_when_free<T: Send + 'static>(
         &self,
         is_local: bool,
@@ -123,7 +123,8 @@ impl Processors {
         })
         .await;
         if self.reserve == 0 {
-            // A single processor cannot stay free for passes, so leave it to them for half of the time.
+            // With a single processor, no other processor can stay free for passes. So leave the processor to passes
+            // for half of the time.
             tokio::time::sleep(started.elapsed()).await;
         }
         done

@@ -1,4 +1,4 @@
-//! Removes finalizers, so that objects and their namespaces can be deleted after the operator is uninstalled.
+//! Removes finalizers, so that users can delete objects and their namespaces after the operator is uninstalled.
 //!
 //! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
 //! name further finalizers, so the verb also removes every finalizer that this operator added, as the managed fields
@@ -118,8 +118,7 @@ pub async fn release(
     Ok(())
 }
 
-/// The types with objects that the user has the right to read, and the other types. Both are for a namespace or for the
-/// whole cluster.
+/// Which types the user has the right to read, in one namespace or in the whole cluster.
 #[derive(Default)]
 struct ReadableTypes {
     /// Whether the user has the right to read the objects of at least one type.

@@ -47,7 +47,7 @@ impl Section<'_> {
         exports
     }
 
-    /// Returns whether only people and debuggers use the section, so that it is safe to remove.
+    /// Returns whether only people and debuggers use the section. Such a section is safe to remove.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
         self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))

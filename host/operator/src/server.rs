@@ -27,7 +27,7 @@ pub(crate) enum TargetServer {
     Known(KnownServer),
 }
 
-/// The knowledge about the server's version while a check runs.
+/// What the program knows about the server's version while a check runs.
 #[derive(Clone, Copy)]
 enum VersionSoFar {
     Unasked,

@@ -19,7 +19,8 @@ pub(crate) fn text(value: &impl Serialize) -> Result<String, Error> {
 
 fn unescaped(value: &impl Serialize) -> Result<String, Error> {
     let options = serde_saphyr::ser_options! {
-        // Never fold a text: a folded text depends on its line breaks, and the escapes would move these line breaks.
+        // Never fold a text: the escapes would change the length of lines, and so move the line breaks of a folded
+        // text.
         folded_wrap_chars: usize::MAX,
     };
     serde_saphyr::to_string_with_options(value, options)

@@ -20,8 +20,8 @@ const TEXTS: [&str; 11] = [
     "{\"keys\": []}",
 ];
 
-/// Returns values for the setting `name` that differ from `current`. `facets` are the parts of the schema for the
-/// setting.
+/// Returns values for the setting `name` that differ from `current`. `facets` contains the parts of the schema that
+/// describe the setting.
 pub(super) fn candidates(generator: &Generator, name: &str, facets: &[&Value], current: Option<&Value>) -> Vec<Value> {
     let mut found = Vec::new();
     for facet in facets {
@@ -92,7 +92,8 @@ fn of_type(
     }
 }
 
-/// Returns a draw that gives only valid values. All draws of this function give the same values.
+/// Returns a draw that gives only valid values. The function always returns the same draw, so its values are the same
+/// in every run.
 fn valid() -> Draw {
     Draw { rng: Rng::with_seed(1), nasty: 0 }
 }

@@ -2,7 +2,8 @@
 //! least one object.
 //!
 //! Many settings have an effect only together with other settings. For example, the name of a Gateway has no effect
-//! while the Gateway is off. So the check tries a setting without an effect again, together with other settings.
+//! while the Gateway is off. So if a setting has no effect, the check tries the setting again, together with other
+//! settings.
 
 use fastrand::Rng;
 use kaos_policy::{
@@ -37,7 +38,7 @@ pub(super) struct Effects {
     pub(super) declared: usize,
     /// Settings without an effect.
     pub(super) without: Vec<String>,
-    /// Settings for which the schema accepts no other known value.
+    /// Settings that the check could not try, because the schema accepts none of the other values that the check knows.
     pub(super) untried: Vec<String>,
     /// The first object for which the policy fails with other settings, the problem, and these settings.
     pub(super) failed: Option<(Case, Problem, Value)>,
@@ -128,9 +129,9 @@ impl Trial<'_> {
         Ok(planned)
     }
 
-    /// Returns other values for many settings. All objects must still get a plan with these values: without a plan,
-    /// other settings have no effect. The first round changes the settings that are off or empty. The later rounds
-    /// choose settings at random.
+    /// Returns other values for many settings. All objects must still get a plan with these values, because without a
+    /// plan, no further setting has an effect. The first round changes the settings that are off or empty. The later
+    /// rounds choose settings at random.
     fn together(&self, all: &[Setting], cases: &[Case], round: u64) -> Result<Vec<Value>, ConformError> {
         let mut rng = Rng::with_seed(round);
         let current = self.inputs.policy.settings(self.inputs.settings)?;
@@ -199,8 +200,8 @@ impl Trial<'_> {
         Ok(without)
     }
 
-    /// Returns whether the changed settings change an answer. A failure is a change too. Records the first failure,
-    /// except for failures that the guard finds: the guard may refuse a tried value, such as an invalid image.
+    /// Returns whether the changed settings change an answer. A failure is a change, too. Records the first failure,
+    /// but no failure of the guard, because a tried value may be invalid, such as a wrong image name.
     fn changes(&mut self, changes: &[&Value], cases: &[Case], usual: &[String]) -> Result<bool, ConformError> {
         let exam = self.exam(changes)?;
         for (case, usual) in cases.iter().zip(usual) {

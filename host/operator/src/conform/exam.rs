@@ -70,7 +70,7 @@ impl<'a> Exam<'a> {
         Ok(Self { policy, claims, crds, renderers, scopes })
     }
 
-    /// Returns the number of reasons why an API server would refuse the object.
+    /// Returns the number of schema violations for which an API server would refuse the object.
     pub(super) fn violations(&self, case: &Case) -> usize {
         let of = &self.claims[case.claim].primary;
         self.crds.admit(of.group(), &of.kind, &mut case.object.clone()).violations.len()

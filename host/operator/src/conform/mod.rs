@@ -1,5 +1,5 @@
-//! Checks a policy as a careful author would: runs passes over samples and random objects, and reports the failed
-//! checks. Each failed check has the smallest failing object. Uses no cluster.
+//! Checks a policy without a cluster: runs passes over samples and random objects, and reports each failed check with
+//! the smallest failing object.
 //!
 //! | module | contents |
 //! |---|---|

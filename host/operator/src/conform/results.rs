@@ -161,7 +161,7 @@ impl CheckResult {
 /// An object for which a check fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counterexample {
-    /// The number of the original object. The check made `object` from it by removing fields.
+    /// The number of the original object. The check removed fields of the original object to get `object`.
     pub number: u64,
     /// The name of the original object.
     pub case: String,
@@ -187,7 +187,7 @@ pub struct Findings {
     pub seed: u64,
     /// The number of checked objects.
     pub objects: u64,
-    /// For each end, the number of objects.
+    /// The number of objects for each end of a pass.
     pub ends: BTreeMap<End, u64>,
     /// The claimed kinds.
     pub kinds: Vec<ClaimedKind>,
@@ -220,7 +220,7 @@ impl Findings {
         self.results.iter().filter(|result| result.outcome == CheckOutcome::Failed)
     }
 
-    /// Returns, for each end, the number of objects, as a text for people.
+    /// Returns the number of objects for each end of a pass, as a text for people.
     pub fn ends_as_text(&self) -> String {
         let ends = self.ends.iter().map(|(end, count)| format!("{count} {}", end.text()));
         ends.collect::<Vec<_>>().join(", ")

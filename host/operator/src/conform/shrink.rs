@@ -63,7 +63,7 @@ fn failing(
     Ok(examined.problems.into_iter().find(|problem| problem.property == property))
 }
 
-/// Sorts paths: a value comes before the values inside it, and a later item before an earlier item.
+/// Sorts paths. A value comes before its inner values, and a later item of a list comes before an earlier item.
 fn outermost_first(mut paths: Vec<Vec<String>>) -> Vec<Vec<String>> {
     paths.reverse();
     paths.sort_by_key(Vec::len);

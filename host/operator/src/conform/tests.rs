@@ -1,4 +1,4 @@
-//! Tests with native code that answers differently in each sandbox. A component cannot do this, because a component
+//! Tests the checks with native code that answers differently in each sandbox. A component cannot do this, because it
 //! imports no functions.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
@@ -43,7 +43,7 @@ struct Counting(Fickle, AtomicU64);
 struct Opened(Fickle, u64);
 
 impl Opened {
-    /// Returns the count if `of` is the part that differs, and 1 otherwise.
+    /// Returns the number of sandboxes if `of` is the part that differs, and 1 otherwise.
     fn count(&self, of: Fickle) -> u64 {
         if self.0 == of { self.1 } else { 1 }
     }

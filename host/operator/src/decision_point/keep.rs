@@ -23,8 +23,8 @@ use crate::{
     watch::{ObjectKey, Scope, Watch},
 };
 
-/// The field manager of this task. Passes write other fields of an AuthorizationPolicy with another field manager. With
-/// the same field manager, each apply would remove the fields of the other writer.
+/// The field manager of this task. Passes write other fields of an AuthorizationPolicy, with another field manager. If
+/// both used one field manager, each apply would remove the fields of the other writer.
 const WRITER: &str = "kaos-operator-decision-point";
 /// The delay before the task looks again. Users often create objects of several namespaces at the same time, and one
 /// write handles all of them.
@@ -71,8 +71,8 @@ impl Keeper {
 
     /// Returns the namespaces for the AuthorizationPolicy: the namespaces that the user listed. If the user listed
     /// none, returns the namespaces in which the operator works. If the operator works in all namespaces, returns the
-    /// namespaces with objects. Returns `None` while the operator does not see all objects: an object whose namespace
-    /// is not in the list would lose its access.
+    /// namespaces with objects. Returns `None` while the operator does not see all objects: if the list lacked the
+    /// namespace of an object, users would lose access to the object.
     fn found(&self) -> Option<BTreeSet<String>> {
         self.sees(KIND)?;
         let listed = self.options.listed();

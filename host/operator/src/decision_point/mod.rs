@@ -4,8 +4,8 @@
 //!   decision point.
 //! - Each `ReferenceGrant` lets the SecurityPolicies of one namespace refer to the Service of the decision point.
 //!
-//! A release cannot contain the AuthorizationPolicy, because the same release installs its CRD. Only the operator knows
-//! which namespaces contain objects.
+//! A Helm release cannot contain the AuthorizationPolicy, because the same release installs the CRD. Also, only the
+//! operator knows which namespaces contain objects.
 //!
 //! | what | module |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Tells the task for the decision point about objects in new namespaces.
+//! Notifies the task for the decision point of objects in new namespaces.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -17,7 +17,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Notifies the task if an object that the watch reported is news.
+    /// Notifies the task if a reported object is news. The watch reports each changed object.
     pub(crate) fn about(&self, key: &ObjectKey) {
         let is_news = key.of.kind == KIND || !lock(&self.known).contains(&key.namespace);
         if key.of.group() == GROUP && is_news {

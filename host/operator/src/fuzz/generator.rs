@@ -101,7 +101,7 @@ impl Maker<'_> {
         }
         let is_nasty = self.is_nasty();
         if schema["oneOf"].is_array() || schema["x-kubernetes-int-or-string"] == true {
-            // A schema that accepts a number or a text belongs to a quantity, or to a port that has a number or a name.
+            // Only quantities and ports have a schema that accepts a number or a text: a port has a number or a name.
             return match (field, self.draw.rng.bool()) {
                 ("port" | "targetPort", true) => {
                     json!(words::text("ContainerPort", "name", &mut self.draw.rng, is_nasty))

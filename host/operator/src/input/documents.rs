@@ -34,7 +34,7 @@ pub(super) fn objects(file: &Arc<str>, text: &str) -> Vec<Result<Unplaced, Input
     found
 }
 
-/// Reads the identity of each object, and sets the namespace of objects that need one and have none.
+/// Reads the identity of each object. If an object needs a namespace and has none, sets the default namespace.
 pub(super) fn identified(
     found: Vec<Result<Unplaced, InputError>>,
     default_namespace: &str,

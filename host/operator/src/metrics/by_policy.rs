@@ -1,6 +1,6 @@
-//! Metrics of single policies, by name and version. The samples of a policy exist while the policy may have to answer.
+//! Metrics of single policies, by name and version. A policy has samples as long as it may have to answer.
 //!
-//! Authors choose names and versions. If the samples of every old version stayed, frequent new versions would fill the
+//! Authors choose names and versions. If the samples of old versions stayed for ever, many new versions would fill the
 //! memory and the metrics page.
 
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::locking::lock;
 
-/// The number of policy versions that have samples of their own. The samples of one version are about 100 lines of the
+/// The maximum number of policy versions with their own samples. The samples of one version are about 100 lines of the
 /// metrics page, and tenants choose the number of versions.
 const MAX_POLICIES: usize = 100;
 
@@ -57,9 +57,9 @@ impl ByPolicy {
         }
     }
 
-    /// Keeps the samples of policies that may have to answer now, or that could answer at the previous update. Removes
-    /// all other samples. Passes with policies of the previous update can still run. So the failures of a quarantined
-    /// policy also stay until the next update.
+    /// Keeps the samples of policies that may have to answer now or that could answer at the previous update, because
+    /// passes with these policies can still run. Removes all other samples. So the failures of a quarantined policy
+    /// stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);
@@ -125,8 +125,8 @@ impl ByPolicy {
         });
     }
 
-    /// Calls `count`, and records the policy, under one lock. So `keep` can later remove every sample. If too many
-    /// policies have samples already, counts for all others.
+    /// Calls `count` and records the policy under one lock, so that `keep` can later remove every sample. If too many
+    /// policies have their own samples already, calls `count` with the labels that all other policies share.
     fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::PolicyLabels)) {
         let policy = labels::PolicyLabels::from(id);
         let mut kept = lock(&self.kept);

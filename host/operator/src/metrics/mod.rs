@@ -203,7 +203,7 @@ impl Metrics {
         self.by_policy.answer(policy, fuel, remembered);
     }
 
-    /// Records the fuel of a policy's assessment in one pass.
+    /// Records the fuel of a policy's `assess` in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
         self.by_policy.fuel(policy, burnt);
     }
@@ -241,7 +241,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the states of all rollouts that go on. Replaces the previous states.
+    /// Sets the states of all running rollouts. Replaces the previous states.
     pub fn rollouts(&self, states: &[RolloutState]) {
         self.rollouts.set(states);
     }

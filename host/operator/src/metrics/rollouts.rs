@@ -1,4 +1,4 @@
-//! Metrics of rollouts, by package. The samples of a rollout exist while the rollout goes on.
+//! Metrics of rollouts, by package. A rollout has samples while it runs.
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -7,7 +7,7 @@ use prometheus_client::{
 
 use super::{labels, table};
 
-/// The state of a rollout that goes on.
+/// The state of a running rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutState {
     /// The package's ConfigMap, as `namespace/name`.
@@ -18,7 +18,7 @@ pub struct RolloutState {
     pub moved: i64,
     /// The number of objects that are not moved yet.
     pub left: i64,
-    /// The reason of the pause; `None` if the rollout goes on.
+    /// The reason of the pause; `None` if the rollout is not paused.
     pub paused: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Rollouts {
         }
     }
 
-    /// Sets the states of all rollouts that go on. Replaces the previous states.
+    /// Sets the states of all running rollouts. Replaces the previous states.
     pub(super) fn set(&self, states: &[RolloutState]) {
         self.step.clear();
         self.objects.clear();

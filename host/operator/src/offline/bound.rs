@@ -132,8 +132,8 @@ pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }
 
-/// Returns the policies that an object may pin, if the object's pin names none of these policies. With such a pin, the
-/// operator leaves the object's children unchanged.
+/// If the object's pin names a policy that does not exist, returns the policies that the object may pin. With such a
+/// pin, the operator leaves the object's children unchanged.
 pub(crate) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
     match snapshot.answer_for(object) {
         Answer::NoSuchPolicy(_, choice) => Some(choice),

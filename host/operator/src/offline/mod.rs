@@ -3,10 +3,10 @@
 //! The files represent the cluster. This module renders the objects that a policy claims. If such an object has no
 //! status, other objects see the status that the operator would first write.
 //!
-//! To get a missing status, the module must render the object. So the module renders each object when its status is first
-//! needed, and remembers the result. A look-up during a pass never renders. The look-up only records the objects whose
-//! status is missing. After the pass, the module renders these objects, and then runs the pass again. So only one
-//! sandbox is open at a time, even for a long chain of needs.
+//! To get a missing status, the module must render the object. The module renders each object when another object first
+//! needs its status, and remembers the result. A look-up during a pass never renders. The look-up only records the
+//! objects whose status is missing. After the pass, the module renders these objects, and then runs the pass again. So
+//! only one sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
 mod bound;
@@ -104,7 +104,8 @@ impl<'a> World<'a> {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several objects needed the top object, so it is on the stack more than once, and is already rendered.
+                // Several objects need the top object, so it was on the stack several times. The module has already
+                // rendered it.
                 before.pop();
                 continue;
             }
@@ -128,8 +129,8 @@ impl<'a> World<'a> {
     }
 
     /// Remembers the result for an object. If objects need each other in a circle, no object can get its status first.
-    /// For objects in a circle, other objects see the status of a preliminary result, as in a cluster. A preliminary
-    /// result is not final: the module renders the object again when the caller requests the result.
+    /// For objects in a circle, other objects see the status of a preliminary result, as in a cluster. When the caller
+    /// requests a result that is only preliminary, the module renders the object again.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];

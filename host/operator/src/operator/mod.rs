@@ -61,7 +61,7 @@ pub struct Operator {
     installing: Option<Installing>,
     /// Notifies the task that writes the objects for the decision point.
     news: Arc<News>,
-    /// The objects that the watch reports while the effect of a package is computed.
+    /// The objects that the watch reports while the operator computes the effect of a package.
     changes: Arc<Changes>,
 }
 

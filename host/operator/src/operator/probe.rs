@@ -19,7 +19,7 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The maximum number of namespaces in a message about policies that are being loaded.
+/// The maximum number of namespaces in a message about policies that the operator still loads.
 const NAMED: usize = 16;
 
 /// Shows the state of an operator. All clones show the state of the same operator.
@@ -46,7 +46,7 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Returns the first kinds and namespaces whose policies are still being loaded. The operator does not wait for
+    /// Returns the first kinds and namespaces whose policies the operator still loads. Readiness does not wait for
     /// these policies.
     pub fn loading(&self) -> Vec<String> {
         let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
@@ -57,7 +57,7 @@ impl Probe {
         places.take(NAMED).collect()
     }
 
-    /// Returns the listed namespaces in which the operator has no right to read. The operator does not wait for these
+    /// Returns the listed namespaces in which the operator has no right to read. Readiness does not wait for these
     /// namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
         self.context.access.watch.barred()
@@ -110,14 +110,15 @@ impl Probe {
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
         let mask = move || {
-            // The grants and limits belong to the policy, too.
+            // The policy must also have the same grants and limits.
             let find = |layer: &LayerInputs| {
                 let is_it = |policy: &&Arc<Policy>| {
                     *policy.id() == layer.policy && *policy.grants() == layer.grants && *policy.limits() == layer.limits
                 };
                 known.iter().find(is_it).cloned()
             };
-            // The id of a running operator depends on a key that nobody knows, so it can stay in the case.
+            // Keep the id: it depends on the secret key of this process, so nobody can use it to test guesses of a
+            // masked value.
             let decision = case.decision;
             json!(Case { decision, ..masked(case, &find) })
         };

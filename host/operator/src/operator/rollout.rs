@@ -17,8 +17,8 @@ use crate::{
 pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);
-        // Keep watching a kind that lost its policy: the status of its objects, including new objects, reports the
-        // loss. A kind has not lost its policy if a policy claims another version of the kind, because both versions
+        // If a kind lost its policy, keep watching it: the status of its objects, including new objects, reports the
+        // loss. If a policy claims another version of the kind, the kind has not lost its policy, because both versions
         // have the same objects.
         let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {

@@ -56,8 +56,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                // A waiting pass sent no request to the API server, so it does not show that the operator has the
-                // rights.
+                // A pass that waits sends no request, so it does not show whether the operator has the rights.
                 if ended.result != PassResult::Waiting {
                     context.access.watch.was_let_in(&key);
                 }

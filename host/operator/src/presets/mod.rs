@@ -205,7 +205,7 @@ mod tests {
                     }
                 }
             }
-            // Ignore the descriptions of runtimes, which only the preset has.
+            // Ignore the descriptions of runtimes: only the preset has them.
             let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
             for runtime in runtimes.into_iter().flat_map(|all| all.values_mut()) {
                 runtime.as_object_mut().unwrap().remove("description");

@@ -28,7 +28,7 @@ use super::replaced::{Open, RequestProgress, replaced};
 /// The limits for callers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The time that a caller has for each request, starting at the connection or at the previous answer.
+    /// The time that a caller has to send a request, counted from the connection or from the previous answer.
     pub(super) asking: Duration,
     /// The maximum age of a connection. The server still answers a request in progress.
     pub(super) lifetime: Duration,

@@ -1,9 +1,9 @@
-//! Chooses the connection that a new connection replaces when the maximum number of connections is reached.
+//! If the server has the maximum number of connections, chooses the connection that a new connection replaces.
 //!
 //! A flood of connections from one caller must not close the connection of a probe. So the caller with the most
 //! connections loses one connection. The server first closes connections that never had a request, the oldest first. If
-//! each connection had a request, the server closes connections that are idle after an answer. A connection whose
-//! request is being answered stays.
+//! each connection had a request, the server closes connections that are idle after an answer. The server never closes
+//! a connection while it answers a request on it.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(super) struct RequestProgress {
 }
 
 impl RequestProgress {
-    /// Counts a new request. The request is being answered until the returned value is dropped.
+    /// Counts a new request. The server answers the request until it drops the returned value.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.asked.fetch_add(1, Relaxed);
         Answering(Arc::clone(self))
@@ -37,7 +37,7 @@ impl RequestProgress {
     }
 }
 
-/// A request that is being answered.
+/// A request that the server is answering.
 #[derive(Debug)]
 pub(super) struct Answering(Arc<RequestProgress>);
 

@@ -26,7 +26,7 @@ pub struct Standing<'a> {
     pub missing: &'a [Reference],
     /// The generation that the pass worked on.
     pub generation: i64,
-    /// The last generation that was applied completely.
+    /// The last generation that the operator has applied completely.
     pub applied_generation: Option<i64>,
     /// The existing status: a field keeps its existing value if this pass cannot compute the field.
     pub before: Option<&'a Value>,
@@ -45,8 +45,8 @@ pub fn compose(
     let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
     let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
     let is_ready;
-    // The generation whose pods `Ready` describes: while pods of an older generation run, `Ready` must not be about the
-    // newest generation.
+    // The generation of the pods that `Ready` describes: while pods of an older generation run, `Ready` must not name
+    // the newest generation.
     let mut of_pods = generation;
     let mut own = Vec::new();
     let mut status = match assessed {
@@ -78,8 +78,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // If the policy fails on the live children, the policy will fail on these children again, so this failure
-            // is lasting. If the policy failed before it made a plan, the condition `Applied` shows the reason.
+            // If the policy fails on the live children, it will fail on these children again, so this failure is
+            // lasting. If the policy failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };
@@ -120,9 +120,9 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// Gives a false `Ready` the reason and the message of the policy's own condition `Ready`, if that condition is false
-/// too. If the policy reports the phase `Failed` although all children are applied, a user must act, so the condition is
-/// lasting.
+/// If both the host's `Ready` and the policy's own condition `Ready` are false, uses the policy's reason and message.
+/// If the policy reports the phase `Failed` although the operator has applied all children, a user must act, so the
+/// condition is lasting.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition], is_failed: bool) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {

@@ -1,4 +1,4 @@
-//! The conditions that every kind has: their types, their reasons, and how they are written into the status.
+//! The conditions that every kind has: their types, their reasons, and their form in the status.
 
 use std::borrow::Cow;
 

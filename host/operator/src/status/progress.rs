@@ -1,6 +1,6 @@
-//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS.
-//! From these two conditions, they decide whether to wait for an object or to give up. At most one of the two
-//! conditions is present, and its status is `True`.
+//! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS. So
+//! they use these two conditions to decide whether to wait for an object or to give up. An object has at most one of
+//! the two conditions, and its status is `True`.
 //!
 //! Both conditions follow from the other conditions, so they change only together with another condition.
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The annotation, and the field of the W3C's trace context, that names the trace of a change of the object.
+/// The annotation that names the trace of a change of the object. The field of the W3C trace context has the same name.
 const TRACEPARENT: &str = "traceparent";
 
 /// Connects a pass with the trace that the object's annotation names. While the change is under way, the pass is a part
@@ -25,14 +25,14 @@ pub(super) fn connect(span: &Span, object: &Value) {
     if !context.is_valid() {
         tracing::debug!(parent, "ignored the annotation traceparent, because it has not the form of the W3C");
     } else if is_under_way(object) {
-        // Fails only if the span already started or no layer receives the span. Neither is the case here.
+        // This fails only for a span that has already started, or that no layer receives. Both are impossible here.
         let _ = span.set_parent(remote);
     } else {
         span.add_link(context);
     }
 }
 
-/// Returns whether the object's last change is neither carried out nor stalled.
+/// Returns whether the object is neither ready nor stalled after its last change.
 fn is_under_way(object: &Value) -> bool {
     let status = &object["status"];
     let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
