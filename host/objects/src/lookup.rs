@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::{resource_type::ResourceType, target::Target};
 
-/// The maximum total size of the objects that one policy sees in a pass, in bytes of JSON. If the objects are larger,
-/// the pass waits until their size is below the limit.
+/// The maximum total size of the found objects that one policy sees in a pass, in bytes of JSON. If the found objects
+/// are larger, the object of the pass waits until they are smaller.
 pub const MAX_FOUND_BYTES: usize = 4 << 20;
 /// The maximum total size of the objects that one pass reads to find fields for its policies, in bytes of JSON.
 pub const MAX_READ: usize = 64 << 20;
 
 /// Answers lookups from the state of a cluster, or from objects in files.
 pub trait Lookup {
-    /// Looks up a target. The target always contains a namespace. Ignores the namespace for a cluster-scoped type. For
-    /// a Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the objects exceed
+    /// Looks up a target. The target always has a namespace, which has no meaning for a cluster-scoped type. For a
+    /// Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the objects exceed
     /// [`MAX_FOUND_BYTES`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 

@@ -1,6 +1,6 @@
 //! Caches compiled code on disk for later runs of the command line. Each entry has a tag: a keyed hash of the code, of
 //! the component's digest and of the engine's fingerprint. Only the user who runs the command line can read the key.
-//! The cache returns an entry only if its tag is valid. The cache treats an entry without a valid tag as missing.
+//! The cache treats an entry without a valid tag as missing.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -29,8 +29,8 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache in a directory, and creates the directory if it is missing. No other user can read or write the
-    /// directory, and no other user can read or write its key. If another user could write the directory, that user
-    /// could replace an entry, and this program would run that user's code.
+    /// directory and its key. Otherwise, another user could replace an entry, and this program would run this user's
+    /// code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;

@@ -1,5 +1,5 @@
-//! Inspects and compiles a component in a separate process. If a component keeps the inspection or the compiler busy
-//! forever, only this child process is affected.
+//! Inspects and compiles a component in a child process. If a component keeps the inspection or the compiler busy for
+//! ever, it blocks only this process.
 
 mod child;
 mod container;

@@ -10,8 +10,7 @@ pub const VALUE: usize = 120;
 /// The maximum length of an Event's note, in bytes. Kubernetes accepts a kilobyte.
 pub const NOTE: usize = 1000;
 /// The maximum length of a message in a status, in bytes. All problems of an ordinary object fit into one message. An
-/// API server accepts 32 kilobytes. But with such long messages, a list of a thousand objects could contain 32
-/// megabytes of messages.
+/// API server accepts 32 kilobytes. But a list of a thousand objects could then contain 32 megabytes of messages.
 pub const STATUS: usize = 4000;
 
 /// Escapes a text as [`printable`] does, and cuts it to at most `most` bytes. A cut text ends with `…`.

@@ -194,14 +194,14 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
-    /// Returns whether the cause of the failure was that no sandbox or no processor was free. Neither the object nor
-    /// the policy causes such a failure.
+    /// Returns whether the failure occurred because no sandbox or no processor was free. Neither the object nor the
+    /// policy is the cause of such a failure.
     pub fn says_nothing_of_the_object(&self) -> bool {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
     /// Returns whether a limit for fuel, memory or the answer's size caused the failure. With a smaller object, the
-    /// policy may stay below the limit.
+    /// policy may not exceed the limit.
     pub(crate) fn is_of_size(&self) -> bool {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }

@@ -1,16 +1,16 @@
 //! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A parsed value takes many times the memory of its text. One call can return eight megabytes of small objects. After
-//! parsing, these objects take most of a gigabyte. So the host limits the bytes and also the number of values in an
-//! answer. The host does not parse an answer above the limit.
+//! A parsed value takes many times the memory of its text. One call can return eight megabytes of small objects, which
+//! take most of a gigabyte after parsing. So the host limits both the bytes and the number of values in an answer, and
+//! does not parse an answer above the limit.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The maximum number of values in all texts of one answer together. This limit is not for the objects that a policy
-/// receives: other limits keep their number of values below this number.
+/// The maximum number of values in all texts of one answer together. The objects that a policy receives have other
+/// limits, which are lower.
 pub(crate) const VALUES: usize = 100_000;
 
 /// Returns whether the number of values in these texts is within the limit. Ignores texts that are not JSON, because

@@ -25,8 +25,9 @@ impl Fixed {
         Self { objects, scopes }
     }
 
-    /// Creates a view of objects that may leave out their namespace. An object of a namespaced type is then in
-    /// `namespace`, as after `kubectl apply`. `known` contains the scopes of types that the objects do not show.
+    /// Creates a view of objects that may leave out their namespace. If an object of a namespaced type has no
+    /// namespace, it gets `namespace`, as after `kubectl apply`. `known` contains the scopes of types that the objects
+    /// do not show.
     pub fn placed(objects: impl IntoIterator<Item = Value>, known: &Scopes, namespace: &str) -> Self {
         let mut objects: Vec<Value> = objects.into_iter().collect();
         let mut scopes = Scopes::of(&objects);
@@ -85,7 +86,7 @@ fn matches(object: &Value, target: &Target, is_cluster_scoped: bool) -> bool {
         }
 }
 
-/// Returns the facts of a Secret without a digest. Policies use the digest only to notice changes of a Secret, and the
+/// Returns the facts of a Secret without a digest. Policies use the digest only to notice changes of a Secret, but
 /// objects of a fixed set never change.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {

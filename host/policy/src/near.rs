@@ -1,4 +1,4 @@
-//! Finds the correct name for a name that a user mistyped. The caller writes the message with the suggestion.
+//! Finds the name that a user probably meant by a mistyped name. The caller writes the message with the suggestion.
 
 /// Returns the name that is most similar to `written`, or `None` if no name is similar enough for a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -6,7 +6,7 @@ pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> O
 }
 
 /// Returns the name that the user almost certainly meant by `written`, or `None` if no name is similar enough. Accepts
-/// at most two typing errors, because long names with different meanings can also share many letters.
+/// at most two typing errors, because long names can share many letters and still have different meanings.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }

@@ -23,8 +23,9 @@ pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Finds every value that can contain the metadata of pods, with its path. Such a value has a field with a pod spec, or
-/// is a pod spec itself: some kinds keep the metadata in the pod spec. Returns at most twice [`SPECS`] values.
+/// Finds every value that can contain the metadata of pods, with its path. Such a value has a field with a pod spec.
+/// Some kinds keep the metadata in the pod spec, so the value can also be the pod spec itself. Returns at most twice
+/// [`SPECS`] values.
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, fields| {
@@ -36,8 +37,8 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts at most `SPECS - 1` pod
-/// specs, so this number is enough to detect too many pod specs.
+/// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts only `SPECS - 1` pod
+/// specs, so this number is enough to detect a manifest with too many.
 pub(crate) const SPECS: usize = 17;
 
 /// The maximum number of characters of a name in a path.

@@ -67,7 +67,7 @@ pub enum AdmitError {
 
 impl Policy {
     /// Asks code for its description, and creates a policy if the description is valid. [`crate::gate`] runs the other
-    /// checks. If the caller does not run the gate, the code must be compiled into this process.
+    /// checks. Without the gate, the caller must pass only code that is compiled into this process.
     pub fn admit(code: Arc<dyn Code>, digest: Digest, file: &PolicyFile, ceiling: Limits) -> Result<Self, AdmitError> {
         let limits = file.limits.unwrap_or(ceiling).at_most(ceiling);
         let descriptor = code.open(&limits)?.describe()?;
@@ -160,7 +160,7 @@ impl Policy {
 }
 
 /// The policies that answer for an object: one policy that is not an overlay, and the overlays that change its answer,
-/// the lowest overlay first. A pass uses the same stack until its end, also if a swap happens during the pass.
+/// the lowest overlay first. A pass uses the same stack until its end, even if a swap happens during the pass.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
@@ -173,7 +173,7 @@ pub enum StackError {
     /// The base is an overlay, which cannot translate.
     #[error("{0} is an overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
-    /// One of the overlays is a policy that is not an overlay. It would ignore the answer of the policy below.
+    /// One of the overlays is an ordinary policy, which would ignore the answer of the policy below.
     #[error("{0} is a whole policy: only an overlay can be added to another policy")]
     OverlayIsPolicy(PolicyId),
     /// Two layers have the same name, so the host could not distinguish their needs and settings.

@@ -2,7 +2,7 @@
 //! characters that hide other characters.
 //!
 //! [`mod@crate::cut`] escapes every message, so conditions and Events are safe to print. Logs and the command line
-//! escape everything that they write.
+//! escape all text that they write.
 
 use std::{borrow::Cow, fmt::Write};
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 pub enum Rule {
     /// The needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids and valid paths of fields, and their number is limited. In later rounds, the need with an
-    /// id has the same target and the same fields.
+    /// Needs have unique ids and valid paths of fields, and their number is limited. If a later round names the same id
+    /// again, the target and the fields are the same.
     NeedsOrderly,
     /// Manifests have only types that the claim emits. An overlay changes and adds only types of its own claim.
     EmitsClaimed,
@@ -44,8 +44,8 @@ pub enum Rule {
     NoPrivilege,
     /// The plan's origins have valid paths and sources.
     ValidOrigins,
-    /// The user's spec, the settings or a grant name every Secret, PersistentVolumeClaim and data source. A Secret or
-    /// PersistentVolumeClaim that pods use may instead be in the same plan.
+    /// The user's spec, the settings or a grant name every Secret, PersistentVolumeClaim and data source.
+    /// Alternatively, the plan itself can contain a Secret or PersistentVolumeClaim that its pods use.
     NamedReferences,
     /// The plan's finalizer belongs to the claimed kind's group, or the settings or a grant name the finalizer.
     OwnFinalizer,

@@ -17,13 +17,13 @@ pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
 /// The annotation that contains the hash of a pod template. Every pod template has this annotation. Kubernetes restarts
 /// the pods only if this hash changes.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// The annotation with the new hash of a child's pod template. The template itself keeps an older hash, which an
+/// The annotation with the operator's own hash of a child's pod template. The template itself keeps the hash that an
 /// earlier operator computed for the same template.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// The annotation of an object that says who sets the replicas of the object's workloads. With the value `external`, a
-/// client other than the operator sets the replicas.
+/// The annotation of an object that decides who sets the replicas of its workloads. With the value `external`, another
+/// client sets the replicas, and not the operator.
 pub const REPLICAS: &str = "kaos.tools/replicas";
-/// The value of [`REPLICAS`] for which a client other than the operator sets the replicas.
+/// The value of [`REPLICAS`] with which another client sets the replicas.
 pub const EXTERNAL: &str = "external";
 
 /// Returns the manifests of an object in the form that the host applies. `kept` contains the names of the
@@ -47,7 +47,7 @@ fn is_claim(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim"
 }
 
-/// Returns whether a client other than the operator sets the replicas of an object's workloads.
+/// Returns whether another client, and not the operator, sets the replicas of an object's workloads.
 pub fn leaves_replicas(object: &Value) -> bool {
     object["metadata"]["annotations"][REPLICAS] == EXTERNAL
 }

@@ -14,8 +14,8 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
-/// Returns whether the error means that a text is not valid YAML. Returns `false` if the text is valid YAML that the
-/// parser does not accept, for example because of a duplicate field or too many aliases.
+/// Returns whether the error means that a text is not valid YAML. Returns `false` if the parser refused valid YAML, for
+/// example because of a duplicate field or too many aliases.
 pub fn is_syntax(error: &Error) -> bool {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {

@@ -6,7 +6,8 @@ pub(crate) mod policy {
     wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
 }
 
-/// The calls that the engine generates from the contract's world `overlay`. This module uses the types of [`policy`].
+/// The calls that the engine generates from the contract's world `overlay`. They use the types of the module
+/// [`policy`].
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod overlay {
     wasmtime::component::bindgen!({

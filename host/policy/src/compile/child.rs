@@ -1,8 +1,8 @@
 //! The compile child: the same binary with a hidden subcommand. The child limits its own resources before it reads a
 //! byte.
 //!
-//! After the inspection, the child writes its result as a line of JSON. After the compilation, the child writes the
-//! code. So the parent can tell whether the inspection or the compilation took too long.
+//! The child first writes the result of the inspection, as a line of JSON, and later the compiled code. So if the time
+//! is up, the parent knows whether the inspection or the compilation took too long.
 
 use std::{
     ffi::OsString,
@@ -174,8 +174,7 @@ impl<C: Clock> Compile for ChildCompiler<C> {
 fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // Keep the bytes that came before an error; the exit status tells whether these bytes are all of the child's
-        // output.
+        // After a read error, keep the bytes so far: the exit status shows whether the output is complete.
         let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     }

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. This program
-/// needs the variable for limits of the pod. A container with its own cgroup namespace cannot read the control group of
+/// The environment variable with the limit in bytes. The chart sets this variable by the downward API. The program
+/// needs it for a limit of the whole pod: a container with its own cgroup namespace cannot read the control group of
 /// its pod.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
 /// The file with the limit of the process's own control group, in version 1 of control groups.
 const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-/// The statistics file of version 1, and the name of its line with the lowest limit among the process's own group and
-/// all groups above this group.
+/// The statistics file of version 1, and the name of its line with the lowest limit. This is the lowest limit of the
+/// process's own group and of all groups above it.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
 /// The file that shows the path of this process's own group.
 const OWN: &str = "/proc/self/cgroup";

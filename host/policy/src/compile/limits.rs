@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::container;
 use crate::inspect::SizeClass;
 
-/// The address space that the program's file takes in a child. Hardly any of this address space is in memory.
+/// The address space that the program's file takes in a child. This part needs hardly any memory.
 const PROGRAM: u64 = 40 << 20;
 /// The child's nice value. If no processor is free, the child gets a tenth of the processor time that the operator
 /// gets.
@@ -68,8 +68,8 @@ impl CompileLimits {
         [self.memory, self.inspecting(), self.cpu_seconds].map(|limit| limit.to_string().into())
     }
 
-    /// Applies the limits to this process. Afterwards, the process can raise only the limit of processor time, for the
-    /// compilation. Also gives the process a lower priority than the operator's passes have.
+    /// Applies the limits to this process. After this call, the process can raise only the limit of processor time, for
+    /// the compilation. Also lowers the priority of the process below the priority of the operator's passes.
     pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64) -> io::Result<()> {
         // If the system refuses the nice value, the child competes with the operator for processors.
         let _ = rustix::process::nice(NICE);
@@ -77,8 +77,8 @@ impl CompileLimits {
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
         // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, the kernel sends
-        // SIGKILL, but it also sends SIGKILL when memory runs out. The soft limit is one second below the hard limit,
-        // so SIGXCPU comes first and tells the parent the cause.
+        // SIGKILL, as it does when memory runs out. The soft limit is one second below the hard limit. So SIGXCPU comes
+        // first, and the parent knows the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())

@@ -72,8 +72,8 @@ pub enum DescribeError {
         /// The reason why the text is invalid.
         reason: &'static str,
     },
-    /// A claim spells a served kind with other capitals. No object of the cluster has the kind in this spelling. The
-    /// two spellings differ only in capitals.
+    /// A claim names a kind that differs from a served kind only in upper and lower case. No object of the cluster has
+    /// the kind in this spelling.
     #[error("{path} names {of}, but the cluster spells this kind {served}: use the cluster's spelling")]
     OtherCapitals {
         /// The path of the list that names the type.
@@ -83,7 +83,7 @@ pub enum DescribeError {
         /// The kind as the cluster serves it.
         served: String,
     },
-    /// A claim names a type with objects that have power over the cluster.
+    /// A claim names a type whose objects have power over the cluster.
     #[error(
         "{path} names {of}, but no policy may claim or emit a type that is cluster-scoped, grants rights or redirects \
          traffic"
@@ -219,9 +219,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Finds a type that one of these claims emits and that one of these claims answers for. Returns the emitting claim and
-/// the type, or `None` if there is no such type. Two policies can each be valid, but create objects for each other
-/// without end. So the catalogue calls this function with all claims that would serve together.
+/// Finds a type that one of these claims emits, and for whose objects one of these claims answers. Returns the emitting
+/// claim and the type, or `None` if there is no such type. Two valid policies together could create objects for each
+/// other without end. So the catalogue calls this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {
@@ -230,7 +230,7 @@ pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a Resou
     })
 }
 
-/// Checks that claims spell the kinds with the same capitals as the cluster.
+/// Checks that claims spell the kinds with the same upper and lower case as the cluster.
 pub fn check_capitals(claims: &[Claim], served: &[ResourceType]) -> Result<(), DescribeError> {
     for (i, Claim { primary, emits, reads, wishes, .. }) in claims.iter().enumerate() {
         let primary = std::slice::from_ref(primary);

@@ -3,8 +3,8 @@
 use crate::contract::ResourceType;
 
 /// Returns whether a type is part of Kubernetes. The types of Kubernetes are in the core group, in groups without a
-/// domain, and in the groups of the Kubernetes project's own domains. Policies must not claim such a type. A policy
-/// that claimed a built-in type would answer for all its objects, but only Kubernetes' own controllers may act on them.
+/// domain, and in the groups of the Kubernetes project's own domains. Policies must not claim such a type: the policy
+/// would answer for all its objects, but only Kubernetes' own controllers may act on these objects.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));

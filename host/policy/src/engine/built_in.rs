@@ -8,9 +8,9 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
-/// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
-/// gzip. Packing saves memory, because packed code has a third of the size. A page of the program's file takes memory
-/// only after the program reads the page.
+/// Compiled code of a built-in component: the fingerprint of the engine that compiled it, and then the code, packed
+/// with gzip. A page of the program's file takes memory once the program reads it, so packing to a third of the size
+/// saves memory.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,
@@ -53,8 +53,8 @@ impl BuiltIn {
     fn unpacked(self) -> Result<Compiled, EngineError> {
         let of_another = |why: &str| EngineError::Precompiled(why.to_owned());
         let (maker, packed) = self.made.split_first_chunk().ok_or_else(|| of_another("the code is cut off"))?;
-        // wasmtime compares only the first number of its version and only some options. So compare the whole
-        // fingerprint.
+        // Compare the whole fingerprint: wasmtime itself compares only the first number of its version, and only some
+        // options.
         if Engine::portable()?.fingerprint().bytes() != maker {
             return Err(of_another("another version of the engine compiled the code, or used other options"));
         }

@@ -53,7 +53,7 @@ impl WasmCode {
 }
 
 impl WasmCode {
-    /// Opens a sandbox of a policy that is not an overlay, after `prepare` prepared the sandbox's instance.
+    /// Opens a sandbox of a policy that is not an overlay. First calls `prepare` with the sandbox's instance.
     pub(super) fn open_prepared(
         &self,
         limits: &Limits,

@@ -1,8 +1,9 @@
 //! Loads compiled code. This file contains the only unsafe code of this crate, apart from the constructor of
 //! [`super::BuiltIn`].
 //!
-//! Compiled code is machine code, and wasmtime checks it only lightly: the author of the bytes could control this
-//! process. So the bytes come from three sources only. Each source has one function that creates a [`Compiled`]:
+//! Compiled code is machine code, and wasmtime checks only a little of it. So the author of the bytes could control
+//! this process. For this reason, the bytes come from only three sources. Each source has one function that creates a
+//! [`Compiled`]:
 //!
 //! - The compile step ([`crate::compile`]). The compile step runs this binary on a component that the inspection
 //!   accepted. The step reads the code from a pipe to which no other process writes.

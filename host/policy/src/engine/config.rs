@@ -7,14 +7,14 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLev
 
 use crate::{digest::Digest, limits::Limits};
 
-/// The maximum memory of any sandbox in bytes, whatever the policy's limits are.
+/// The maximum memory of a sandbox in bytes. A policy's own limit cannot be higher.
 const MEMORY_CEILING: usize = 64 << 20;
 /// The maximum number of sandboxes that can be open at the same time. A pass opens one sandbox for each layer, and
 /// passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// The maximum number of core instances in one component. They are the instances of the module, and of the adapters
-/// that the conversion to a component adds. A composed component contains the instances of all its parts. Toolchains
-/// for JavaScript create eleven instances, and toolchains for Python 38.
+/// The maximum number of core instances in one component. A component contains the instances of its module, and of the
+/// adapters that the conversion to a component adds. A composed component contains the instances of all its parts.
+/// Toolchains for JavaScript create eleven instances, and toolchains for Python 38.
 const CORE_INSTANCES: u32 = 48;
 /// The maximum number of linear memories in one component. A composed component has one linear memory for each part.
 pub(crate) const MEMORIES: u32 = 4;
@@ -32,8 +32,8 @@ pub(super) fn compiling() -> Config {
         // A sandbox that gets no processor does not use up its fuel. So the module `ticks` also limits the time of a
         // sandbox.
         .epoch_interruption(true)
-        // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. A simpler
-        // register allocation would not shorten the compilation, and the code would run at half the speed.
+        // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. With a
+        // simpler register allocation, the compilation would take as long, and the code would run at half the speed.
         .cranelift_opt_level(OptLevel::None)
         // Only debuggers and backtraces read the address map.
         .generate_address_map(false)
@@ -72,14 +72,15 @@ pub(super) fn running() -> Config {
         .total_tables(SANDBOXES * TABLES)
         .max_tables_per_component(TABLES)
         .table_elements(20_000)
-        // A slot must be cleared before reuse. Clearing this much memory is cheaper than returning it to the kernel,
-        // because the kernel reports which pages were written.
+        // wasmtime must clear a slot before it reuses the slot. To clear this much memory is cheaper than to return it
+        // to the kernel, because the kernel reports which pages the sandbox wrote.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
         // Limit the warm slots of policies that no longer run.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
-    // The memory of a trapped sandbox contains the message of a panic. The core dump stays in memory.
+    // After a panic, the memory of the trapped sandbox contains the message. The core dump gives the host this memory,
+    // and is never written to a file.
     config.coredump_on_trap(true);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config

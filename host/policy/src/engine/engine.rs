@@ -30,8 +30,8 @@ impl Engine {
     /// The maximum number of sandboxes that can be open at the same time.
     pub const SANDBOXES: usize = config::SANDBOXES as usize;
 
-    /// Advances the engine's count of ticks. A sandbox ends after too many ticks. A thread of the engine calls this
-    /// function at long intervals.
+    /// Advances the engine's count of ticks. A thread of the engine calls this function at long intervals. A sandbox
+    /// ends after too many ticks.
     pub fn tick(&self) {
         self.inner.increment_epoch();
     }
@@ -45,8 +45,7 @@ impl Engine {
     /// code uses only features that all processors have.
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
-        // Set a target, although the target is this machine: with a target, wasmtime does not detect the features of
-        // this processor.
+        // Set this machine as the target explicitly. Otherwise, wasmtime would use the features of this processor.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;

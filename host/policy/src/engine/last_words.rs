@@ -1,11 +1,11 @@
-//! Reads the message of a panic from the memory of a trapped component. Before a component traps, its SDK writes the
-//! message into a record in this memory.
+//! Reads the message of a panic from the memory of a trapped component. Before the component traps, the SDK in the
+//! component writes the message into a record in this memory.
 //!
 //! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
 //! `MARK` show where the record begins. The text is untrusted, because the policy controls all of it.
 //!
-//! The answers to WASI preview 1 keep their text in globals, because the policy owns all of its memory. These globals
-//! have the same order as a record: the mark, the length, and the text.
+//! The module that answers calls of WASI preview 1 keeps its text in globals, because the policy owns all of its
+//! memory. These globals have the same order as a record: the mark, the length, and the text.
 
 use wasmtime::{Store, Val, WasmCoreDump};
 
@@ -29,7 +29,7 @@ pub(super) fn of(store: &mut Store<State>, error: &wasmtime::Error) -> Option<St
     kept(&globals)
 }
 
-/// Returns the first text in the globals. The text is at the end of its globals.
+/// Returns the first text in the globals.
 fn kept(globals: &[Val]) -> Option<String> {
     let (first, second) = MARK.split_at(8);
     let bytes = |global: &Val| global.i64().map(i64::to_le_bytes);
@@ -47,8 +47,8 @@ fn kept(globals: &[Val]) -> Option<String> {
     })
 }
 
-/// Returns the first text in the memory. A memory can have several records, for example those of the SDK and of the
-/// answers to WASI, and a record without a text is no message.
+/// Returns the first text in the memory. A memory can have several records, for example one of the SDK and one of the
+/// module that answers calls of WASI. Skips records without a text.
 fn read(memory: &[u8]) -> Option<String> {
     let (records, _) = memory.as_chunks::<{ MARK.len() }>();
     let marks = records.iter().enumerate().filter(|(_, chunk)| **chunk == MARK);
@@ -76,7 +76,7 @@ mod tests {
         memory
     }
 
-    /// Returns globals as the answers to WASI preview 1 have them.
+    /// Returns globals like those of the module that answers calls of WASI preview 1.
     fn globals(text: &[u8]) -> Vec<Val> {
         let words = |bytes: &[u8]| -> Vec<Val> {
             let padded = |chunk: &[u8]| std::array::from_fn(|at| chunk.get(at).copied().unwrap_or_default());

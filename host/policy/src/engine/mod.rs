@@ -1,6 +1,5 @@
 //! A narrow wrapper around wasmtime with only the features that policies need: no WASI, no host functions and no text
-//! format. Fuel limits the work of a sandbox, not its time. The only time limit is so long that only a sandbox without
-//! a processor reaches it.
+//! format. Fuel limits the work of a sandbox. A time limit only ends sandboxes that get no processor.
 
 mod built_in;
 mod code;

@@ -69,7 +69,7 @@ struct ScriptSource<'a> {
 }
 
 impl ScriptCode {
-    /// Combines the code of the script engine, which has this digest, with a script.
+    /// Combines the code of the script engine with a script. `digest` is the digest of the script engine.
     pub(crate) fn new(engine: Arc<WasmCode>, digest: Digest, text: String) -> Self {
         Self { engine, digest, text }
     }

@@ -37,8 +37,8 @@ impl State {
 
 impl ResourceLimiter for State {
     /// Ends the pass when the component asks for too much memory. The host could instead let the component's
-    /// `memory.grow` fail, but components handle this failure in different ways. A typed error is clearer than an abort
-    /// in the component.
+    /// `memory.grow` fail, but each component would handle this failure in another way. A typed error of the host is
+    /// clearer.
     ///
     /// The limit applies to the total size of all memories of a component.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

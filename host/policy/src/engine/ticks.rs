@@ -1,7 +1,7 @@
 //! Ends a sandbox that gets no processor. A sandbox without a processor uses no fuel, so the fuel limit cannot end it.
 //!
-//! Only fuel limits a policy's work. The deadline of this module limits how long a sandbox can block other passes while
-//! the machine stalls. The deadline is so long that no policy on a working machine reaches it.
+//! Fuel limits a policy's work. The deadline of this module only limits how long a sandbox blocks other passes while
+//! the machine stalls. No policy on a working machine reaches this deadline.
 
 use std::{io, thread, time::Duration};
 

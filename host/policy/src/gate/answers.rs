@@ -1,5 +1,5 @@
-//! The digest of a policy's answers. A compiler may make other bytes of the same source. So the digest of the bytes
-//! does not show that a package is another build of a known package, but the digest of the answers does.
+//! The digest of a policy's answers. A compiler may make other bytes from the same source. Then only the digest of the
+//! answers shows that a package is another build of a known package.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! A policy that is below an overlay while the gate evaluates the overlay's samples. The policy has no needs. Its plan
-//! has one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
+//! The policy below an overlay while the gate evaluates the overlay's samples. This policy has no needs. Its plan has
+//! one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -34,7 +34,8 @@ pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialEr
     })
 }
 
-/// Returns the plan for the object with this name, if the overlay has this claim and returned this mapping.
+/// Returns the plan below an overlay for the object with this name. The overlay has this claim and returned this
+/// mapping.
 pub(super) fn plan_beneath(claim: &Claim, name: &str, env: &[EnvVar]) -> Plan {
     Beneath { claim: claim.clone(), name: name.to_owned() }.plan(env)
 }
@@ -86,7 +87,7 @@ impl Beneath {
         Some(json!({"apiVersion": of.api_version, "kind": of.kind, "metadata": metadata, "spec": spec}))
     }
 
-    /// Returns the plan. Leaves the mapping out of the plan if the plan has no pod for the variables.
+    /// Returns the plan. If the plan has no pod for the variables, leaves out the mapping.
     fn plan(&self, env: &[EnvVar]) -> Plan {
         let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, env));
         let manifests: Vec<_> = workloads.map(|workload| canonical(&workload)).collect();

@@ -120,7 +120,8 @@ pub(super) fn with_settings(
     let answers = RefCell::default();
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
-            // Stop without an error when the fuel is used up: for real objects, each pass has its own fuel limit.
+            // When the samples have used up the fuel, stop without an error: for real objects, each pass has its own
+            // fuel.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
@@ -144,7 +145,7 @@ pub(super) fn with_settings(
 
 /// A sample with the claim to which it belongs.
 struct Case<'a> {
-    /// The turns that the evaluations of this sample wait for. `None` in a trial of settings: the operator holds one
+    /// The turns for the evaluations of this sample. `None` in a trial of settings, because the operator holds one
     /// permit for the whole trial.
     turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
@@ -281,8 +282,8 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks the policy for a report without children, and returns the report. Every new object gets a report without
-    /// children. Returns null for an overlay.
+    /// Asks the policy for a report without children, as for every new object, and returns the report. Returns null for
+    /// an overlay.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<Value, LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(Value::Null);

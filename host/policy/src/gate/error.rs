@@ -91,7 +91,7 @@ pub enum LoadError {
         /// The failure.
         failure: Failure,
     },
-    /// The policy fails on a sample. A newer API server might accept the plan, but the server did not report its
+    /// The policy fails on a sample, but a newer API server might accept the plan. The API server did not report its
     /// version.
     #[error("{error}; a newer API server may accept this, but the version of this API server is unknown: {why}")]
     Unanswered {
@@ -173,7 +173,7 @@ impl LoadError {
         }
     }
 
-    /// Returns whether another check of the bytes would end with this error again.
+    /// Returns whether another check of the same bytes would always end with this error.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),

@@ -78,8 +78,7 @@ pub struct Check {
     pub steps: Vec<Taken>,
     /// The result of the inspection, if the bytes passed it.
     pub inspection: Option<Inspection>,
-    /// The policy as its description declares it; `None` if the description is invalid. The policy is also here if a
-    /// step after the check of the description failed.
+    /// The policy as its description declares it, even if a later step failed; `None` if the description is invalid.
     pub described: Option<Arc<Policy>>,
     /// The policy, or the reason why the candidate is not a policy.
     pub result: Result<Arc<Policy>, LoadError>,
@@ -246,8 +245,8 @@ impl Run<'_> {
     /// Returns the component's code. Uses built-in or cached code if the engine can load it, otherwise compiles the
     /// component.
     ///
-    /// The compile child inspects bytes that nobody has checked yet. If built-in or cached code exists for the bytes,
-    /// they passed an inspection before. Then this process may inspect the bytes again: the second inspection takes no
+    /// The compile child inspects unknown bytes. If the gate has built-in or cached code for the bytes, they passed an
+    /// inspection before. Then this process can safely inspect them again, because the second inspection takes no
     /// longer than the first.
     fn code<C>(
         &self,

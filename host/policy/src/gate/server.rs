@@ -1,5 +1,5 @@
-//! The version of the API server that receives the plans. This program knows the fields of one version of Kubernetes,
-//! and newer versions may have more fields.
+//! The version of the API server that receives the plans. This program knows only the fields of one version of
+//! Kubernetes, but a newer server may have more fields.
 
 use crate::kubernetes::VERSION;
 

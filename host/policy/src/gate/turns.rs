@@ -1,5 +1,5 @@
-//! Decides when a check of a candidate may run sandboxes. The evaluation of the candidate's samples can take as long as
-//! twenty passes. In a program that also runs passes, checks and passes take turns.
+//! Decides when a check of a candidate may run sandboxes. The evaluation of the samples can take as long as twenty
+//! passes, so checks take turns with passes.
 
 use std::any::Any;
 

@@ -1,5 +1,5 @@
-//! Finds variables that a policy drops. The mapping that a policy gets also has the variables of the user and of other
-//! layers, so the policy must return all of them.
+//! Finds variables that a policy drops. The mapping that a policy gets also contains variables of the user and of other
+//! layers, so the policy must return all variables.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ use crate::{
 /// The name of the variable that stands for a variable of another layer.
 const OTHER: &str = "KAOS_CONFORM";
 
-/// Returns the variables that the policy or the overlay got and did not return, as `container NAME`. `rendered` is a
-/// pass with only this policy, or with only this overlay. The variable `KAOS_CONFORM` stands for a variable of another
-/// layer. Each function can use twice the fuel of one pass.
+/// Returns the variables that the policy or the overlay dropped, as `container NAME`. `rendered` is the result of a
+/// pass with only this policy, or with only this overlay. This function adds the variable `KAOS_CONFORM`, which stands
+/// for a variable of another layer. Each function of the policy can use twice the fuel of one pass.
 pub fn dropped_variables(policy: &Policy, rendered: &Rendered) -> Result<Vec<String>, Failure> {
     let mut sandbox = policy.code().open(&policy.limits().doubled())?;
     let is_whole = policy.world() == World::Policy;

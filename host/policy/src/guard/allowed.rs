@@ -1,8 +1,7 @@
 //! Decides whether the author of a privileged value may raise the privilege. The plan declares the value's origins. The
 //! guard looks up each origin to find out who wrote the value there.
 //!
-//! The guard compares single leaves of a value and ignores nulls, because a policy may merge a value from two origins
-//! and remove nulls.
+//! The guard compares the leaves of a value and ignores nulls, because a policy may merge two values and remove nulls.
 
 use super::{GuardedManifest, UserPrivileges, power::Raised, reason, rules::Rules};
 use crate::{
@@ -15,12 +14,12 @@ use crate::{
 pub(super) enum Decision<'a> {
     /// The author of the value may raise the privilege.
     Allowed,
-    /// The value comes from the settings of a namespace. The variant has the name of the policy that the setting is
-    /// for, the setting's path, and the source of the setting's value.
+    /// The value comes from the settings of a namespace: the name of the setting's policy, the path of the setting, and
+    /// the source of its value.
     OfNamespace(&'a str, settings::Path, &'a settings::Source),
     /// The value comes from this path of the object, but users must not raise privileges.
     OfUser(String),
-    /// The plan declares no origin that has the value and whose author may raise privileges. The text gives the reason.
+    /// No declared origin with this value has an author who may raise privileges. The text gives the reason.
     Unknown(String),
 }
 
@@ -72,7 +71,8 @@ fn by_author<'a>(
 ) -> Option<Decision<'a>> {
     match place.author {
         Author::Object => {
-            // A declared path can lead into a list within the value, so the place can have fewer steps than the value.
+            // The place can have fewer steps than the value, because a declared path can lead into a list within the
+            // value.
             let field = place.path.get(..place.path.len().saturating_sub(below)).unwrap_or_default();
             (place.is_of_the_spec() && is_for(place, raised)).then(|| by_user(written(field), rules))
         }

@@ -1,13 +1,13 @@
 //! Compares the plan of an overlay with the plan of the layer below.
 //!
-//! An overlay may change the content of the children, but the policy below decides which children exist and how long.
-//! If an overlay removed a child, data could be lost, and the policy below would report a wrong status. So an overlay
-//! removes no child, changes no selector and no selected label, and leaves the plan gates, the finalizer and the kept
-//! volume claims unchanged.
+//! An overlay may change the content of the children, but only the policy below decides which children exist and for
+//! how long. If an overlay removed a child, the operator could delete data, and the policy below would report a wrong
+//! status. So an overlay must not remove a child, or change a selector or a selected label. It also must not change the
+//! plan gates, the finalizer and the kept volume claims.
 //!
-//! The plan of the layer below may have privileges that the overlay lacks. If the overlay changed the program that runs
-//! with a privilege, the overlay would get this privilege. So a privilege of the layer below stays allowed only in a
-//! child that runs the same as before. For any other child, the overlay needs its own permission.
+//! The plan of the layer below may have privileges that the overlay has no permission for. If the overlay changed the
+//! code that runs with a privilege, it would get this privilege. So a privilege of the layer below stays allowed only
+//! in a child that still runs the same code. For any other child, the overlay needs its own permission.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl<'a> AmendedPlan<'a> {
     }
 }
 
-/// Adds a breach for every part of the lower layer's plan that the overlay had to keep but changed or removed.
+/// Adds a breach for every part of the lower plan that the overlay must keep, but changed or removed.
 pub(super) fn check(plan: &Plan, stages: &[GuardedManifest<'_, '_>], below: &Below<'_>, breaches: &mut Breaches) {
     let above: BTreeMap<_, _> = stages.iter().map(|stage| (name_of(stage.manifest), stage)).collect();
     let selected = SelectedLabels::of(below.manifests);

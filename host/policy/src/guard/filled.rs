@@ -1,6 +1,6 @@
-//! Lists the PersistentVolumeClaims in a manifest and their data sources. If a PersistentVolumeClaim names a snapshot
-//! or another PersistentVolumeClaim, Kubernetes copies the content of the source. So the guard treats the name of a
-//! data source like the name of a volume that a pod mounts.
+//! Lists the PersistentVolumeClaims in a manifest, and their data sources. A data source is a snapshot or another
+//! PersistentVolumeClaim, and Kubernetes copies its content. So the guard treats the name of a data source like the
+//! name of a volume that a pod mounts.
 
 use serde_json::Value;
 

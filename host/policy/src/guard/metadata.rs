@@ -15,8 +15,8 @@ use crate::{
 
 /// The metadata fields that a policy can set.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
-/// The metadata fields that a policy can set in a template. `creationTimestamp` is in the list because code generators
-/// emit this field with no value.
+/// The metadata fields that a policy can set in a template. The list contains `creationTimestamp`, because code
+/// generators emit this field without a value.
 const TEMPLATE: [&str; 4] = ["name", "labels", "annotations", "creationTimestamp"];
 /// Labels and annotations that the host itself writes or interprets. A policy must not set these labels and
 /// annotations.

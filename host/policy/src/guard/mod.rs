@@ -18,11 +18,11 @@
 //! The plan declares the origin of each such value ([`crate::contract::Origin`]). The guard looks up the value at the
 //! declared origin, and never searches other values for it.
 //!
-//! The guard checks the plan of the policy, and then the plan of each overlay. So the guard
-//! knows which of them broke a rule.
+//! The guard checks the plan of the policy, and then the plan of each overlay. So the guard knows which layer broke a
+//! rule.
 //!
-//! The guard deliberately does not check the following. The policy is responsible for them, or the cluster has better
-//! means (in parentheses):
+//! The guard deliberately does not check the following parts of a plan. The policy is responsible for them, or the
+//! cluster has better means (in parentheses):
 //!
 //! - images and commands (admission, image policies);
 //! - `tolerations`, affinity, resources and `replicas` (quotas);
@@ -31,7 +31,7 @@
 //! - pod annotations of add-ons, except security profiles and cloud roles;
 //! - references inside of custom resources, except in their pod specs: the operator's rights limit the types that a
 //!   policy may emit;
-//! - PersistentVolumeClaims that a `StatefulSet` finds by name: nothing but this name connects them with the object.
+//! - PersistentVolumeClaims that a `StatefulSet` finds by name, because only this name connects them with the object.
 
 mod allowed;
 mod annotated;

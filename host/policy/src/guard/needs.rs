@@ -104,8 +104,8 @@ pub(crate) fn may_read(
         return Ok(());
     }
     let namespace = if cluster_scoped { None } else { target.namespace() };
-    // Only the operator's owner writes objects in the operator's namespace. If the object belonged to another user,
-    // this user could see objects of other namespaces through the policy.
+    // Only the operator's owner writes objects in the operator's namespace. In any other namespace, a user could see
+    // objects of other namespaces through the policy.
     let is_home = own_namespace == cluster.operator_namespace && !target.of().is_secret();
     if is_home && namespace.is_some_and(|namespace| grants.reads_namespace(namespace)) {
         return Ok(());

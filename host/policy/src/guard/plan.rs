@@ -1,7 +1,7 @@
 //! Checks a whole plan: first limits, shapes and duplicates, then each manifest and the mapping.
 //!
-//! If a value has another type than its field, this is a breach, and voids the answer. But if the user wrote the value,
-//! the guard replaces the answer by a refusal with the value's path in the object.
+//! If a value has another type than its field, the plan is void. But if the user wrote the value, the guard turns the
+//! answer into a refusal with the value's path in the object.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -77,7 +77,7 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&stages, rules, &mut breaches);
-        // The finalizer in an overlay's plan comes from the policy below, so the guard checked this finalizer before.
+        // The finalizer in an overlay's plan comes from the policy below, so the guard has already checked it.
         if rules.below.is_none() {
             violations.extend(finalizer::check(plan.finalizer.as_deref(), rules, &mut breaches));
         }
@@ -86,7 +86,7 @@ pub(crate) fn plan<'a>(plan: &'a Plan, rules: &Rules<'a>) -> Result<(Vec<Value>,
     }
     drop(stages);
     if origins.is_exhausted() {
-        // Report only this breach: the other breaches may be about values whose origins the guard did not look up.
+        // Report only this breach: other breaches may be wrong, because the guard did not look up all origins.
         let message = "the look-up of the origins takes too many steps: declare each origin for a smaller part of a \
             manifest"
             .to_owned();
@@ -135,9 +135,9 @@ fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -
 }
 
 /// Returns the path in the object's spec from which a value with a wrong type comes. Returns `None` if the value does
-/// not come from the spec. If the policy merged the value, the spec has another value of the same type. Such a value
-/// shares a leaf with the merged value: otherwise a policy could declare any list of the object as the origin of its
-/// own mistake.
+/// not come from the spec. If the policy merged the value, the spec has another value of the same type, which must
+/// share a leaf with the merged value. Without this condition, a policy could declare any list of the object as the
+/// origin of its own mistake.
 fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
     let places = origins.places(index, manifest, &misfit.path);
     let users = places.iter().filter(|place| place.is_of_the_spec());
@@ -145,9 +145,9 @@ fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit
     Some(written(&place.path))
 }
 
-/// Returns whether the merge of the object or list `one` into `other` can have left a part of `one`: both are equal,
-/// both have an equal leaf, or one of them has no leaf: of `{$retainKeys: []}`, a merge leaves `{}`. Ignores positions in
-/// lists, because a merge moves items.
+/// Returns whether `other` can be the result of a merge with `one`: both are equal, both have an equal leaf, or one of
+/// them has no leaf. For example, a merge turns `{$retainKeys: []}` into `{}`. Ignores positions in lists, because a
+/// merge moves items.
 fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let named = |(path, leaf): (Vec<PathStep>, &Value)| {
         let names: Vec<String> = path.iter().filter_map(PathStep::name).map(str::to_owned).collect();

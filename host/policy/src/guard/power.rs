@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{manifest::Privilege, origins::PathStep};
 
-/// The path to a value: its first name, and all further names. The first name can come from the manifest, such as the
+/// The path to a value: the first name, and the further names. The manifest can determine the first name: it may be the
 /// type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 
@@ -32,7 +32,6 @@ impl Raised<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Container<'a> {
     pub(super) name: &'a str,
-    /// Whether this is the pod's first container. If a value is written for no particular container, the value applies
-    /// to the first container.
+    /// Whether this is the pod's first container. A value that names no container applies to the first container.
     pub(super) is_main: bool,
 }

@@ -19,9 +19,9 @@ use crate::{
     settings::Source,
 };
 
-/// Adds a breach for every raised privilege that no source allows. If a user's spec or a namespace's settings contain
-/// the value without permission, returns a violation instead. In this case, the author of the value must correct the
-/// value, and the author of the policy need not do anything.
+/// Adds a breach for every raised privilege that no source allows. If the value comes from a user's spec or a
+/// namespace's settings that must not raise privileges, returns a violation instead: the author of the value must
+/// correct it, and not the author of the policy.
 pub(super) fn check<'a>(
     plan: &[GuardedManifest<'a, '_>],
     rules: &Rules<'a>,

@@ -46,12 +46,12 @@ const HOSTS: [RaisedFields; 10] = [
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
 ];
-/// Volume types that raise no privilege. The types `secret` and `persistentVolumeClaim` are in the list because the
-/// guard checks the names of these objects elsewhere.
+/// Volume types that raise no privilege. The list contains `secret` and `persistentVolumeClaim`, because the guard
+/// checks the names of these objects elsewhere.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
-/// Sources of projected volumes that expose no data of other users. The source `serviceAccountToken` is in the list
-/// because the token belongs to the pod's own ServiceAccount.
+/// Sources of projected volumes that expose no data of other users. The list contains `serviceAccountToken`, because
+/// the token belongs to the pod's own ServiceAccount.
 const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
 /// Types of Services that clients outside of the cluster can reach.
 const SERVICES: [(&str, Privilege); 2] =
@@ -158,8 +158,8 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            // The setting for the audience is `serviceAccount.audience`, so its path does not contain the name
-            // `serviceAccountToken`.
+            // Leave the name `serviceAccountToken` out of the field: the path of the setting is
+            // `serviceAccount.audience`.
             raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }
     }

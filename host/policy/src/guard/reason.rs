@@ -18,8 +18,7 @@ pub(super) fn of(
     value: &Value,
     is_its: impl Fn(&OriginPlace<'_>) -> bool,
 ) -> String {
-    // An origin of the whole pod explains less than an origin of the value itself. So prefer a place with an equal
-    // value.
+    // Prefer a place with an equal value: it explains more than an origin of the whole pod.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
         return if stage.origins.is_declared(stage.index, path) {
             "the declared origin has no such value: correct the origin in the plan".to_owned()

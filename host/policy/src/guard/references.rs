@@ -1,9 +1,9 @@
 //! Checks the Secrets and PersistentVolumeClaims that pods use. A reference is valid if the plan itself contains the
-//! object. Otherwise, its name must come from the user's spec or from the settings, or a grant must list the name.
+//! referenced object. Otherwise, the name must come from the user's spec or from the settings, or a grant must list it.
 //!
-//! For the data source of a PersistentVolumeClaim, it is not enough that the plan contains the object. Kubernetes
-//! copies the data at once, and another user's object may already have the planned name. So the name must come from the
-//! spec or from the settings, or a grant must list the name.
+//! The data source of a PersistentVolumeClaim is not valid just because the plan contains it: Kubernetes copies the
+//! data at once, and another user's object may already have the planned name. So the name must come from the spec or
+//! from the settings, or a grant must list it.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -32,7 +32,7 @@ enum Kind {
 
 impl Kind {
     /// Returns whether a field with the name `field` can contain a reference to an object of this kind. So a policy
-    /// cannot take another text of the object for the name of a Secret.
+    /// cannot declare another text of the object as the origin of a Secret's name.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -183,8 +183,8 @@ impl<'a> Used<'a, '_> {
         format!("{at}{dot}{}", self.field)
     }
 
-    /// Accepts a name that the user or the operator's owner wrote in a field for names of this kind. Otherwise, returns
-    /// the reason as an error.
+    /// Accepts a name if the user or the operator's owner wrote it into a field for such names. Otherwise, returns the
+    /// reason as an error.
     fn is_the_authors(&self, stage: &GuardedManifest<'_, '_>) -> Result<(), String> {
         let Named { kind, elsewhere, name } = self.named;
         let name = Value::from(name);

@@ -57,8 +57,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) layer: usize,
     pub(crate) user_privileges: UserPrivileges,
     /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
-    /// privileges. The operator's flags limit the privileges that grants can list. A `policy.yaml` contains settings
-    /// and grants, so a limit for grants alone would have no effect.
+    /// privileges. The operator's flags also limit the privileges that grants can list. A limit for grants alone would
+    /// have no effect, because a `policy.yaml` contains settings, too.
     pub(crate) grantable: Option<&'a BTreeSet<Privilege>>,
 }
 

@@ -1,6 +1,5 @@
-//! Compares the selectors of an amended plan with the plan of the layer below, and the labels of pods by which these
-//! selectors select. If a pod lost such a label, a Service would send it no requests, and a NetworkPolicy would not
-//! protect it.
+//! Compares selectors, and the pod labels that they select, between an amended plan and the plan of the layer below. If
+//! a pod lost such a label, a Service would send it no requests, and a NetworkPolicy would not protect it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +54,8 @@ impl<'a> SelectedLabels<'a> {
     }
 }
 
-/// Adds the names of the labels in a selector. A Service has the labels in the selector itself, and other kinds have
-/// them in a field of the selector.
+/// Adds the names of the labels in a selector. In a Service, the selector itself contains the labels. In other kinds, a
+/// field of the selector contains them.
 fn add<'a>(selector: &'a Value, labels: &mut BTreeSet<&'a str>) {
     for item in list(selector) {
         add(item, labels);

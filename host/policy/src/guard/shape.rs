@@ -1,6 +1,6 @@
-//! Compares manifests of Kubernetes' own kinds with the types of their fields. Without this check, the API server would
-//! reject a value with a wrong type, such as an object where a list belongs. The API server's error would not name the
-//! field that the user wrote.
+//! Checks that values in manifests of Kubernetes' own kinds have the types of their fields. Without this check, the API
+//! server would reject, for example, an object in place of a list. Its error would not name the field that the user
+//! wrote.
 //!
 //! Checks only types. Accepts unknown fields, because the cluster may be newer than the types in this program. The API
 //! server checks the meaning of values.
@@ -43,8 +43,8 @@ pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
         let path = steps(error.path());
         let Some(value) = at(manifest, &path) else { break };
         misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
-        // Remove the value, so that the parser finds the next misfit. Stop at a list item: if the item were removed,
-        // the indices of the later items would change.
+        // Remove the value, so that the parser finds the next misfit. Stop at a list item: without the item, the later
+        // items would have other indices.
         let Some((PathStep::Name(name), above)) = path.split_last() else { break };
         let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
         if parent.and_then(|parent| parent.remove(name)).is_none() {

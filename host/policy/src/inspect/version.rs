@@ -1,7 +1,7 @@
-//! The versions of the contract that this host serves, and the custom section of a component that contains its version.
+//! The versions of the contract that this host serves, and the custom section with a component's version.
 //!
 //! A version with a pre-release part, such as `0.2.0-draft.1`, is a draft: it may change without notice. So a host
-//! serves a draft only if it was built with exactly this draft, and a released host is built with none.
+//! serves a draft only if the host was built with exactly this draft. A released host is built without drafts.
 
 /// The released version that this host serves. The version of a policy may differ in the last number only.
 pub(super) const HOST: &str = "0.1";

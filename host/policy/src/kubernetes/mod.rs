@@ -1,11 +1,10 @@
 //! Finds the values and fields of a manifest that an API server would refuse, without a request to an API server.
 //! Checks the values in pods, workloads, Services and configuration, and the names of fields.
 //!
-//! The guard checked the manifest before, so each value has the type of its field. The check reports only values that
-//! every supported version of Kubernetes refuses. If an older version refuses a value that 1.36 accepts, the check
-//! accepts the value. There is one exception: with [`Checks::Fields`], the check also reports a few values that only
-//! newer versions refuse. The check cannot find values that an API server refuses because of quotas, webhooks or other
-//! objects of the cluster.
+//! The guard has already checked the manifest, so each value has the type of its field. The check reports only values
+//! that every supported version of Kubernetes refuses. For example, it accepts a value that only an older version
+//! refuses. With [`Checks::Fields`], the check also reports a few values that only newer versions refuse. The check
+//! cannot find values that an API server refuses because of quotas, webhooks or other objects of the cluster.
 
 mod checks;
 mod claim;

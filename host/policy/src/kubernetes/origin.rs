@@ -12,9 +12,8 @@ use crate::{
     settings::Origin,
 };
 
-/// Accepts manifests that an API server would accept. If the server would refuse values that come from the user's
-/// object, returns a refusal with these values. If the server would refuse only other values, returns a failure of the
-/// policy.
+/// Accepts manifests that an API server would accept. If the server would refuse values from the user's object, returns
+/// a refusal with these values. If the server would refuse only other values, returns a failure of the policy.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {

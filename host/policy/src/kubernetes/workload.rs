@@ -30,8 +30,7 @@ pub(super) fn set(manifest: &ManifestValue<'_>, found: &mut Findings) {
     let mut claims = Vec::new();
     for claim in spec.list("volumeClaimTemplates") {
         claims.push(claim.field("metadata").text_of("name"));
-        // An API server does not check the content of a claim template, but refuses a template with an invalid
-        // quantity.
+        // Of the content of a claim template, an API server checks only the quantities.
         for (_, amount) in claim.field("spec").field("resources").field("requests").entries() {
             quantity::check(&amount, found);
         }

@@ -1,8 +1,8 @@
 //! Translates errors of a JSON Schema validator into plain words: the allowed values, the type of the wrong value, and
 //! a remedy. The text never shows the wrong value, because it can be a secret.
 //!
-//! For alternatives (`anyOf`, `oneOf`), the text describes the alternative that the author of the value probably meant,
-//! or lists the values that all alternatives allow.
+//! If a schema has alternatives (`anyOf`, `oneOf`), the text describes the alternative that the author of the value
+//! probably meant, or lists the values that the alternatives allow.
 
 mod patterns;
 

@@ -1,5 +1,5 @@
-//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most of the regular
-//! expressions in schemas are these.
+//! Describes the regular expressions of Kubernetes' own rules in words, with an example. Most regular expressions in
+//! schemas come from these rules.
 
 /// Returns a noun for the texts that a pattern accepts, or `None` if this module does not know the pattern.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {

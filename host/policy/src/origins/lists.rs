@@ -1,6 +1,7 @@
-//! Finds the items of a source's list that correspond to an item of a manifest's list.
+//! Finds the items of a list in a source that correspond to an item of a list in a manifest.
 //!
-//! A merge moves items. So an item corresponds to the items of the same `name`, and to items without a `name`.
+//! A merge moves items, so positions mean nothing. An item corresponds to the items with the same `name`, and to the
+//! items without a `name`.
 
 use std::{cell::RefCell, collections::HashMap};
 

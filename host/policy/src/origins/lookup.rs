@@ -36,8 +36,8 @@ pub(crate) enum Author<'a> {
     Object,
     /// The author of a settings layer. The variant has the name of the policy and the source of the value.
     Setting(&'a str, &'a settings::Source),
-    /// An unknown author, in an object that answers the need with this id. Any program in the cluster may have written
-    /// the object.
+    /// An unknown author. The value is in an object that answers the need with this id, and any program in the cluster
+    /// may have written this object.
     Found(&'a str),
 }
 
@@ -148,8 +148,8 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Returns the sources of the value and of the values above it, the longest path first. Each source comes with the
-    /// rest of the path, and with the manifest's values along this rest.
+    /// Returns the declared sources of the value and of the values that contain it, the longest path first. For each
+    /// source, also returns the rest of the path, and the manifest's values along this rest.
     fn covering<'s>(
         &'s self,
         index: usize,
@@ -174,8 +174,8 @@ impl<'a> Origins<'a> {
             let variable =
                 (at >= 2 && path[at - 2].name() == Some("env")).then(|| self.variable(&values, at)).flatten();
             if let Some(source) = variable {
-                // The origin of a variable may name the whole variable, a part of the variable that contains the value,
-                // or the value.
+                // The origin of a variable may cover the whole variable, a part of the variable that contains the
+                // value, or only the value.
                 covering.extend((at..=path.len()).map(|at| (source, &path[at..], values[at + 1..].to_vec())));
             }
             for source in self.declared.get(&(index, text)).into_iter().flatten().rev() {
@@ -192,8 +192,8 @@ impl<'a> Origins<'a> {
         self.env.get(container)?.get(name)
     }
 
-    /// Adds the places of one source. A setting is a setting of `layer`. The places in the settings of lower layers
-    /// only explain to the author of an overlay why the guard rejects the value.
+    /// Adds the places of one source. If the source is a setting, it belongs to `layer`. The places in the settings of
+    /// lower layers only serve to explain to the author of an overlay why the guard rejects the value.
     fn follow(
         &self,
         layer: usize,
@@ -267,7 +267,7 @@ pub(crate) fn setting(path: &[PathStep]) -> settings::Path {
 }
 
 /// Returns the first place with an equal value. If no place has an equal value, returns the first place that the policy
-/// may have merged into the value. Such a place and the value are both objects or both lists.
+/// may have merged into the value: both are objects, or both are lists.
 pub(crate) fn nearest<'p, 'a: 'p>(
     places: impl Iterator<Item = &'p OriginPlace<'a>>,
     value: &Value,
@@ -280,7 +280,8 @@ pub(crate) fn nearest<'p, 'a: 'p>(
     places.iter().find(|place| is_equal(place.value, value)).or_else(merged).copied()
 }
 
-/// Returns whether both values are equal. A policy that reads and writes a fraction may change its last digit.
+/// Returns whether both values are equal. Fractions may differ in the last digit, because a policy that reads and
+/// writes a fraction may change this digit.
 pub(crate) fn is_equal(one: &Value, other: &Value) -> bool {
     let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
     let is_same = |(one, other): (f64, f64)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON;

@@ -1,8 +1,8 @@
 //! The origins that a plan declares: for each value of a manifest, the places from which it may come.
 //!
 //! A policy declares an origin, and the host looks up the value there. The host never searches for values: a value
-//! without a declared origin is the policy's own value. The host does not trust the origins that a policy declares. So
-//! the callers compare the value in a place with the value in the manifest.
+//! without a declared origin is the policy's own value. A declared origin may be wrong, so the callers compare the
+//! value in the declared place with the value in the manifest.
 
 mod leaves;
 mod lists;
@@ -44,8 +44,8 @@ pub(crate) struct Places<'a> {
     pub(crate) layer: usize,
     /// The numbers of the overlays that set variables, by container and name, if the plan is the answer of the policy.
     pub(crate) mapped: Option<&'a BTreeMap<(String, String), usize>>,
-    /// For each layer, the found objects by the ids of needs. Only explanations read the found objects: for the guard,
-    /// a value in a found object allows nothing.
+    /// For each layer, the found objects by the ids of needs. Only explanations use them: for the guard, a value in a
+    /// found object allows nothing.
     pub(crate) found: &'a [BTreeMap<String, Vec<Value>>],
 }
 
@@ -118,7 +118,7 @@ impl<'a> Origins<'a> {
         (origins, invalid)
     }
 
-    /// Returns whether the look-ups took too many steps. After too many steps, every look-up finds nothing.
+    /// Returns whether the look-ups took too many steps. If they did, every further look-up finds nothing.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }

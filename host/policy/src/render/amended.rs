@@ -1,4 +1,4 @@
-//! Finds out which variables and values the overlays set, and which children the overlays changed or added.
+//! Records the variables and values that the overlays set, and the children that the overlays changed or added.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,15 +13,16 @@ use crate::{
 /// The variables that overlays set, by container and name. The value is the number of the overlay; 1 is the lowest.
 pub(super) type Overlaid = BTreeMap<(String, String), usize>;
 
-/// Records the variables that differ from the mapping of the layer below. The overlay with the number `at` set them.
+/// Records the variables in which the mapping `now` differs from the mapping `below`. The overlay with the number `at`
+/// set them.
 pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar], now: &[EnvVar]) {
     let below: BTreeMap<_, &EnvVar> = below.iter().map(|it| ((&it.container, &it.name), it)).collect();
     let given = now.iter().filter(|it| below.get(&(&it.container, &it.name)) != Some(it));
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
-/// Removes the variables that the policy did not return as the mapping gave them to the policy. The policy is the
-/// author of such a variable: it must not use the grants of an overlay, and no breach must name the overlay.
+/// Removes each variable that the policy returned in another form than the mapping had. Such a variable belongs to the
+/// policy: the policy must not use the grants of an overlay for it, and no breach must name the overlay.
 pub(super) fn keep_returned(overlaid: &mut Overlaid, given: &[EnvVar], returned: &[EnvVar]) {
     if overlaid.is_empty() {
         return;
@@ -42,8 +43,7 @@ fn by_key(env: &[EnvVar]) -> BTreeMap<(&str, &str), Vec<&EnvVar>> {
     all
 }
 
-/// Returns the children that the plan of the layer below does not contain in the same form. All children are in
-/// `namespace`.
+/// Returns the children that are new or differ from the plan of the layer below. All children are in `namespace`.
 pub(super) fn children(below: &[Value], now: &[Value], namespace: &str) -> Vec<Reference> {
     let child =
         |manifest: &Value| Reference { namespace: Some(namespace.to_owned()), ..Reference::of_object(manifest) };
@@ -95,8 +95,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Compares a value with the corresponding value in the layer below. `was` is the path of the value in the layer
-    /// below, and `is` is its path now.
+    /// Compares a value with the corresponding value in the layer below. `was` is the old path of the value, and `is`
+    /// is its path now.
     fn walk(&mut self, below: Option<&Value>, now: &Value, was: &mut Vec<PathStep>, is: &mut Vec<PathStep>) {
         match (below, now) {
             (Some(Value::Object(below)), Value::Object(fields)) if !fields.is_empty() => {

@@ -1,5 +1,5 @@
-//! Combines a stack of policies with its settings and with the facts about the cluster. Together with the object, they
-//! determine the answer.
+//! Combines a stack of policies with its settings and with the facts about the cluster: all inputs of an answer except
+//! the object and its needs.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The id of a decision, which ties a log line, an Event and a recorded case together.
+//! The id of a decision. A log line, an Event and a recorded case with the same id are about the same decision.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -14,8 +14,8 @@ const BYTES: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId([u8; BYTES]);
 
-/// The key of the ids of a process. Without the key, nobody can test a guess of a secret input with the id. Empty: the ids
-/// are the same in every process.
+/// The key of the ids of a process. Only with the key, a reader could use an id to test guesses of a secret input. With
+/// an empty key, the ids are the same in every process.
 #[derive(Clone, Default)]
 pub struct DecisionKey(Arc<[u8]>);
 

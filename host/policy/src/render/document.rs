@@ -152,7 +152,7 @@ fn value_from(source: &EnvSource) -> Value {
         EnvSource::SecretKey(from) => json!({"secretKeyRef": selector(from)}),
         EnvSource::ConfigMapKey(from) => json!({"configMapKeyRef": selector(from)}),
         EnvSource::FieldPath(path) => json!({"fieldRef": {"fieldPath": path}}),
-        // The guard has parsed this text before, so the parser never fails here.
+        // The guard has already parsed this text, so the parser never fails here.
         EnvSource::Other(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
     }
 }

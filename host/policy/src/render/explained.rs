@@ -24,9 +24,9 @@ pub struct Explained {
     pub child: String,
     /// The path of the value in the manifest.
     pub path: String,
-    /// The path in the object, in the settings or in a found object from which the value comes. For other values: `the
-    /// policy`, `the overlay NAME`, or `the operator`, which writes metadata. For a variable without an equal value in
-    /// its declared place: `computed from` and the place. The host cannot verify this.
+    /// The path in the object, in the settings or in a found object from which the value comes. For other values:
+    /// `the policy`, `the overlay NAME`, or `the operator`, which writes metadata. For a variable without an equal
+    /// value in its declared place: `computed from` and the place. The host cannot verify such an origin.
     pub from: String,
     /// The settings layer that set the value, if the value comes from a setting.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,9 +37,9 @@ pub struct Explained {
 }
 
 impl Rendered {
-    /// Returns the origin of each value in each manifest; empty if there is no plan. Shows a declared origin only if an
-    /// equal value is there. For a literal value of a variable, shows `computed from` and the declared origin if the
-    /// value there differs, because a layer may compute the variable's value.
+    /// Returns the origin of each value in each manifest; empty if there is no plan. Shows a declared origin only if
+    /// the value there is equal. A layer may also compute the literal value of a variable. So if the value at the
+    /// variable's origin differs, shows `computed from` and the origin.
     pub fn explained(&self) -> Vec<Explained> {
         let Some(planned) = self.planned() else { return Vec::new() };
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Rendered {
         let layers: Vec<(&str, &Effective)> =
             policies.zip(&self.settings).map(|(policy, settings)| (policy.name.as_str(), &**settings)).collect();
         let within = Places { object: &object, layers: &layers, layer: 0, mapped: None, found: &found };
-        // The guard has limited and checked these origins before.
+        // No limit is necessary, because the guard has already checked these origins.
         let limits = Limits { origins: usize::MAX, ..Limits::default() };
         let (origins, _) = Origins::read(&planned.origins, &planned.env, &planned.manifests, &limits, within);
         let explain = |(index, manifest)| self.of_manifest(planned, &origins, index, manifest);

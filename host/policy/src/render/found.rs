@@ -36,7 +36,7 @@ impl View<'_> {
     /// Begins a pass, and asks the policy for needs until the policy names no new need. Adds the answers to the
     /// subject's `found`. Returns a refusal if the found objects exceed the limits of [`Load`].
     ///
-    /// Also fills `asked` if the policy fails, so that the operator can watch the needed objects.
+    /// Fills `asked` even if the policy fails, so that the operator can watch the needed objects.
     pub(super) fn resolve(
         &self,
         sandbox: &mut dyn Sandbox,

@@ -1,4 +1,4 @@
-//! The inputs of one pass, in a form that a file can hold: everything from which the policies compute their answer.
+//! All inputs of the policies in one pass, in a form that a file can hold.
 
 use std::collections::BTreeSet;
 
@@ -96,12 +96,12 @@ impl From<&Answer> for RecordedAnswer {
 }
 
 impl Renderer {
-    /// Returns the inputs of a pass that this renderer made. Leaves out the needs that the policy is not allowed to
-    /// see, because a pass finds this out again.
+    /// Returns the inputs of a pass that this renderer made. Leaves out needs that the policy is not allowed to see,
+    /// because a repeated pass refuses them again.
     pub fn inputs(&self, rendered: &Rendered, is_cluster_scoped: impl Fn(&ResourceType) -> bool) -> PassInputs {
         let mut layers = Vec::new();
         for (at, ((policy, _), settings)) in self.layers().zip(&rendered.settings).enumerate() {
-            // A pass that ends early asks only some layers.
+            // If a pass ended early, it asked only some layers.
             let found = match at.checked_sub(1) {
                 None => rendered.subject.found.as_slice(),
                 Some(overlay) => rendered.overlay_found.get(overlay).map_or(&[][..], Vec::as_slice),

@@ -1,9 +1,9 @@
 //! Limits the size of the found objects. The object for which the policy answers is called the primary object here.
 //!
-//! The policy uses fuel to read the found objects, which other users may have written. If the found objects were too
-//! large, the policy would run out of fuel in the middle of the pass, as if the policy were broken. So the host stops
-//! the pass before the policy reads them, and the primary object waits until the found objects are smaller. If the
-//! found objects are as large as the limits allow, the default policies use two thirds of their fuel.
+//! The policy uses fuel to read the found objects, which other users may have written. With very large objects, the
+//! policy would run out of fuel in the middle of the pass, and this would look like a failure of the policy. So the
+//! host stops the pass before the policy reads them, and the primary object waits until the found objects are smaller.
+//! Even for the largest allowed objects, the default policies use only two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ use crate::{
 pub const TOO_LARGE: &str = "TooLarge";
 /// The maximum size of one object as JSON, in bytes. An API server accepts only smaller objects.
 const BYTES: usize = 2 << 20;
-/// The maximum number of values in all found objects together. [`MAX_FOUND_BYTES`] is the maximum number of bytes. Each found
-/// object alone also has the limits of the primary object.
+/// The maximum number of values in all found objects together. [`MAX_FOUND_BYTES`] is the maximum number of bytes. The
+/// limits of the primary object also apply to each found object.
 const ALL_VALUES: usize = 50_000;
 
 /// The total size of the objects that one layer has seen so far.
@@ -57,8 +57,8 @@ impl Load {
         &mut self.room
     }
 
-    /// Handles the end of a lookup. If the lookup used up all bytes, adds a blocker for the target, so that the primary
-    /// object waits.
+    /// Called at the end of a lookup. If the lookup used up all bytes, adds a blocker for the target, so that the
+    /// primary object waits.
     pub(super) fn is_read(&mut self, target: &Target) {
         if self.room > 0 || !self.too_large.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Stores the answers of passes, and returns a stored answer while the answer is valid. Equal policies, settings and
-//! inputs give equal answers. So the host does not run a policy again for a resync of an unchanged object.
+//! Stores the answers of passes, and returns a stored answer while it is valid. Equal policies, settings and inputs
+//! give equal answers. So for an unchanged object, a resync does not run the policy again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,7 @@ pub(crate) struct MemoAnswer {
     pub(crate) verdict: Verdict,
     /// The number of the layer that answered last; 0 is the policy, and 1 is the lowest overlay.
     pub(crate) last_asked: usize,
-    /// Whether the object and every needed object were small enough for the layers to see them.
+    /// Whether the layers saw the object and every needed object completely. False if one of them was too large.
     pub(crate) is_whole: bool,
 }
 

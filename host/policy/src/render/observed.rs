@@ -11,13 +11,14 @@ use crate::{
 
 /// Sees each call of a policy in a pass. An observer cannot change a call or its answer.
 pub trait Observer: Send + Sync {
-    /// Sees that a call begins.
+    /// Called when a call of a policy begins.
     fn begins(&self, policy: &PolicyId, verb: Verb) -> Box<dyn ObservedCall>;
 }
 
-/// A call that an observer sees.
+/// One observed call, from its beginning to its end.
 pub trait ObservedCall {
-    /// Sees that the call ended, and how much fuel it used. The host drops a call without this end if the call panics.
+    /// Called when the call has ended, with the fuel that it used. If the call panics, the host drops this value
+    /// without calling this method.
     fn ended(self: Box<Self>, fuel: u64);
 }
 

@@ -145,9 +145,9 @@ impl Pass<'_> {
         std::iter::once(self.base).chain(self.overlays)
     }
 
-    /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs only from
-    /// the object and from the found objects. So if a lookup of the stored needs finds the same objects as before, the
-    /// policy would give the same answer again.
+    /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs and its
+    /// answer only from its inputs. So if the stored needs find the same objects as before, the policy would give the
+    /// same answer again.
     fn recall(&self, memo: &Memo, key: Digest) -> Decided {
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
@@ -176,7 +176,7 @@ impl Pass<'_> {
     }
 
     /// Asks each layer for its mapping, then the policy for its plan, and then each overlay to amend the plan. The
-    /// guard checks the plan after each layer, so that a breach has one author.
+    /// guard checks the plan after each layer, so that it knows which layer caused a breach.
     fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
         let mut sandbox = self.base.open()?;
         let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {
@@ -246,7 +246,7 @@ impl Pass<'_> {
         Ok(Verdict::Planned(Arc::new(planned)))
     }
 
-    /// Asks an overlay to amend a plan. Opens a new sandbox, so that a pass with many overlays also has at most two
+    /// Asks an overlay to amend a plan. Opens a new sandbox, so that even a pass with many overlays has at most two
     /// open sandboxes.
     fn amend(
         overlay: &PassLayer<'_>,

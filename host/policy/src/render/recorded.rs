@@ -29,8 +29,8 @@ pub struct Repeated {
     pub renderer: Renderer,
     /// The result of the pass.
     pub rendered: Rendered,
-    /// The targets that policies asked for, and that the record does not contain. With such targets, the result shows
-    /// nothing, because a pass in the cluster would see other objects.
+    /// The targets that policies asked for, and that the record does not contain. With such targets, the result has no
+    /// meaning, because a pass in the cluster would see other objects.
     pub unknown: BTreeSet<Target>,
 }
 
@@ -69,8 +69,8 @@ impl RecordedLookup<'_> {
         self.inputs.layers.iter().flat_map(|layer| &layer.needs)
     }
 
-    /// Returns the recorded answer for a target: the answer with exactly these fields, or fields of an answer that has
-    /// all fields.
+    /// Returns the recorded answer for a target: the answer with exactly these fields, or the fields from an answer
+    /// with more fields.
     fn recorded(&self, target: &Target, fields: &Fields) -> Option<Sighting> {
         let of_target = || {
             self.needs()

@@ -44,8 +44,8 @@ impl Child {
 
 impl Renderer {
     /// Asks the policy for a report on a rendered object. The policy gets the outcome of the apply and the live
-    /// children. Opens a new sandbox: the operator does I/O between the pass and the report, and a sandbox must not
-    /// wait for I/O.
+    /// children. Opens a new sandbox, because the operator does I/O between the pass and the report, and a sandbox must
+    /// not wait for I/O.
     pub fn assess(
         &self,
         rendered: &Rendered,

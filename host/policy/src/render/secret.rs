@@ -1,5 +1,5 @@
-//! Removes the values of a Secret before a policy sees the Secret, and keeps the keys. Policies must not even see the
-//! values in a Secret of their own plan, because another client may have written the values.
+//! Removes the values of a Secret before a policy sees the Secret, and keeps the keys. Policies must not see the values
+//! even in a Secret of their own plan, because another client may have written them.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Limits the size of an object before a policy sees it.
 //!
-//! In every pass, the policy must read its object, and the fuel of a pass is limited. An object that is too large would
-//! use up the fuel in the middle of the pass, as if the policy were broken. So the host checks the size first, and the
-//! user gets a message with the path, the size, the limit and a remedy. Policies have further limits of their own.
+//! The policy reads its object in every pass, and the fuel of a pass is limited. A very large object would use up the
+//! fuel in the middle of the pass, and this would look like a failure of the policy. So the host checks the size first,
+//! and the user gets a message with the path, the size, the limit and a remedy. Policies also have their own limits.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Returns the name and the identity of an object, without its content.
+/// Returns an object with only its name and identity.
 pub(super) fn name_alone(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({

@@ -64,7 +64,7 @@ pub struct PolicyFailure {
     pub policy: PolicyId,
     /// The failure.
     pub failure: Box<Failure>,
-    /// The largest part of the policy's input. `None` if no limit caused the failure, or if the largest part is still
+    /// The largest part of the policy's input. `None` if no limit caused the failure, or if even the largest part is
     /// small.
     pub largest: Option<String>,
 }

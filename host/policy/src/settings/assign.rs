@@ -92,8 +92,8 @@ fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)
     }
 }
 
-/// Returns whether a policy accepts a value at this path: the policy has this setting, or its schema allows any content
-/// for an outer setting. The host validates the value later, after merging all layers.
+/// Returns whether a policy accepts a value at this path: its schema has this setting, or allows any content for a
+/// setting above this path. The host validates the value later, after merging all layers.
 fn takes(schema: &Schema, path: &Path) -> bool {
     let known = path.prefixes().take_while(|prefix| schema.has(prefix)).last();
     known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
@@ -103,8 +103,7 @@ fn takes(schema: &Schema, path: &Path) -> bool {
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
-    // If the path begins with a policy's name, search only the settings of this policy. A policy and a setting can have
-    // the same name.
+    // If the path begins with a policy's name, search only the settings of this policy.
     let (base, among) =
         if own.is_empty() { (Path::default(), policies) } else { (Path::default().then(first), &own[..]) };
     let rest = if own.is_empty() { path.clone() } else { path.tail() };
@@ -123,8 +122,8 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
         None if names.is_empty() => "does not exist, and no setting exists at this level: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
-            // `policy inspect` shows only installed policies, because no file contains the built-in policies. So the
-            // message also names the reference page.
+            // The message also names the reference page, because `policy inspect` cannot show the built-in policies: no
+            // file contains them.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";
             format!("does not exist, and none of the {count} is similar: see {all}")

@@ -1,8 +1,8 @@
 //! Limits the expanded size of a schema before the host builds a validator.
 //!
-//! For each `$ref` in the schema, a validator contains a copy of the target of the `$ref`. A few kilobytes of nested
-//! references can expand beyond any machine's memory, and a long chain of references can overflow the stack. So this
-//! module walks the schema with every `$ref` expanded, and stops at the limits.
+//! A validator copies the target of each `$ref`. So a few kilobytes of nested references can expand beyond any
+//! machine's memory, and a long chain of references can overflow the stack. This module walks the schema with every
+//! `$ref` expanded, and stops at the limits.
 
 use serde_json::{Map, Value};
 
@@ -38,9 +38,8 @@ pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
 
-/// Returns the maximum number of times that a validator checks a value with this part of a schema. If the part has an
-/// `unevaluated…` keyword, the validator checks all other keywords again, to find the values that no keyword has
-/// checked.
+/// Returns how many times a validator checks a value with this part of a schema, at most. With an `unevaluated…`
+/// keyword, the validator checks all other keywords again, to find the values that no keyword has checked.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
@@ -89,7 +88,7 @@ impl<'a> BoundsWalk<'a> {
 
     fn follow(&mut self, target: &'a str, level: usize) -> Result<(), SchemaError> {
         let root = self.root;
-        // Refuse `%` in references: a reader that decodes `%` escapes may find another part of the schema.
+        // Refuse `%` in references: a parser that decodes `%` escapes may find another part of the schema.
         let found = target.strip_prefix('#').filter(|way| !way.contains('%')).and_then(|way| root.pointer(way));
         let Some(found) = found else {
             return Err(SchemaError::Reference { path: self.here(), target: cut(target, VALUE).into_owned() });

@@ -37,8 +37,8 @@ impl Effective {
         self.sources.iter()
     }
 
-    /// Returns the digest of the values and their sources. The digest includes the sources, because the guard may allow
-    /// or reject a value by its source.
+    /// Returns the digest of the values and their sources. The digest includes the sources, because the guard's
+    /// decision about a value can depend on its source.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }

@@ -70,8 +70,7 @@ fn overlay(base: &mut Value, layer: &Value, path: &Path, sources: &mut BTreeMap<
     }
 }
 
-/// Removes the sources of a setting and of all settings below it. In the sorted map, the paths of these settings are
-/// adjacent.
+/// Removes the sources of a setting and of all settings below it. Their paths are next to each other in the sorted map.
 fn forget(path: &Path, sources: &mut BTreeMap<Path, Source>) {
     let below: Vec<Path> =
         sources.range(path..).map(|(other, _)| other).take_while(|other| path.covers(other)).cloned().collect();

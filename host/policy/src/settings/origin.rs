@@ -65,9 +65,9 @@ impl Origin {
         }
     }
 
-    /// Returns whether the process's own flags name this layer. The environment is not such a layer. In the chart's
-    /// pods, the environment contains the data of `kaos-operator-config` from the time of the start. A user who may
-    /// install policies can possibly also write this ConfigMap.
+    /// Returns whether the process's own flags name this layer. Returns false for the environment: in the chart's pods,
+    /// it contains a copy of `kaos-operator-config`, and users who may install policies may also be able to write this
+    /// ConfigMap.
     pub(crate) fn is_of_flags(&self) -> bool {
         matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)
     }

@@ -1,5 +1,5 @@
-//! Measures the patterns (regular expressions) of a schema before the host builds a validator. From the size of a
-//! pattern, the host computes the cost of a match.
+//! Measures the patterns (regular expressions) of a schema before the host builds a validator. The cost of a match
+//! depends on the size of the compiled pattern.
 //!
 //! The regex engine works without backtracking. The cost of a match is at most the compiled size of the pattern times
 //! the length of the text. The compiled form of a pattern of a few bytes can have megabytes.
@@ -25,8 +25,7 @@ pub(super) const PATTERN: usize = 384 << 10;
 const KEPT: usize = 32 << 10;
 /// If a compiled pattern has this size in bytes, matching one byte of text costs one step.
 const STEP: usize = 2 << 10;
-/// The size limits with which the host tries to compile a pattern, one after another. The host takes the first limit
-/// that suffices as the size of the pattern.
+/// Size limits, in ascending order. The size of a pattern is the first limit within which the pattern compiles.
 const SIZES: [usize; 5] = [STEP, 4 * STEP, 16 * STEP, 64 * STEP, PATTERN];
 
 /// The patterns of a schema, each with the number of steps for matching one byte of text.
@@ -48,8 +47,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// Accepts a pattern for which no size limit suffices. Such a pattern may be invalid, or may be plain data in a
-    /// field with the keyword's name. Later, the validator decides about the pattern.
+    /// Accepts a pattern that compiles within no size limit: it may be invalid, or plain data in a field with the
+    /// keyword's name. The validator decides about such a pattern later.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {
@@ -86,7 +85,7 @@ impl Patterns {
     }
 }
 
-/// Returns the first size that suffices for a pattern.
+/// Returns the first size limit within which a pattern compiles.
 fn size(pattern: &str) -> usize {
     let schema = json!({"pattern": pattern});
     let suffices = |size: &usize| options_within(*size).build(&schema).is_ok();

@@ -1,4 +1,4 @@
-//! Settings in a form that a file can hold: the values, and the sources of those values that are no defaults.
+//! Settings in a form that a file can hold: all values, and the source of each value that is not a default.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ impl RecordedSettings {
         Self { values: settings.tree().clone(), sources: sources.collect() }
     }
 
-    /// Returns the settings as they were, for the policy that had them.
+    /// Returns the recorded settings, for the policy of the recorded pass.
     pub fn effective(&self) -> Effective {
         let mut merged = Merged::new(&self.values);
         for (path, source, value) in self.given() {
@@ -45,7 +45,7 @@ impl RecordedSettings {
     }
 
     /// Returns the settings layers, for another version of the policy. Leaves out defaults, because the other version
-    /// has defaults of its own, and annotations, because a pass reads them from the object.
+    /// has its own. Also leaves out annotations, because a pass reads them from the object.
     pub fn layers(&self, policy: &str) -> Vec<Layer> {
         let mut layers: Vec<(&Origin, Value)> = Vec::new();
         for (path, Source { origin, .. }, value) in self.given().filter(|(_, it, _)| it.origin != Origin::Annotation) {

@@ -22,8 +22,8 @@ impl Schema {
         ordered.sort_by_key(|layer| layer.origin.rank());
         for layer in ordered {
             match &layer.content {
-                // A preset contains all settings of its version of KAOS. The policy may have another version without
-                // some of these settings, so drop unknown settings.
+                // A preset contains all settings of one version of KAOS. The policy may lack some of these settings, so
+                // drop unknown settings.
                 Content::Tree(tree) if matches!(layer.origin, Origin::Preset(_)) => {
                     let known = self.known(tree, &Path::default());
                     merged.tree(&known, &Source { origin: layer.origin.clone(), via: None });
@@ -104,7 +104,7 @@ impl Schema {
         if self.is_owners(at) {
             return Some(at.clone());
         }
-        // A setting without named fields, such as a map, contains no other setting.
+        // A setting without named fields, such as a map, contains no further settings.
         let fields = tree.as_object().filter(|_| !self.names(at).is_empty())?;
         fields.iter().find_map(|(name, value)| self.owned(value, &at.then(name)))
     }

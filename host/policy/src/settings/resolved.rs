@@ -10,8 +10,7 @@ use std::{
 
 use super::{Effective, Layer, Schema, SettingsErrors};
 
-/// The maximum number of results in the cache. Usually only a few namespaces have their own settings for a policy. For
-/// a policy of the whole cluster, more namespaces may have their own settings.
+/// The maximum number of results in the cache. Usually, only a few namespaces have their own settings for a policy.
 const KEPT: usize = 4;
 
 type Answer = Result<Arc<Effective>, SettingsErrors>;

@@ -36,8 +36,8 @@ impl Schema {
             };
             return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
         }
-        // If a schema accepts no fields, the validator reports only the value of the object's first field. Report the
-        // names of all fields of the object instead.
+        // If a schema accepts no fields, the validator reports only the value of the object's first field. Instead,
+        // report the names of all fields.
         if matches!(error.kind(), ValidationErrorKind::FalseSchema)
             && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
             && fields.values().next() == Some(error.instance())

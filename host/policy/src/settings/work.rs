@@ -1,9 +1,9 @@
 //! Limits the work of validating settings.
 //!
 //! A validator checks each value against every part of the schema that describes the value, and collects an error for
-//! each part. An annotation can have a long list, and the schema can have many rules for each item. Then the validation
-//! can take too long, and its errors may not fit into memory. So before a validation, this module counts the steps that
-//! the validator will take. If the number is above the limit, the host refuses the settings without a validation.
+//! each part. If an annotation has a long list, and the schema has many rules for each item, the validation could take
+//! too long, and its errors could fill the memory. So before a validation, this module counts the steps that the
+//! validator will take. Above the limit, the host refuses the settings without a validation.
 
 use serde_json::{Map, Value};
 
@@ -29,8 +29,8 @@ struct Work<'a> {
     patterns: &'a Patterns,
     left: usize,
     /// The maximum number of times that the validator visits the current part. The validator first checks whether one
-    /// of several alternatives fits. If no alternative fits, the validator visits all alternatives again to collect
-    /// their errors. For nested alternatives, the validator repeats its visits on each level.
+    /// of several alternatives fits. If none fits, the validator visits all alternatives again to collect their errors.
+    /// Nested alternatives multiply these visits.
     times: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Calls each function of a policy or an overlay twice in one sandbox, to find code that keeps state. In a pass, the
-//! number of calls depends on the rounds of needs. So code that counts its calls could give different answers.
+//! number of calls depends on the rounds of needs, so code with state could give different answers.
 
 use super::Case;
 use crate::{

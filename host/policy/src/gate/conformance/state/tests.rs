@@ -18,7 +18,7 @@ use crate::{
     policy::Policy,
 };
 
-/// An overlay over Widgets. If `counts` names a function, each answer of this function has the number of the call.
+/// An overlay over Widgets. If `counts` names a function, each answer of this function contains the number of the call.
 #[derive(Clone, Copy)]
 struct Counting {
     counts: Option<Verb>,
