@@ -19,7 +19,7 @@ use crate::{
 /// A view of the cluster that consists of the recorded answers of one pass.
 struct RecordedLookup<'a> {
     inputs: &'a PassInputs,
-    /// The targets that policies asked for, and that the record does not contain.
+    /// The targets that policies asked for and that the record lacks.
     unknown: RefCell<BTreeSet<Target>>,
 }
 
