@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The clock that timestamps use. Code that waits does not use this clock, but tokio's timers.
+/// The clock for timestamps. Code that waits uses tokio's timers instead.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the current time.
     fn now(&self) -> Timestamp;

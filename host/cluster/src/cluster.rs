@@ -90,7 +90,7 @@ impl Builder {
         self
     }
 
-    /// Adds a hint to the error for unknown paths. A real server gives no hint.
+    /// Adds a hint to the error for unknown paths. Real servers give no such hint.
     #[must_use]
     pub fn instead(mut self, there_is: impl Into<String>) -> Self {
         self.instead = Some(there_is.into());
@@ -275,8 +275,8 @@ impl Cluster {
         state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Stores an object without checks. Tests use this function for objects that an older server with an older schema
-    /// stored. Adds a UID and a creation time if the object has none.
+    /// Stores an object without checks. So a test can create an object as an older server with an older schema stored
+    /// it. Adds a UID and a creation time if the object has none.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);

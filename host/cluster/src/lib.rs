@@ -1,8 +1,8 @@
 //! An embedded cluster: an in-memory Kubernetes API server with the few controllers that an operator needs.
 //!
-//! **Do not use this cluster in production.** The cluster persists no data, has no protection and omits most of
-//! Kubernetes. The purpose of the cluster is fast deterministic tests, and demonstrations on a laptop. Tests compare
-//! the cluster's answers with recordings from a real server (`tests/recorded`).
+//! **Do not use this cluster in production.** The cluster stores no data on disk, has no protection and lacks most of
+//! Kubernetes. Use it for fast, deterministic tests, and for demonstrations on a laptop. Tests compare the cluster's
+//! answers with recordings from a real server (`tests/recorded`).
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

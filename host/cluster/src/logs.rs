@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    /// Takes the lines that were not read yet. Returns whether no further lines come.
+    /// Takes the unread lines. Returns whether the log has ended.
     fn read(&mut self) -> bool {
         let logs = lock(&self.logs.logs);
         let Some(log) = logs.get(&self.key) else { return true };

@@ -139,8 +139,8 @@ impl ApiError {
         Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
     }
 
-    /// Returns the error for a path of an unknown group. In a real server, the HTTP router and not the API answers
-    /// requests for such a path.
+    /// Returns the error for a path of an unknown group. In a real server, the HTTP router answers such a request, and
+    /// not the API.
     pub(crate) fn no_page() -> Self {
         Self::plain(StatusCode::NOT_FOUND, "", "404 page not found\n")
     }

@@ -49,8 +49,8 @@ impl Access {
     }
 
     /// Returns the result of a `SelfSubjectRulesReview`: the RBAC rules that apply to a user in a namespace. If the
-    /// function of a test decides too, the result says that it is incomplete: the cluster cannot list the requests that
-    /// a function allows. A real server has the same limitation for webhooks.
+    /// function of a test also decides, the result says that it is incomplete, because the cluster cannot list the
+    /// requests that a function allows. A real server does the same for webhooks.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {

@@ -75,8 +75,8 @@ pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value
         return Ok(Arc::new(object));
     }
     if resource.family == Family::Custom {
-        // A real server applies defaults to each object that it reads from storage. So the new object gets the default
-        // status. An earlier step removed the status that the client sent.
+        // A real server applies defaults to each object that it reads from storage, so the new object gets the default
+        // status. An earlier step has removed the status that the client sent.
         schema::defaults::fill(&mut object, &resource.node);
     }
     Ok(state.store.put(&resource.storage(), &key, object))

@@ -23,7 +23,7 @@ pub(crate) struct Deletion {
     pub(crate) dry_run: bool,
 }
 
-/// Namespaces that every cluster has and that cannot be deleted.
+/// Namespaces that every cluster has and that no user can delete.
 const LASTING: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 const FOREGROUND: &str = "foregroundDeletion";

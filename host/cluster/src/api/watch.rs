@@ -101,7 +101,7 @@ impl Watch {
         Event { kind: "BOOKMARK", object: Arc::new(object) }
     }
 
-    /// Returns the error for a watch that starts at a revision that is no longer in the log.
+    /// Returns the error for a watch whose start revision is no longer in the log.
     pub(crate) fn expired(&self, oldest: u64) -> Value {
         ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
     }

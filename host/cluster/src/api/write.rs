@@ -77,8 +77,8 @@ pub(super) fn put(value: &mut Value, field: &str, content: Option<Value>) {
 
 /// Ends an update: sets the generation, validates the object and stores it.
 ///
-/// If the update removes the last finalizer of an object that is being deleted, removes the object instead of storing
-/// it. Does not store an update without a change.
+/// If the object is being deleted and the update removes its last finalizer, removes the object instead. Does not store
+/// an update that changes nothing.
 pub(super) fn commit(
     state: &mut State,
     resource: &Resource,

@@ -144,7 +144,7 @@ impl Managed {
         self.update(blank, live, manager, rules);
     }
 
-    /// Removes the fields that `manager` applied last time but does not apply now. Keeps fields that another manager
+    /// Removes the fields that `manager` applied last time and no longer applies. Keeps fields that another manager
     /// owns.
     fn prune(&self, merged: &Value, before: &FieldSet, now: &FieldSet, manager: &Manager, node: &Node) -> Value {
         if before.is_empty() {

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::schema::{Items, Node};
 
-/// Returns `value` without the fields in `unwanted`. If an object or list loses all its content, also removes the empty
-/// object or list. `None` if nothing is left.
+/// Returns `value` without the fields in `unwanted`. If an object or list becomes empty, also removes it. `None` if
+/// nothing is left.
 pub(super) fn remove(value: &Value, unwanted: &FieldSet, node: &Node) -> Option<Value> {
     match (kind_of(node, Some(value)), value) {
         (Kind::Map(false), Value::Object(object)) if !object.is_empty() => {

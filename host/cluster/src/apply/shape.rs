@@ -1,4 +1,4 @@
-//! Decides by the schema whether a value is treated as a map, a list or a leaf.
+//! Decides from the schema whether server-side apply treats a value as a map, a list or a leaf.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! `PodDisruptionBudget`s: computes how many of the selected pods a client is allowed to evict now. Deletions in this
-//! cluster ignore this number.
+//! `PodDisruptionBudget`s: computes how many of the selected pods a client may evict now. In this cluster, a deletion
+//! ignores this number.
 
 use std::sync::Arc;
 

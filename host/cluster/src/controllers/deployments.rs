@@ -160,7 +160,8 @@ fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &
     }
 }
 
-/// Writes the status. Returns the time until the progress deadline must be checked, or `None` if no check is due.
+/// Writes the status. Returns the time until the controller must check the progress deadline; `None` if no check is
+/// due.
 fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>) -> Option<Duration> {
     let deployment = state.store.get(&deployment_objects(), key).cloned()?;
     let resource = served(state, &deployment_objects())?;
@@ -279,7 +280,7 @@ fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str),
     }
 }
 
-/// Records an Event about a `ReplicaSet` that was scaled.
+/// Records an Event about a `ReplicaSet` that the Deployment scaled.
 fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i64, moment: &Moment<'_>) {
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");

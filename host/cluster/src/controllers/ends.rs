@@ -1,5 +1,5 @@
-//! Ends the pods of Jobs. In the time in which a pod of a Deployment becomes ready, a pod of a Job succeeds. If a pod
-//! never restarts its containers, a crash of a container makes the pod fail.
+//! Ends the pods of Jobs. A pod of a Job succeeds after the time in which a pod of a Deployment becomes ready. If a pod
+//! never restarts its containers, it fails when a container crashes.
 
 use std::{sync::Arc, time::Duration};
 

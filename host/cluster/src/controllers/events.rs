@@ -1,6 +1,5 @@
-//! Events: deletes each Event one hour after its last occurrence, the default of the API server's `--event-ttl`. If
-//! there are too many Events, deletes the oldest Events earlier, because this cluster keeps Events in memory and not on
-//! disk.
+//! Events: deletes each Event one hour after its last occurrence, like an API server with the default `--event-ttl`. If
+//! the cluster has too many Events, deletes the oldest ones earlier, because it keeps Events in memory.
 
 use std::time::Duration;
 
@@ -58,8 +57,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// Deletes the oldest Events above the limit. Deletes more Events than necessary, so that the controller need not
-/// search for the oldest Event after each new Event.
+/// Deletes the oldest Events above the limit. Deletes more Events than necessary, so that the controller does not have
+/// to search for the oldest Event after each new Event.
 fn trim(state: &mut State, events: &GroupResource) {
     let count = state.store.list(events, "").count();
     if count <= state.events {

@@ -16,7 +16,7 @@ use crate::{
     storage::{Key, controller, meta},
 };
 
-/// The finalizer that keeps a pod until its end is counted.
+/// The finalizer that keeps a pod until the controller has counted its end.
 const TRACKED: &str = "batch.kubernetes.io/job-tracking";
 /// The backoff after the first failed pod, and the maximum backoff.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(10));
@@ -82,7 +82,8 @@ fn step(
         None => count(&spec["parallelism"]),
     };
     let wanted = usize::try_from(workers::bounded(state, job, wanted, moment)).unwrap_or_default();
-    // A Job without completions creates no more pods after the first success. Pods that already run are not stopped.
+    // A Job without `completions` creates no more pods after the first success, but does not stop pods that already
+    // run.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
     delete_all(state, active.get(surplus..).unwrap_or_default(), moment);
     if active.len() >= wanted {

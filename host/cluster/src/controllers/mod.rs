@@ -2,7 +2,7 @@
 //!
 //! - Deployments get `ReplicaSet`s and pods; `StatefulSet`s and Jobs get pods.
 //! - Pods become ready or end, and budgets count them.
-//! - Dependents are deleted with their owners, and namespaces terminate.
+//! - When an owner is deleted, its dependents are deleted too, and namespaces terminate.
 //! - The cluster serves the types of CustomResourceDefinitions, and Events expire.
 //!
 //! Every controller is a function from the state to writes. The cluster calls controllers for changed objects, in the
@@ -193,8 +193,8 @@ impl Controllers {
     }
 }
 
-/// Reconciles one object. Returns the time after which the controller must run again for this object, or `None` if the
-/// controller need not run again.
+/// Reconciles one object. Returns the time after which the controller must run again for this object; `None` if it does
+/// not have to.
 fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
     match work {
         Work::Definition(key) => definitions::sync(state, key, moment),

@@ -61,7 +61,7 @@ pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, ol
     let mut may_go = (current + old_total - min_available - new_unavailable).max(0);
     let mut order: Vec<usize> = (0..old.len()).collect();
     order.sort_by_key(|at| (meta(&old[*at], "creationTimestamp").to_owned(), meta(&old[*at], "name").to_owned()));
-    // Remove unavailable pods before available pods, and only as many available pods as the rollout bounds allow.
+    // Remove unavailable pods first, and then as many available pods as the rollout bounds allow.
     for at in &order {
         let useless = (sizes[*at] - available(&old[*at])).clamp(0, may_go);
         sizes[*at] -= useless;

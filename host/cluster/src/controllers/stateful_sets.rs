@@ -123,8 +123,8 @@ fn add_volumes(pod: &mut Value, templates: &Value, name: &str) {
     }
 }
 
-/// Writes the status. Returns the time until the next pod becomes available, or `None` if no pod will become available
-/// without a change.
+/// Writes the status. Returns the time until the next pod becomes available; `None` if no further pod becomes available
+/// by waiting.
 fn report(state: &mut State, key: &Key, revision: &str, moment: &Moment<'_>) -> Option<Duration> {
     let set = state.store.get(&stateful_set_objects(), key).cloned()?;
     let resource = served(state, &stateful_set_objects())?;

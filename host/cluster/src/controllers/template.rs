@@ -1,4 +1,4 @@
-//! Computes the hash of a pod template. Compares pod templates without the label that contains the hash.
+//! Computes the hash of a pod template, and compares pod templates. Both ignore the label that contains the hash.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -19,7 +19,7 @@ use crate::{
 /// The maximum number of pods of one owner.
 const MAX_PODS: i64 = 1000;
 
-/// Returns the reason why no pod can be created if the service account is missing, and `None` otherwise.
+/// If the service account is missing, returns the reason why the controller cannot create pods.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     let (namespace, name) = (meta(owner, "namespace"), meta(owner, "name"));
     let account = owner["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
@@ -32,7 +32,7 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
 }
 
 /// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer pods than it wants. The
-/// limit is needed because the cluster is locked during every step, and creating millions of pods would take hours.
+/// limit is necessary: every step locks the cluster, and millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MAX_PODS {
         let kind = owner["kind"].as_str().unwrap_or_default();

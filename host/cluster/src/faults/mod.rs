@@ -1,8 +1,8 @@
 //! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
-//! A plan sees every request before the request has an effect. The plan can let the request pass, refuse it, lose its
-//! answer after the effect, delay it, or answer it from an older state. A plan also sees every event before the cluster
-//! sends the event. All plans use one seeded generator, so the same seed repeats the same run.
+//! A plan decides about every request before the request has an effect. The plan can let the request pass, refuse it,
+//! lose its answer after the effect, delay it, or answer it from an older state. A plan also decides about every event
+//! before the cluster sends it. All plans use one seeded generator, so the same seed repeats the same run.
 
 mod journal;
 mod seeded;
@@ -135,8 +135,8 @@ pub enum EventFate {
     /// The cluster sends the event.
     #[default]
     Deliver,
-    /// The cluster never sends the event, and the watch continues, as behind a broken cache. The client can recover
-    /// only with a new list.
+    /// The cluster never sends the event, but the watch continues, as with a broken cache in between. The client can
+    /// recover only with a new list.
     Drop,
     /// The cluster sends the event twice.
     Duplicate,

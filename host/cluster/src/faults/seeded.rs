@@ -13,7 +13,7 @@ pub struct SeededFaults {
     pub before: f64,
     /// The rate of failures after the request has had its effect.
     pub after: f64,
-    /// The rate of reads that are answered from an older state.
+    /// The rate of reads that the cluster answers from an older state.
     pub stale: f64,
     /// The rate of delayed requests.
     pub slow: f64,
@@ -23,7 +23,7 @@ pub struct SeededFaults {
     pub cut: f64,
     /// How often the server ends a watch with status 410 instead of sending an event.
     pub expire: f64,
-    /// The rate of events that are sent twice.
+    /// The rate of events that the cluster sends twice.
     pub duplicate: f64,
     /// The rate of delayed events.
     pub late: f64,
@@ -69,8 +69,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // Never answer with a conflict after an effect: a conflict guarantees that the request had no effect. After
-            // a broken connection or a 504, the client does not know whether the request had an effect.
+            // After an effect, choose only a broken connection or a 504: they leave open whether the request had an
+            // effect. A conflict would tell the client that it had none.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

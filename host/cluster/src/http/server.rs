@@ -57,7 +57,7 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, service: ClusterService) {
-    // If this task is dropped, the set is dropped too, and the connections end.
+    // When this task ends, it drops the set, and so ends the connections.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

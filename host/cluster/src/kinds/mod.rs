@@ -60,8 +60,8 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns the error of Go's decoder for an object of a built-in kind, or `None` without an error. Does not look for
-/// wrong types, which `decode` reports.
+/// Returns the error of Go's decoder for an object of a built-in kind; `None` without an error. Ignores wrong types,
+/// because `decode` reports them.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),

@@ -1,11 +1,11 @@
-//! Changes an object in the same way as a conversion to Go's types and back. Removes nulls, some zeros, and empty
-//! lists, maps and texts. Writes quantities in their canonical form.
+//! Changes an object as if the server converted it to Go's types and back. Removes nulls, some zeros, and empty lists,
+//! maps and texts. Writes quantities in their canonical form.
 
 use serde_json::Value;
 
 use crate::schema::{Node, Scalar, Shape};
 
-/// Fields with numbers and booleans that are not pointers in Go. Go omits a field of this kind if its value is zero.
+/// Fields with numbers and booleans that are not pointers in Go. If such a field is zero, Go omits it.
 const PLAIN: [&str; 25] = [
     "readOnly",
     "stdin",
@@ -34,7 +34,7 @@ const PLAIN: [&str; 25] = [
     "fullyLabeledReplicas",
 ];
 
-/// Changes an object of a built-in kind like a conversion to Go's types and back.
+/// Changes an object of a built-in kind as if the server converted it to Go's types and back.
 pub(super) fn tidy(value: &mut Value, node: &Node) {
     match (value, &node.shape) {
         (Value::Object(object), Shape::Map(fields)) => {

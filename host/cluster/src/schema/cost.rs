@@ -1,5 +1,5 @@
-//! Estimates the cost of CEL rules on an object before the rules are evaluated. `kube-cel` has no cost limit, and a
-//! rule with nested loops over lists would block all other requests.
+//! Estimates the cost of the CEL rules on an object, before the cluster evaluates them. `kube-cel` has no cost limit,
+//! and a rule with nested loops over lists would block all other requests.
 //!
 //! Every part of an expression costs one step. The steps in the body of a comprehension count once for each item of its
 //! list. An expression cannot build a value with more items than the expression has steps.
@@ -19,7 +19,7 @@ const PER_RULE: u64 = 1_000_000;
 /// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// The number of items that a rule can copy in one step. In every round, a comprehension copies all items that it has
+/// The number of items that a rule can copy in one step. A comprehension copies, in every round, all items that it has
 /// built so far.
 const COPIES: u64 = 16;
 
@@ -205,8 +205,8 @@ impl<'a> Estimate<'a> {
     fn values(&self, expression: &Expr) -> Values<'a> {
         match expression {
             Expr::Ident(name) => self.names.iter().rev().find(|(known, _)| known == name)?.1.clone(),
-            // In CEL, the name of a field contains `__` if the field's real name is not a valid identifier. Treat the
-            // values of such fields as unknown.
+            // If a field's real name is not a valid identifier, its name in CEL contains `__`. Treat the values of such
+            // fields as unknown.
             Expr::Select(select) if !select.test && !select.field.contains("__") => {
                 let values = self.values(&select.operand.expr)?;
                 Some(values.into_iter().filter_map(|value| value.get(&select.field)).collect())

@@ -13,7 +13,7 @@ use super::limits::Limits;
 #[expect(clippy::struct_excessive_bools, reason = "each field is a separate flag of a schema")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
-    /// The shape of the values that are allowed.
+    /// The shape of the allowed values.
     pub(crate) shape: Shape,
     /// The default that the structural schema sets for an absent value.
     pub(crate) default: Option<Value>,

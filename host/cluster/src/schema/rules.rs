@@ -21,7 +21,7 @@ pub(crate) struct Rules {
     any: bool,
     /// Whether one of the CEL rules contains a loop.
     loops: bool,
-    /// The top-level fields to which all CEL rules belong. `None` if a CEL rule concerns the whole object.
+    /// The top-level fields with CEL rules. `None` if a CEL rule applies to the whole object.
     within: Option<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Identifies stored objects by type and key. Also reads keys, revisions and other metadata from objects.
+//! The identity of stored objects: type and key. Also reads keys, revisions and other metadata from objects.
 
 use serde_json::Value;
 

@@ -11,8 +11,7 @@ use super::{ObjectId, meta};
 pub(super) struct Owners {
     places: BTreeMap<String, ObjectId>,
     dependents: BTreeMap<String, BTreeSet<ObjectId>>,
-    /// Pods and `ReplicaSet`s without a controller. A controller that adopts objects searches only this set, because
-    /// the set is small.
+    /// Pods and `ReplicaSet`s without a controller. Controllers that adopt objects search only this small set.
     free: BTreeSet<ObjectId>,
 }
 

@@ -18,7 +18,7 @@ impl LabelSelector {
         parse::requirements(text).map(Self)
     }
 
-    /// Returns pairs of a label's key and a value to which the selector compares the label.
+    /// Returns each label key in the selector, with each value to which the selector compares the label.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);

@@ -104,8 +104,8 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a message with at most `levels` nested messages. The limit is needed because messages such as JSON schemas can
-/// contain themselves.
+/// Reads a message with at most `levels` nested messages. The limit is necessary, because messages such as JSON schemas
+/// can contain messages of their own type.
 fn message(name: &str, raw: &[u8], levels: usize) -> Option<Map<String, Value>> {
     let levels = levels.checked_sub(1)?;
     let known = MESSAGES.get(name)?;
