@@ -1,7 +1,7 @@
 //! Runs an Agent in a coding harness instead of the default runtime. The harness works on a clone of a Git repository.
 //!
 //! The clone script contains no text from the user: variables contain the URL, the branch and the token. A credential
-//! helper passes the token to `git clone` alone, so Git never writes the token to disk.
+//! helper passes the token only to `git clone`, so Git never writes the token to disk.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
@@ -136,8 +136,8 @@ impl Entry {
 
 fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     match secret.optional {
-        // The typed source cannot distinguish `optional: false` from an absent field. So `optional: false` becomes a
-        // source in JSON.
+        // Write `optional: false` as a source in JSON, because the typed source cannot distinguish it from an absent
+        // field.
         Some(false) => other(&object! {
             "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },
         }),

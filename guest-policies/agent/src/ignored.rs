@@ -1,7 +1,7 @@
 //! Adds a note if the Agent asks for a variable that the Agent's image ignores.
 //!
 //! `KAOS_IMAGE` and the setting `imageVariables` list, for each known image, the versions that read a variable. An
-//! Agent gets no note if its image is in neither list, or if the image's tag is not a version (`latest`).
+//! Agent gets no note if neither list contains its image, or if the image's tag is not a version (`latest`).
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::iter::zip;
@@ -18,8 +18,8 @@ const IGNORED: &str = "VariableIgnored";
 
 /// KAOS's image, and the variables that fields of an Agent can set. For each variable, the list names the image
 /// versions that read the variable. The versions come from the package `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and
-/// from the image of KAOS 0.1. The setting's default does not repeat this list, because each pass would then decode the
-/// list.
+/// from the image of KAOS 0.1. The default of the setting does not contain this list, because each pass would have to
+/// decode it.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [
@@ -49,7 +49,7 @@ struct Known {
 /// versions that read it, such as `AUTONOMOUS_* 0.4, OLD <0.3`.
 type Images = BTreeMap<String, String>;
 
-/// Returns a note for each variable that the object asks for but the image of `deployment` ignores. `env` is the
+/// Returns a note for each variable that the object asks for and that the image of `deployment` ignores. `env` is the
 /// Agent's complete mapping.
 pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env: &[EnvVar]) -> Vec<Note> {
     let mut candidates = env.iter().filter(|var| may_be_asked(&var.origin)).peekable();

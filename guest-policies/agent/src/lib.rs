@@ -6,9 +6,9 @@
 //! | the referenced objects: model, tools, peers | `linked` |
 //! | memory in a MemoryStore | `memory` |
 //! | addresses that lead through the Gateway | `routed` |
-//! | a ServiceAccount of the Agent's own | `account` |
+//! | the Agent's own ServiceAccount | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
-//! | everything about one subject | `request` |
+//! | all inputs about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | variables that the image ignores | `ignored` |

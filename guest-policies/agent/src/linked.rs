@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
-//! Without the address of its ModelAPI and of each MCP server, an Agent has no correct manifest, so the Agent waits. If
-//! the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A missing peer never
-//! delays an Agent: the plan includes a peer as soon as the peer has an address.
+//! An Agent waits until its ModelAPI and each of its MCP servers have an address, because its manifest needs these
+//! addresses. If the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A missing
+//! peer never delays an Agent: the plan includes a peer as soon as the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -63,8 +63,8 @@ pub(crate) fn needs(subject: &Subject, model_api: &str, model: Option<&str>, lin
     needs
 }
 
-/// Checks that the ModelAPI `api` offers `model`. The error lists the offered models. If the ModelAPI is invalid,
-/// accepts every model, because nobody knows the models of this ModelAPI.
+/// Checks that the ModelAPI `api` offers `model`. The error lists the offered models. If the ModelAPI is invalid, its
+/// models are unknown, so the function accepts every model.
 fn offers(api: &Object, model: Option<&str>) -> Result<(), Vec<String>> {
     let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), model) else { return Ok(()) };
     if models::allowed(&offered, model) { Ok(()) } else { Err(offered) }

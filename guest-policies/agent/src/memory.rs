@@ -6,8 +6,8 @@
 //! | is missing, or has no address yet | waits | its pods keep running with their old address |
 //! | must not be read by the policy | waits | its pods stay unchanged |
 //!
-//! Because of these rules, a short failure of a store restarts no pod. Deleting and recreating a store restarts no pod
-//! either. With `waitForDependencies: false`, an Agent whose store is missing starts without the store's address.
+//! With these rules, no pod restarts if a store fails for a short time, or if a user deletes a store and creates it
+//! again. With `waitForDependencies: false`, an Agent whose store is missing starts without the store's address.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
@@ -49,7 +49,7 @@ pub(crate) struct Remembering {
     pub(crate) lacks_address: bool,
     /// The reason why the policy cannot read the store. `None` if the policy can read the store.
     pub(crate) unreadable: Option<Blocker>,
-    /// The problem of the store, which a running Agent reports as the condition `MemoryDegraded`.
+    /// The problem of the store. A running Agent reports it as the condition `MemoryDegraded`.
     degraded: Option<String>,
     /// The reason why the scope is not allowed.
     invalid: Option<Invalid>,

@@ -1,5 +1,5 @@
-//! Decodes everything that the policy must know about one `Agent`. The policy decodes the object once for all five
-//! functions of the contract.
+//! Decodes all inputs of the policy for one `Agent`. The policy decodes the object once for all five functions of the
+//! contract.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -33,7 +33,8 @@ pub(crate) struct Request {
     pub(crate) harness: Option<Entry>,
 }
 
-/// Returns the needs of an Agent. An Agent that cannot be decoded has no needs, because the policy refuses this Agent.
+/// Returns the needs of an Agent. Returns none if the policy cannot decode the Agent, because it then refuses the
+/// Agent.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
@@ -139,7 +140,7 @@ pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Tele
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.config.telemetry")
 }
 
-/// Returns the object's workload. The policy derives the names and addresses of the children from this workload.
+/// Returns the object's workload, which determines the names and addresses of the children.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

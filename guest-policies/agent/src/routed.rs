@@ -1,5 +1,5 @@
-//! Replaces the direct addresses of objects with addresses that lead through the Gateway. A decision point at the
-//! Gateway sees only the calls to addresses at the Gateway.
+//! Replaces the direct addresses of objects with addresses that lead through the Gateway. The decision point of the
+//! Gateway sees only calls through the Gateway.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::Violations;

@@ -107,7 +107,8 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
 }
 
 /// Returns a note for each limit of local memory that has no effect because of a setting. The API server stores the
-/// defaults of the limits in each object, so the user has set only a limit with another value.
+/// defaults of the limits in each object. So a limit with its default value gets no note: the user probably did not set
+/// it.
 pub(crate) fn unused_limits(spec: &AgentSpec, settings: &LocalMemorySettings) -> Vec<Note> {
     let memory = spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let Some(memory) = memory.filter(|memory| !settings.limits && memory.effective_type() == MemoryType::Local) else {
@@ -191,8 +192,8 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     notes
 }
 
-/// Returns a note if the model is a pattern or a provider, and `None` otherwise. An Agent asks its ModelAPI for one
-/// model, so a pattern is probably a mistake.
+/// Returns a note if the model is a pattern or a provider. An Agent asks its ModelAPI for one model, so a pattern is
+/// probably a mistake.
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(

@@ -132,7 +132,7 @@ impl Document {
             let caller = match subject.kind {
                 SubjectKind::Agent => {
                     let id = ids::agent(namespace.name, &subject.name);
-                    // `self.grants` has an entry only for Agents that the decision point can identify.
+                    // The decision point can identify only Agents with an entry in `self.grants`.
                     self.grants.get_mut(&id)
                 }
                 SubjectKind::User if knows_users => {

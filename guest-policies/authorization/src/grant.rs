@@ -16,7 +16,7 @@ const NEED: &str = "projection";
 /// The type of the condition that reports whether the AccessGrant is in force.
 const ENFORCED: &str = "Enforced";
 
-/// Tells whether the data of the decision point contains an AccessGrant, and why not.
+/// Whether the data of the decision point contains an AccessGrant, and if not, why.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     /// The cluster has no decision point, so the AccessGrant has no effect.
@@ -25,8 +25,8 @@ pub(crate) enum Standing {
     NoUsers,
     /// The AccessGrant is for Agents, but the settings let the decision point identify no Agents.
     NoAgents,
-    /// The operator does not write the decision point's data for this namespace until a user removes a cause. The text
-    /// contains this cause.
+    /// The operator does not write the decision point's data for this namespace. The text contains the cause, which a
+    /// user must remove.
     Inactive(String),
     /// There is no AuthorizationPolicy yet.
     Missing,

@@ -78,7 +78,7 @@ fn id(kind: &str, namespace: &str) -> String {
     format!("{kind}/{namespace}")
 }
 
-/// Returns the need for all objects of a kind in a namespace, with the fields that become data. A change of a status
+/// Returns the need for all objects of a kind in a namespace, with the fields that become data. So a change of a status
 /// begins no pass.
 fn all(kind: &str, namespace: &str) -> Need {
     let fields: &[&str] = match kind {
@@ -151,8 +151,9 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
     )))
 }
 
-/// Returns all objects of a kind in a namespace. Returns a refusal that waits if the policy cannot read these objects.
-/// Otherwise, the data could lack rights that a user granted, or keep rights that a user withdrew.
+/// Returns all objects of a kind in a namespace. If the policy cannot read these objects, returns a refusal that waits.
+/// With incomplete data, the decision point could deny a right that a user granted, or keep a right that a user
+/// withdrew.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());

@@ -1,4 +1,4 @@
-//! Tells whether an object has the labels that a selector asks for.
+//! Matches the labels of an object with a selector.
 
 use kaos_crds::access::{Expression, Operator, Selector};
 use kaos_policy_sdk::{Object, Violations};

@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! This module does not merge the user's `container`: the Deployment's builder does so for every kind.
+//! The user's `container` is not merged here: the builder of the Deployment merges it, for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -122,8 +122,8 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own: Own) -> Re
     Ok(launch)
 }
 
-/// Moves a command that begins with a flag to the arguments if the settings allow this move. Otherwise adds a warning.
-/// A command replaces the image's entrypoint, but a flag is no program.
+/// If a command begins with a flag, moves the command to the arguments, provided that the settings allow this.
+/// Otherwise adds a warning: a command replaces the image's entrypoint, but a flag is not a program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));

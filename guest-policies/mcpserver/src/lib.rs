@@ -5,7 +5,7 @@
 //! | the fields of the object, older forms included | `wanted` |
 //! | the registry of runtimes | `registry` |
 //! | the start of the container | `launch` |
-//! | everything about one subject | `request` |
+//! | all inputs about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status, with the tools that `python` finds | `assess` |

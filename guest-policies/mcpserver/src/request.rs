@@ -1,5 +1,5 @@
-//! Decodes everything that the policy must know about one `MCPServer`. The policy decodes the object once for all five
-//! functions of the contract.
+//! Decodes all inputs of the policy for one `MCPServer`. The policy decodes the object once for all five functions of
+//! the contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;
@@ -75,7 +75,7 @@ pub(crate) fn spec(object: &Object) -> Result<MCPServerSpec, Refusal> {
     object.get("spec")
 }
 
-/// Returns the workload of the object, from which names and addresses follow.
+/// Returns the object's workload, which determines the names and addresses of the children.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

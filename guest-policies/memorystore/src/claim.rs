@@ -189,8 +189,8 @@ impl Own {
         Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Builds a note if the existing volume claim has another class or access mode than the settings. The settings then
-    /// have no effect. Otherwise returns `None`.
+    /// If the existing volume claim has another class or access mode than the settings, builds a note that these
+    /// settings have no effect.
     fn as_it_was(&self, volume: &Volume) -> Option<Note> {
         let differs = self.asks.is_some()
             && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
@@ -240,7 +240,8 @@ fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings name no class, the cluster chose the class of the existing volume claim. So report no difference.
+    // If the settings name no class, the cluster has chosen the class of the existing volume claim, so report no
+    // difference.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

@@ -5,7 +5,7 @@
 //! | violations in the fields | `wanted` |
 //! | the models and their ModelAPI | `models` |
 //! | the volume claim | `claim` |
-//! | everything about one subject | `request` |
+//! | all inputs about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status | `assess` |

@@ -1,7 +1,7 @@
 //! The models of a store, and the ModelAPI that serves these models.
 //!
-//! The service has a single address for both models, the address of the ModelAPI for summaries. So this ModelAPI also
-//! serves the embedding model, even if the object names another ModelAPI for embeddings.
+//! The service has a single address for both models: the address of the ModelAPI for summaries. So this ModelAPI also
+//! serves the embedding model, even if the object names another ModelAPI for it.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::memorystore::Models;
@@ -53,7 +53,7 @@ pub(crate) fn needs(subject: &Subject, spec: &MemoryStoreSpec) -> Vec<Need> {
     needs
 }
 
-/// Returns whether a ModelAPI offers a model. Returns true if the ModelAPI is invalid, because nobody knows its models.
+/// Returns whether a ModelAPI offers a model. Returns true if the ModelAPI is invalid, because its models are unknown.
 fn offers(api: &Object, model: &str) -> bool {
     api.at(&["spec"]).and_then(offered).is_none_or(|offered| models::allowed(&offered, model))
 }

@@ -1,5 +1,5 @@
-//! Decodes everything that the policy must know about one `MemoryStore`. The policy decodes the object once for all
-//! five functions of the contract.
+//! Decodes all inputs of the policy for one `MemoryStore`. The policy decodes the object once for all five functions of
+//! the contract.
 
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     pub(crate) claims: Claims,
 }
 
-/// Returns the needs of a store. A store that cannot be decoded has no needs, because the policy refuses this store.
+/// Returns the needs of a store. Returns none if the policy cannot decode the store, because it then refuses the store.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
@@ -100,7 +100,7 @@ pub(crate) fn telemetry<'a>(spec: &'a MemoryStoreSpec, settings: &'a Settings) -
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.telemetry")
 }
 
-/// Returns the workload of the object, from which names and addresses follow.
+/// Returns the object's workload, which determines the names and addresses of the children.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

@@ -1,5 +1,5 @@
-//! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. Each lookup in a
-//! JSON object compares keys, so the speed matters.
+//! Compares eight bytes at a time. Rust's own `memcmp` for Wasm without WASI compares single bytes. The speed matters,
+//! because each lookup in a JSON object compares keys.
 
 /// Compares `count` bytes. Returns zero if all bytes are equal. Otherwise the first pair of different bytes decides:
 /// the result is negative if the byte of `one` is smaller, and positive if the byte of `one` is larger.

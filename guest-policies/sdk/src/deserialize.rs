@@ -1,7 +1,7 @@
 //! Reads JSON values into types that derive serde's `Deserialize`. Each error has a path, and the same wording as the
 //! errors of `Decode`.
 //!
-//! `Decode` makes smaller components. Serde's derive has more attributes (`flatten`, `untagged`, `with`), and many
+//! `Decode` makes smaller components. But serde's derive has more attributes (`flatten`, `untagged`, `with`), and many
 //! types of other crates already derive `Deserialize`.
 
 use alloc::{

@@ -13,8 +13,8 @@ pub const CONTRACT_VERSION: &str = "0.1.0";
 /// - `map_env`, for a kind without pods
 /// - `assess`, for a status that only says whether the pods serve
 ///
-/// All functions of a pass get the same subject, so a value that one function reads with [`Subject::once`] is available
-/// to the others.
+/// All functions of a pass get the same subject. So if one function reads a value with [`Subject::once`], the other
+/// functions get the value without reading it again.
 pub trait Policy {
     /// Returns the name and version of the policy, the kinds that the policy claims, and the schema of its settings.
     fn describe() -> Descriptor;

@@ -1,9 +1,9 @@
 //! The allocator of a component. The allocator keeps freed blocks by size and reuses them. New blocks come from the end
 //! of memory.
 //!
-//! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which prevents
-//! fragmentation but adds eight kilobytes of code. The allocator rounds each size up to a multiple of 8 bytes, and
-//! above 64 bytes to a quarter of a power of two.
+//! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which would
+//! prevent fragmentation but add eight kilobytes of code. The allocator rounds each size up to a multiple of 8 bytes,
+//! and above 64 bytes to a quarter of a power of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -48,8 +48,8 @@ impl Heap {
     /// The pages that `grow` returns must belong to this heap alone.
     pub(crate) unsafe fn alloc(&mut self, layout: Layout, grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
-        // A block with an alignment above `ALIGN` is never reused. Such blocks are rare, because neither Rust nor the
-        // contract asks for an alignment above 16.
+        // The heap never reuses a block with an alignment above `ALIGN`. Such blocks are rare, because neither Rust nor
+        // the contract asks for an alignment above 16.
         let slack = if align > ALIGN { align } else { 0 };
         let Some(wanted) = size.checked_add(slack).filter(|wanted| isize::try_from(*wanted).is_ok()) else {
             return ptr::null_mut();

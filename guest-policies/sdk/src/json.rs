@@ -21,7 +21,7 @@ pub fn text(value: &Value) -> Json {
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        // The function takes the values out of the array, so the compiled code need not drop the array.
+        // The function takes the values out of the array, so the compiled code does not have to drop the array.
         $crate::json::object(&mut *::core::mem::ManuallyDrop::new([$(($name, $crate::json::Value::from($value))),*]))
     };
 }
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Option<Value> {
 
 /// Keeps only the members for which `kept` returns true.
 ///
-/// Does not call the map's own removal function: its code, which rebalances the tree, would add two kilobytes.
+/// Does not use the map's own removal function, because its code rebalances the tree and would add two kilobytes.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {
@@ -62,7 +62,7 @@ pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
 }
 
 /// Removes every member that is null, an empty object or an empty array. Starts with the innermost members. Builders of
-/// manifests leave such members behind for fields without a value.
+/// manifests create such members for fields without a value.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,6 +1,6 @@
 //! The subject of a pass, with the values that the policy has decoded from the subject.
 //!
-//! A pass calls several functions with one subject. Only the first call that reads a value pays for decoding it.
+//! A pass calls several functions with one subject. Only the first of them that reads a value decodes it.
 
 use crate::contract;
 use crate::object::Object;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use serde_json::Value;
 
-/// Everything that a policy can know about one object. The fields are the fields of the contract's record `subject`.
+/// All inputs of a policy for one object. The fields are the fields of the contract's record `subject`.
 pub struct Subject {
     data: contract::Subject,
     parsed_object: OnceCell<Object>,

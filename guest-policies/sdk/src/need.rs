@@ -60,7 +60,7 @@ pub fn optional(need: Need) -> Need {
 
 /// Adds the fields that a policy reads to a need.
 pub trait NeedExt {
-    /// Limits the need to the fields at `paths`, and the fields that identify an object. A change of another field
+    /// Limits the need to the fields at `paths` and the fields that identify an object. So a change of another field
     /// begins no pass. The contract (`wit/policy.wit`) describes the format of the paths. Further calls add paths.
     #[must_use]
     fn fields<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self;

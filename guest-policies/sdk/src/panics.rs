@@ -1,7 +1,7 @@
 //! Records the source location and the message of a component's panic. The host reads the record after the trap.
 //!
-//! A component imports nothing, so it cannot print. A component that trapped returns nothing. But the host can still
-//! read the component's memory, and searches it for [`MARK`]. After [`MARK`] come the length of the text (four bytes,
+//! A component imports nothing, so it cannot print. After a trap, it also returns nothing. But the host can still read
+//! the component's memory, and searches it for [`MARK`]. After [`MARK`] come the length of the text (four bytes,
 //! little-endian) and the text. `docs/reference/contract.md` describes the record for policies with another SDK.
 
 use core::fmt::{self, Display, Write};
@@ -28,7 +28,8 @@ impl Record {
     /// Writes the message of a panic into the record.
     fn tell(&mut self, panic: &dyn Display) {
         let mut pen = Pen { room: &mut self.text, used: 0 };
-        // This write fails when the record is full. The record then contains the beginning of the text.
+        // Ignores an error: the write fails when the record is full, and the record then contains the beginning of the
+        // text.
         let _ = write!(pen, "{panic}");
         let used = pen.used;
         // The text is never longer than `ROOM`, so the conversion cannot fail.

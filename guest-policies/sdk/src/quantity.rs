@@ -1,6 +1,6 @@
 //! Parses Kubernetes quantities: `500m`, `1Gi`, `2e3`.
 
-/// A quantity of Kubernetes, exact to a billionth. Smaller fractions are rounded up, as in Kubernetes.
+/// A quantity of Kubernetes, exact to a billionth. Rounds smaller fractions up, as Kubernetes does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,

@@ -43,7 +43,7 @@ impl ObservationExt for Observation {
 
 /// The numbers of pods of a Deployment or a StatefulSet.
 ///
-/// The pods of an earlier generation can still serve during a rollout, but `available` leaves them out. Until the
+/// During a rollout, pods of an earlier generation can still serve, but `available` does not count them. Until the
 /// controller has observed a change of the workload, `available` is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
@@ -69,7 +69,7 @@ impl Rollout {
             wanted: live.at(&["spec", "replicas"]).and_then(Value::as_u64).unwrap_or(1),
             replicas: status("replicas"),
             ready: status("readyReplicas"),
-            // Old pods can be among the available pods. Subtract all of them, so that the number is never too high.
+            // Some available pods may be old. Subtract all old pods, so that the number is never too high.
             available: if is_current { status("availableReplicas").saturating_sub(old) } else { 0 },
             is_live: true,
         }
@@ -80,8 +80,8 @@ impl Rollout {
         self.available > 0
     }
 
-    /// Returns whether all wanted pods are available and of the current generation, and no other pods are left. A
-    /// workload that wants no pods is complete when its last pod is gone.
+    /// Returns whether all wanted pods are available and of the current generation, and no other pods exist. A workload
+    /// that wants no pods is complete when its last pod is gone.
     pub fn is_complete(&self) -> bool {
         self.is_live && self.available == self.wanted && self.replicas == self.wanted
     }

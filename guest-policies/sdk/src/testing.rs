@@ -123,9 +123,9 @@ impl SubjectBuilder {
     /// - a field, the name, the namespace or a label of the need is invalid
     /// - the policy has more than 256 needs, or still has new needs in the last round
     ///
-    /// An object without a namespace is in the namespace of the subject's object, if its type is namespaced. For a type
-    /// that is neither built in nor claimed, an object without a namespace shows that the type is cluster-scoped. The
-    /// test does not check grants: the gate checks them with the samples.
+    /// An object without a namespace is in the namespace of the subject's object, if its type is namespaced. If a type
+    /// is neither built in nor claimed, an object without a namespace means that the type is cluster-scoped. The test
+    /// does not check grants: the gate checks them with the samples.
     #[must_use]
     pub fn beside<P: Policy>(self, beside: &[Value]) -> Self {
         let claims = P::describe().claims;

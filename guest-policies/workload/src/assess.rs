@@ -70,8 +70,7 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // Other objects can use the address. So the address stays while the Service exists, even if the policy refuses the
-    // object.
+    // Other objects may use the address, so keep it while the Service exists, even if the policy refuses the object.
     let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
     if let Some(port) = if accepted { port } else { in_use() } {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
@@ -91,7 +90,7 @@ fn served_port(service: &Object) -> Option<u16> {
     first.get("port")?.as_u64()?.try_into().ok()
 }
 
-/// Returns the phase and the message. If an object has serving pods but waits for another object, only its pods decide
+/// Returns the phase and the message. If an object waits for another object but its pods serve, only its pods decide
 /// the phase. So an unstable dependency does not make the object unready.
 fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
     let by_pods = || {
@@ -118,9 +117,9 @@ fn first_message(blockers: &[Blocker]) -> String {
     blockers.first().map_or_else(|| "waiting".to_owned(), |blocker| blocker.message.clone())
 }
 
-/// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
-/// missing or do not serve. `blockers` must not contain a dependency that rolls out, because its old pods still serve.
-/// So the rollout of a dependency causes no status write for the objects that depend on it.
+/// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` contains the dependencies that are
+/// missing or do not serve. It must not contain a dependency during a rollout, because its old pods still serve. So the
+/// rollout of a dependency causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");
@@ -138,7 +137,7 @@ fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option
     child.live.as_deref().map(Object::parse)
 }
 
-/// Builds the condition `Routed`. The condition shows the Gateway controller's verdict on the route, or why there is no
+/// Builds the condition `Routed`. It shows whether the Gateway's controller accepts the route, or why an object has no
 /// route although routes are enabled.
 fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     const ROUTED: &str = "Routed";

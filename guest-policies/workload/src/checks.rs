@@ -7,8 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses a container with two ports of the same name. A patch that changes the number of a port adds a second port of
-/// the same name, because ports merge by number.
+/// Refuses a container with two ports of the same name. Ports merge by number, so a patch with another number for a
+/// port adds a second port of the same name.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {
@@ -25,8 +25,8 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers. A container's name must be unique across both lists. If both lists contain a name, the
-/// check reports the container in the later list.
+/// The lists of containers. A name must be unique across both lists. If both lists contain a name, the check reports
+/// the container in the second list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 /// Returns the path of the container with this name in the user's pod spec. Searches `list` first, and then the other

@@ -4,8 +4,8 @@
 //! While a dependency or its address is missing, the policy cannot build a correct manifest. A dependency that has an
 //! address but is not ready causes a plan gate.
 //!
-//! Plan gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves. A
-//! rollout or a new label of the dependency then starts no pass over the object. The policy reads more fields only if
+//! Plan gates hold back only the first apply. So after this apply, the policy only reads whether a dependency serves,
+//! and a rollout or a new label of the dependency begins no pass over the object. The policy reads more fields only if
 //! the dependency does not serve.
 
 use crate::assess::Phase;
@@ -14,7 +14,7 @@ use kaos_policy_sdk::types::{Blocker, Need, Outcome, Reference, Subject};
 use kaos_policy_sdk::{Lookup, NeedExt as _, Object, SubjectExt, blocker, need};
 use serde_json::Value;
 
-/// The fields that tell whether a dependency serves.
+/// The fields that show whether a dependency serves.
 const SERVES: [&str; 3] = ["status.endpoint", "status.deployment.availableReplicas?", "status.phase[=\"Failed\"]"];
 /// The fields of a dependency that the policy reads if [`SERVES`] is not enough.
 const ALL: [&str; 4] =
@@ -25,8 +25,8 @@ const ALL: [&str; 4] =
 pub struct Dependency {
     /// The dependency.
     pub on: Reference,
-    /// The fields that the policy reads if the object was never applied, or if the dependency does not offer what the
-    /// object needs.
+    /// The fields that the policy reads before the first apply of the object, and while the dependency does not offer
+    /// what the object needs.
     pub all: Vec<String>,
     /// The fields that the policy reads as long as the dependency offers what the object needs.
     pub brief: Vec<String>,
@@ -78,8 +78,8 @@ fn serves(found: &Object) -> bool {
     found.endpoint().is_some() && is_brief(found) && !has_failed(found)
 }
 
-/// Returns whether `found` shows only that pods are available, and not their number. This is the case if the policy
-/// read the fields in [`SERVES`]: the number of available pods is then replaced by true.
+/// Returns whether `found` shows only that pods are available, and not their number. If the policy read the fields in
+/// [`SERVES`], the host replaced the number of available pods by true.
 fn is_brief(found: &Object) -> bool {
     found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
 }
@@ -95,8 +95,8 @@ pub struct Dependencies {
     pub missing: Vec<Blocker>,
     /// Dependencies that are not ready.
     pub unready: Vec<Blocker>,
-    /// Dependencies that are not ready, and that have failed or have no available pod. The list does not contain a
-    /// dependency that rolls out, because its old pods still serve.
+    /// The unready dependencies that have failed or have no available pod. A dependency during a rollout is not in this
+    /// list, because its old pods still serve.
     pub failing: Vec<Blocker>,
 }
 
@@ -105,7 +105,7 @@ impl Dependencies {
     /// the message of this blocker.
     pub fn endpoint<'a>(&mut self, on: &Reference, unready: &str, found: &'a Object) -> Option<&'a str> {
         let Some(endpoint) = found.endpoint() else {
-            // To the user, a dependency that is still starting is simply not ready.
+            // For the user, a dependency without an endpoint is simply not ready, so use the same message.
             self.missing.push(blocker::new(on.clone(), "NoEndpoint", unready));
             return None;
         };

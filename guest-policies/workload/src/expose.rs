@@ -179,7 +179,7 @@ impl Exposure<'_> {
                 }
                 Ok(Some(spelled.into_owned()))
             }
-            // This error is rare: `check_timeout` has already refused malformed timeouts.
+            // Only a timeout that is too long leads here: `check_timeout` has already refused malformed timeouts.
             Err(_) => Err(refusal::invalid(
                 path,
                 format!(

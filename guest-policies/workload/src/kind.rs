@@ -14,8 +14,8 @@ pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
 /// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists this kind in its `wishes`.
 pub const ROUTE_KIND: &str = "HTTPRoute";
 
-/// The fixed names of a kind. These names identify the kind's objects on a cluster (selectors, addresses, dashboards),
-/// so they are not settings.
+/// The fixed names of a kind. They are not settings, because selectors, addresses and dashboards identify the kind's
+/// objects by these names.
 #[derive(Debug)]
 pub struct Kind {
     /// The value of the label `app`, and the key of the label that contains the object's name.

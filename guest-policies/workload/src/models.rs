@@ -22,8 +22,8 @@ pub fn offer() -> Vec<String> {
     OFFER.into_iter().chain([LIST]).map(ToOwned::to_owned).collect()
 }
 
-/// Returns the paths of the fields that tell whether a ModelAPI offers these models. If possible, leaves out the other
-/// models of the ModelAPI's list.
+/// Returns the paths of the fields that show whether a ModelAPI offers these models. If possible, the paths select no
+/// other models.
 pub fn offer_of<'a>(models: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut patterns = alloc::vec!["*".to_owned()];
     for model in models {

@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 /// The key below which a registry lists its entries.
 const RUNTIMES: &str = "runtimes";
 
-/// The maximum size of a registry in bytes. The policy does not parse a longer text, because parsing takes far longer
-/// than copying.
+/// The maximum size of a registry in bytes. The policy does not parse a longer text, because parsing takes much fuel.
 const READ: usize = 150_000;
 
 /// The entries of a registry, by name.

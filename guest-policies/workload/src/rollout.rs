@@ -1,4 +1,4 @@
-//! Reads from a live Deployment how many of its pods serve.
+//! Reads the numbers of pods from a live Deployment.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::{Object, object};

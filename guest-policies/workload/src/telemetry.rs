@@ -23,8 +23,8 @@ pub struct Telemetry<'a> {
 }
 
 impl<'a> Telemetry<'a> {
-    /// Merges the object's fields at `path` with the settings. Each field that the object does not set comes from the
-    /// settings. So an object that sets only an endpoint does not disable telemetry.
+    /// Merges the object's fields at `path` with the settings. If the object does not set a field, the settings apply.
+    /// So an object that sets only an endpoint does not disable telemetry.
     pub fn merge(
         enabled: Option<bool>,
         endpoint: Option<&'a str>,

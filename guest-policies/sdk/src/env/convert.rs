@@ -91,7 +91,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             let (container, name) = (container.to_owned(), name.to_owned());
             let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
-            // Two different values of `EnvSource` can give the same entry.
+            // Also compare the entries, because two different values of `EnvSource` can give the same entry.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
             same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
             vars.push(var);
@@ -101,7 +101,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
 }
 
 /// Checks the variables in a patch of a pod spec. `root` is the patch's path in the object. Call this function before
-/// the merge: the merge moves items, and then the paths no longer match the user's text.
+/// the merge, because the merge moves items, and the paths then no longer match the user's text.
 pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for (_, (list, at), env) in env_lists(patch) {

@@ -96,10 +96,9 @@ impl ContainerEnv<'_> {
 
     /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
     ///
-    /// A variable that exists already gets the user's value and keeps its position, so that later variables can still
-    /// refer to this variable. But if the user's value itself refers to one of these later variables, the variable
-    /// moves to its position in the user's list. If the operator later sets one of the user's variables, the user's
-    /// value stays.
+    /// If a variable already exists, it gets the user's value and keeps its position, so that later variables can still
+    /// refer to it. But if the user's value itself refers to one of these later variables, the variable moves to its
+    /// position in the user's list. If the operator later sets the same variable, the user's value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);
@@ -131,7 +130,7 @@ impl ContainerEnv<'_> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        // Compare the variables' names first: they differ in length more often than the names of containers.
+        // Compare the names of variables first, because their lengths differ more often than those of container names.
         self.env.entries.iter().position(|entry| entry.var.name == name && entry.var.container == self.container)
     }
 }

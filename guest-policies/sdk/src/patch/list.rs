@@ -65,7 +65,8 @@ pub(super) fn merge(
         None => Ok(arrange(base, &own, &named, &below)),
         Some(wanted) => {
             let wanted = ordered(wanted, key, &named, path)?;
-            // Go reuses the slots of deleted items for new items, and treats these new items as items of the base.
+            // Do as Go does: Go puts new items into the slots of deleted items, and treats these new items as items of
+            // the base.
             Ok(arrange(base, &own, &wanted, &own[..length.min(own.len())]))
         }
     }

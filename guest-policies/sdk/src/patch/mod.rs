@@ -7,7 +7,7 @@
 //! - the merge refuses a patch with two members that exclude each other;
 //! - the policy's own container stays first if the patch only adds containers.
 //!
-//! The merge deviates from Go where Go's result is useless:
+//! The merge deviates from Go in the cases in which Go's result is useless:
 //!
 //! - the result never contains a directive or a null;
 //! - if the base has no value, a patch with `$patch: replace` or `$patch: merge` creates the value;

@@ -1,9 +1,9 @@
 //! Orders merged lists as Go does.
 //!
-//! Items that the patch names form one sequence, in the patch's order. All other items form a second sequence, in the
-//! base's order. The merge then repeatedly compares the first remaining items of both sequences. The item of the second
-//! sequence goes first only if the base contained both items in this order. In all other cases, the item of the first
-//! sequence goes first.
+//! Items that the patch names form a first sequence, in the patch's order. All other items form a second sequence, in
+//! the base's order. The merge then repeatedly compares the first remaining items of both sequences. It takes the item
+//! of the second sequence only if the base contains both items in this order. Otherwise, it takes the item of the first
+//! sequence.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};

@@ -29,7 +29,7 @@ pub(super) enum Exclusive {
     Among(&'static [&'static str]),
     /// A patch can set at most one member in addition to this member.
     AllBut(&'static str),
-    /// If the patch gives this member a new value, the merge removes all members of the base.
+    /// If the patch gives this member a new value, the merge removes all members of the base object.
     By(&'static str),
 }
 

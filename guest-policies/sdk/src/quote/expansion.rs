@@ -3,11 +3,11 @@
 use alloc::string::String;
 
 /// Escapes `text` so that Kubernetes expands no variable, and the process sees exactly this text. Kubernetes expands
-/// variables before a shell sees the text, also inside of quotes. So call this function also for text that is quoted
-/// for a shell.
+/// variables even inside of quotes, before a shell sees the text. So also call this function for text in quotes for a
+/// shell.
 ///
-/// A `$` without a meaning for Kubernetes stays single, so most texts stay unchanged. A `$` before a non-ASCII
-/// character is doubled, because Kubernetes would treat the first byte of this character as a complete character.
+/// Doubles only a `$` that has a meaning for Kubernetes, so most texts stay unchanged. Also doubles a `$` before a
+/// non-ASCII character, because Kubernetes would treat the first byte of this character as a complete character.
 pub fn unexpanded(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;

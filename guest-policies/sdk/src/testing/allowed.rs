@@ -1,4 +1,4 @@
-//! The host's rules for needs. The host refuses an answer with another need.
+//! The host's rules for needs. If a need breaks a rule, the host refuses the answer.
 
 use crate::names::{is_dns1123_subdomain, label_value, qualified_name};
 use crate::types::{Need, Target};

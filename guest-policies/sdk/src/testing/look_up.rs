@@ -114,9 +114,10 @@ impl<'a> World<'a> {
         self.scopes.is_cluster_scoped(text("apiVersion"), text("kind"))
     }
 
-    /// Returns whether an object is in the namespace `asked`, or in `primary` if the need names no namespace. `primary`
-    /// is the namespace of the object for which the policy answers. An object of a namespaced type without a namespace
-    /// is in `primary`, as after `kubectl apply`. A cluster-scoped object is in no namespace, and every need finds it.
+    /// Returns whether a need finds an object. The object must be in the namespace `asked`, or in `primary` if the need
+    /// names no namespace. `primary` is the namespace of the object for which the policy answers. If an object of a
+    /// namespaced type has no namespace, it is in `primary`, as after `kubectl apply`. Every need finds a
+    /// cluster-scoped object.
     fn lives_in(&self, object: &Object, asked: Option<&str>, primary: &str) -> bool {
         let own = if object.namespace().is_empty() { primary } else { object.namespace() };
         self.is_cluster_scoped(object.value()) || own == asked.unwrap_or(primary)

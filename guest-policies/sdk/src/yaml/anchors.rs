@@ -4,7 +4,7 @@ use super::{MAX_ALIASED, Problem};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The anchored values, and the size that their aliases added.
+/// The anchored values, and the size that aliases have added so far.
 #[derive(Default)]
 pub(super) struct Anchors<'a> {
     known: Vec<(&'a str, Value, usize)>,

@@ -1,8 +1,9 @@
 //! Converts YAML text to JSON values. A text contains one document in the core schema, with anchors and merge keys.
 //! Nesting and aliases have limits.
 //!
-//! A component must be small. Most of a general parser consists of events, spans and a choice of inputs. This reader
-//! goes through the text once and builds the value directly. A test compares the results with a general parser.
+//! A component must be small. A general parser mostly consists of code for events, spans and different inputs. This
+//! reader goes through the text once and builds the value directly. A test compares its results with those of a general
+//! parser.
 //!
 //! The modules:
 //!

@@ -32,8 +32,8 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// Parses numbers that JSON can represent. Rewrites a number as JSON text and uses the JSON parser, because the
-/// standard library's float parser would be the largest part of this reader. Infinities and similar values stay texts.
+/// Parses numbers that JSON can represent. Rewrites a number as JSON text and uses the JSON parser: the standard
+/// library's float parser would be larger than the rest of this reader. Infinities and similar values stay texts.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').or_else(|| text.strip_prefix('+')).unwrap_or(text);
     let radix = [("0x", 16), ("0o", 8)].into_iter().find_map(|(mark, radix)| Some((text.strip_prefix(mark)?, radix)));

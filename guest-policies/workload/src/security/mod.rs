@@ -7,8 +7,8 @@
 //! | the SecurityPolicy | `gateway` |
 //! | the NetworkPolicy | `network` |
 //!
-//! No workload stays open without a message: if the operator cannot create one of these objects, the policy refuses the
-//! workload.
+//! If the operator cannot create one of these objects, the policy refuses the workload. So no workload silently stays
+//! without protection.
 
 mod address;
 mod gateway;
