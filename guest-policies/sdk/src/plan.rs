@@ -36,9 +36,9 @@ impl Child {
         Self { manifest, origins: Vec::new() }
     }
 
-    /// Declares that the value at `path` of the manifest, and all values below it, come from `source`: a field of the
-    /// object (`spec.podSpec`), a setting (`settings.image`), or a field of a found object (`ModelAPI/llm
-    /// status.endpoint`: the id of the need, a space and a path).
+    /// Declares that the value at `path` of the manifest, and all values below it, come from `source`. A source is a
+    /// field of the object (`spec.podSpec`), a setting (`settings.image`), or a field of a found object. For a found
+    /// object, write the id of the need, a space and the path: `ModelAPI/llm status.endpoint`.
     #[must_use]
     pub fn origin(mut self, path: impl Into<String>, source: impl Into<String>) -> Self {
         self.declare(path, source);

@@ -61,7 +61,7 @@ impl Property {
     }
 }
 
-/// The end of the first pass over an object.
+/// How the first pass over an object ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {

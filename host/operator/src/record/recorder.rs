@@ -39,7 +39,7 @@ const OF_ONE_OBJECT: usize = 32;
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;
-/// Of this many routine decisions, the recorder keeps one.
+/// The recorder keeps one routine decision out of this many.
 const ONE_OF: u64 = 16;
 
 /// The maximum number of cases that wait for the thread that writes them.

@@ -1,8 +1,8 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
 //! Each released version of the contract has one module here. A macro defines the conversions of a version, because
-//! each version has two modules of generated types: the engine's module for components, and the guest SDK's module for
-//! policies that a test contains as native code.
+//! each version has two modules of generated types. Components use the engine's module, and policies in tests (native
+//! code) use the guest SDK's module.
 
 pub(crate) mod v0_1;
 #[cfg(test)]

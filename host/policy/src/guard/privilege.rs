@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Adds a breach for every raised privilege that no source allows. If the value comes from a user's spec or a
-/// namespace's settings that must not raise privileges, returns a violation instead: the author of the value must
+/// namespace's settings that must not raise privileges, returns a violation instead. Then the author of the value must
 /// correct it, and not the author of the policy.
 pub(super) fn check<'a>(
     plan: &[GuardedManifest<'a, '_>],

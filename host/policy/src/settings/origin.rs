@@ -66,7 +66,7 @@ impl Origin {
     }
 
     /// Returns whether the process's own flags name this layer. Returns false for the environment: in the chart's pods,
-    /// it contains a copy of `kaos-operator-config`, and users who may install policies may also be able to write this
+    /// it contains a copy of `kaos-operator-config`. Users who may install policies may also be able to write this
     /// ConfigMap.
     pub(crate) fn is_of_flags(&self) -> bool {
         matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)

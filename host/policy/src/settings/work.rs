@@ -1,9 +1,9 @@
 //! Limits the work of validating settings.
 //!
 //! A validator checks each value against every part of the schema that describes the value, and collects an error for
-//! each part. If an annotation has a long list, and the schema has many rules for each item, the validation could take
-//! too long, and its errors could fill the memory. So before a validation, this module counts the steps that the
-//! validator will take. Above the limit, the host refuses the settings without a validation.
+//! each part. With a long list in an annotation and many rules for each item, the validation could take too long, and
+//! its errors could fill the memory. So before a validation, this module counts the steps that the validator will take.
+//! Above the limit, the host refuses the settings without a validation.
 
 use serde_json::{Map, Value};
 

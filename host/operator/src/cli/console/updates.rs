@@ -60,8 +60,8 @@ struct FollowedPage {
     last: Option<Built>,
     /// The updates to send.
     updates: VecDeque<Update>,
-    /// What the browser knows: true if the page shows the newest state, false if the page may be out of date, and
-    /// `None` if the server has told the browser neither.
+    /// The last message to the browser about the state of the page: true if the page shows the newest state, false if
+    /// it may be out of date. `None` before the first such message.
     is_fresh: Option<bool>,
     has_ended: bool,
 }

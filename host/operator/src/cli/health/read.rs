@@ -1,5 +1,5 @@
-//! Reads the objects that a verb shows, with the rights of the user: the objects for which policies answer, the objects
-//! that they use, and the children and pods of both. `graph` connects the objects.
+//! Reads the objects that a verb shows, with the rights of the user. These are the objects for which policies answer,
+//! the objects that they use, and the children and pods of both. `graph` connects the objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

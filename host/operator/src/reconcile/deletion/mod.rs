@@ -55,7 +55,7 @@ pub(crate) async fn end(
 }
 
 /// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
-/// over, because only with a policy does the operator know the types of the children and can delete them in order.
+/// over: only with a policy does the operator know the types of the children, and can delete the children in order.
 /// After the cleanup time, removes the finalizer. The garbage collector then deletes the children by their owner
 /// references.
 pub(crate) async fn end_unserved(

@@ -111,7 +111,7 @@ impl OpenPage {
         }
     }
 
-    /// Remembers all changes from now on: nobody knows which of them the page already shows when it is built.
+    /// Remembers all changes from now on, because the page that the console is building may not show them yet.
     pub(in crate::cli::console) fn begin(&self) {
         self.with(|page| (page.is_due, page.meanwhile) = (false, Some(Vec::new())));
     }
