@@ -1,8 +1,8 @@
 //! Stores texts with their positions, to find duplicates in lists of thousands of texts.
 //!
 //! The data structure is a tree. Each node separates two groups of texts by the first bit in which the groups differ. A
-//! map would copy each text and compare it with about twenty others. An attacker could choose texts that all collide in
-//! a hash table. A lookup in this tree takes one step for each node on its path, whatever the texts are.
+//! lookup takes one step for each node on its path, for any texts. A map would copy each text and compare it with about
+//! twenty others. In a hash table, an attacker could make all texts collide.
 
 use alloc::vec::Vec;
 

@@ -245,7 +245,7 @@ pub(crate) fn is_secret_argument(items: &[Value], at: usize) -> bool {
 struct Names {
     /// Whether the object is a Secret.
     is_secret: bool,
-    /// Whether the object has a secret name, like a variable.
+    /// Whether the object is a variable, or its field `name` or `key` contains a secret name.
     is_named: bool,
 }
 

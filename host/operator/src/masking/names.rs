@@ -91,8 +91,8 @@ pub(crate) enum Secrecy {
 }
 
 impl Secrecy {
-    /// Returns the secrecy of the value of a key. `is_named` says whether the object has a secret name in its field
-    /// `name` or `key`, like a variable.
+    /// Returns the secrecy of the value of a key. `is_named` is true if the object is a variable, or if its field
+    /// `name` or `key` contains a secret name.
     pub(crate) fn below(self, key: &str, is_named: bool) -> Self {
         let is_value = || is_named && matches!(key, "value" | "literal" | "default" | "content" | "values");
         if is_reference_key(key) {

@@ -29,8 +29,8 @@ pub struct Repeated {
     pub renderer: Renderer,
     /// The result of the pass.
     pub rendered: Rendered,
-    /// The targets that policies asked for, and that the record does not contain. With such targets, the result has no
-    /// meaning, because a pass in the cluster would see other objects.
+    /// The targets that policies asked for and that the record lacks. With such targets, the result has no meaning,
+    /// because a pass in the cluster would see other objects.
     pub unknown: BTreeSet<Target>,
 }
 
