@@ -145,8 +145,9 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
         return Ok(());
     }
     Err(refusal::unsupported(format!(
-        "the AccessGrants select resources by labels for {kinds} pairs of a kind and a namespace, but with {} \
-         namespaces, the limit is {most} pairs: list fewer namespaces, or select resources by name",
+        "the AccessGrants select by label in {kinds} pairs of kind and namespace, more than the limit of {most} (for \
+         {} namespaces): list fewer namespaces in the AuthorizationPolicy, or select resources by name in the \
+         AccessGrants",
         spec.namespaces.len()
     )))
 }

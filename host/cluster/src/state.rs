@@ -70,7 +70,8 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     const MAX_KEPT: usize = 64;
 
-    /// Stores the unread rest of a list at a revision. Removes the oldest stored lists if there are too many.
+    /// Stores the part of a list that the client has not read yet. The list shows the state at resource version
+    /// `revision`. Removes the oldest stored lists if there are too many.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));
@@ -80,7 +81,7 @@ impl Snapshots {
         self.next
     }
 
-    /// Returns the unread rest of a list for a continue token, or `None` if the token is unknown. The token stays
+    /// Returns the stored part of a list for a continue token, or `None` if the token is unknown. The token stays
     /// valid, because a client can retry.
     pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
         self.kept.get(&token).cloned()

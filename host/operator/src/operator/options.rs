@@ -53,7 +53,7 @@ pub struct Options {
     pub user_privileges: UserPrivileges,
     /// The limits for the grants and claims of installed policies.
     pub grantable: Grantable,
-    /// The limits for the effect of every package that users install.
+    /// The limits that the effect of each installed package must keep.
     pub rollout_gate: RolloutGate,
     /// The defaults for the steps in which packages start to serve.
     pub rollout_defaults: Rollout,

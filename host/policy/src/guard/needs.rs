@@ -129,8 +129,9 @@ pub(crate) fn may_read(
             reference.kind, reference.name
         )),
         Target::Labelled(selector) => Err(format!(
-            "the policy must not read {} in {place} by label: grants.reads allows only names, and grants.namespaces \
-                 helps only objects in the operator's namespace; for default policies, use --read-namespaces",
+            "the policy must not read {} in {place} by label: read them by name, with a grant in grants.reads; only \
+                 an object in the operator's namespace can use labels, with a grant in grants.namespaces (default \
+                 policies: --read-namespaces)",
             selector.of.kind
         )),
     }

@@ -45,7 +45,7 @@ pub(crate) struct Tools {
     pub(crate) clock: Clock,
     pub(crate) events: Arc<EventWriter>,
     pub(crate) previewer: Arc<dyn Previewer>,
-    /// The limits for the effect of every package.
+    /// The limits that the effect of each installed package must keep.
     pub(crate) rollout_gate: RolloutGate,
     /// The defaults for the steps in which packages start to serve.
     pub(crate) rollout_defaults: Rollout,

@@ -46,7 +46,8 @@ pub(super) struct Push {
     /// Condition to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
-    /// Seconds to wait; 0 does not wait. After each change of a rollout in steps, waits at least as long as a step takes
+    /// Seconds to wait; 0 does not wait. During a rollout in steps, each change of the rollout starts the wait again,
+    /// for at least the longest time that a step can take
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
 }

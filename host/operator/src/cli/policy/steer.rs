@@ -30,8 +30,9 @@ use crate::catalogue::installed::{self, ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Rollou
 /// Arguments of the verbs that steer a rollout.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = no rollout of such a \
-                        package goes on, you lack the right to approve the package, or the cluster cannot be reached."
+    after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = the named \
+                        package has no rollout in progress, you lack the right to approve the package, or the cluster \
+                        cannot be reached."
 )]
 pub(super) struct Steer {
     #[command(flatten)]
@@ -50,7 +51,7 @@ impl Steer {
             let all = Revisions::new(client.clone(), &home).all().await?;
             let is_rolled_out = |revision: &Revision| status(revision).open_rollout().is_some();
             let Some(revision) = newest(&all, &named, &only, &home, is_rolled_out)? else {
-                bail!("{named}: no rollout of a package with this name goes on: see `policy list`");
+                bail!("{named}: no package with this name has a rollout in progress: see `policy list`");
             };
             let rollout = status(revision).rollout.unwrap_or_default();
             let (user, request) = (user(&client).await?, next_request(&rollout));

@@ -44,7 +44,7 @@ pub(crate) struct Assessment {
     /// Whether the policy got no sandbox or no processor. A missing sandbox or processor is not a failure of the
     /// policy, so the operator retries the pass.
     pub(crate) is_unasked: bool,
-    /// The id of the assessment, if the policy failed now.
+    /// The id of the assessment in the flight recorder. `None` unless the policy failed while it assessed the children.
     pub(crate) decision: Option<DecisionId>,
 }
 
