@@ -93,7 +93,11 @@ async fn a_person_pauses_resumes_promotes_and_returns_a_rollout() {
     printed(&ran, &["is Active (RolledOut): 3 of 3 objects moved; promoted by admin"]);
     until_image(&stage, "registry.example/agent:2", 3).await;
     let ran = stage.policy(&["pause", "agent"]).await;
-    assert!(ran.code == 2 && ran.stderr.contains("no package with this name has a rollout in progress"), "{}", ran.stderr);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("no package with this name has a rollout in progress"),
+        "{}",
+        ran.stderr
+    );
 
     let ran = stage.policy(&["push", &packed(&stage, "registry.example/agent:3", staged), "--wait", "active"]).await;
     printed(&ran, &["is Active (RollingOut)"]);

@@ -79,7 +79,10 @@ fn of_enum(of_type: &Attributes, data: &DataEnum, runtime: &TokenStream) -> syn:
     let (mut names, mut arms) = (Vec::new(), Vec::new());
     for (index, variant) in data.variants.iter().enumerate() {
         if !matches!(variant.fields, Fields::Unit) {
-            return Err(syn::Error::new_spanned(variant, "Decode supports only variants without fields: remove the fields"));
+            return Err(syn::Error::new_spanned(
+                variant,
+                "Decode supports only variants without fields: remove the fields",
+            ));
         }
         let ident = &variant.ident;
         names.push(Attributes::of(&variant.attrs)?.outer_name(&ident.to_string(), of_type.camel_case));

@@ -29,11 +29,9 @@ use crate::catalogue::installed::{self, ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Rollou
 
 /// Arguments of the verbs that steer a rollout.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = the named \
+#[command(after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = the named \
                         package has no rollout in progress, you lack the right to approve the package, or the cluster \
-                        cannot be reached."
-)]
+                        cannot be reached.")]
 pub(super) struct Steer {
     #[command(flatten)]
     revision: NamedRevision,
