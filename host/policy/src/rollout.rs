@@ -132,7 +132,7 @@ impl Rollout {
         if defaults.is_open() {
             Ok(defaults)
         } else {
-            Err("the defaults have no gate and no mode shadow: --rollout-gate sets limits".to_owned())
+            Err("the defaults must contain neither gate nor mode shadow: set limits with --rollout-gate".to_owned())
         }
     }
 }

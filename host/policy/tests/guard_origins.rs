@@ -40,10 +40,10 @@ fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_not
     for (from, reason) in [
         ("spec.hostNetwork", "the declared origin spec.hostNetwork has another value"),
         ("spec.debug", "the declared origin spec.debug is not a field for such values"),
-        ("spec.nothing", "the declared origin has no such value"),
+        ("spec.nothing", "the declared origin has no value"),
         ("metadata.name", "the declared origin metadata.name has another value"),
-        ("settings.hostNetwork", "the declared origin has no such value"),
-        ("found status.hostNetwork", "the declared origin has no such value"),
+        ("settings.hostNetwork", "the declared origin has no value"),
+        ("found status.hostNetwork", "the declared origin has no value"),
     ] {
         let refused = run(host_network(), &[(".hostNetwork", from)], user.clone());
         assert_eq!(rules(&refused), [Rule::NoPrivilege], "{from}");

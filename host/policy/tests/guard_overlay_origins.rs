@@ -62,7 +62,7 @@ fn a_false_origin_of_an_overlay_allows_no_privilege() {
     for (from, reason) in [
         ("spec.debug", "spec.debug is not a field for such values"),
         ("spec.hostNetwork", "spec.hostNetwork has another value"),
-        ("settings.hostNetwork", "has no such value"),
+        ("settings.hostNetwork", "the declared origin has no value"),
     ] {
         let told = over(pod(), user.clone(), ("hostNetwork", json!(true)), Some(from));
         let told = broken(&told, "over", &[Rule::NoPrivilege]);

@@ -90,7 +90,7 @@ fn another_version_is_reported_before_any_other_defect() {
     let newer = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.2.0");
     let error = refusal(&dummy(&newer, "policy", Some("0.2.0")));
     assert_eq!(error, InspectError::WrongVersion { speaks: "0.2".to_owned() });
-    assert_eq!(error.to_string(), "the policy speaks kaos:policy 0.2, but this host speaks 0.1");
+    assert_eq!(error.to_string(), "the policy uses contract kaos:policy 0.2, but this program supports only 0.1");
     assert_eq!(refusal(&dummy(&newer, "policy", None)), error);
     assert!(matches!(refusal(&dummy(WIT, "policy", Some("0.2.0"))), InspectError::MixedVersions { .. }));
 }
@@ -100,8 +100,8 @@ fn a_draft_of_the_contract_is_refused_with_a_reason() {
     let draft = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.1.0-draft.3");
     let error = refusal(&dummy(&draft, "policy", Some("0.1.0-draft.3")));
     assert_eq!(error, InspectError::Unreleased { speaks: "0.1.0-draft.3".to_owned() });
-    let told = "the policy speaks kaos:policy 0.1.0-draft.3, which is not released, but this host speaks 0.1: build \
-        the policy with the SDK of a released version";
+    let told = "the policy uses contract kaos:policy 0.1.0-draft.3, which is not released, but this program supports \
+        0.1: build the policy with the SDK of a released version";
     assert_eq!(error.to_string(), told);
     assert!(matches!(refusal(&dummy(&draft, "policy", Some("0.1.0"))), InspectError::MixedVersions { .. }));
 }

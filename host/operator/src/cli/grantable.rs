@@ -27,9 +27,9 @@ pub(super) struct GrantableFlags {
     #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_emits: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Kinds that installed policies can read, in addition to the kinds that they answer for. A policy also names each
-    /// such kind in its policy.yaml, in a claim or a grant. `none` allows no kinds. Default: all kinds that the operator
-    /// has rights for. A policy outside the operator's namespace can read fewer of Kubernetes' own kinds: ConfigMap,
-    /// Secret, and the kinds that the default policies read
+    /// of these kinds, in its claim or in a grant of its policy.yaml. `none` allows no kinds. Default: all kinds that
+    /// the operator has rights for. A policy outside the operator's namespace can read fewer of Kubernetes' own kinds:
+    /// ConfigMap, Secret, and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
     /// Accept installed policies that contain an interpreter, as in Python: components of up to 24 MiB instead of 8 MiB,

@@ -55,7 +55,7 @@ pub struct Replayed {
 type Layers = Vec<(Arc<Policy>, Arc<Effective>)>;
 
 impl<'a> Replayer<'a> {
-    /// Creates a replayer. With a candidate, the candidate takes the place of the recorded policy with its name. If no
+    /// Creates a replayer. With a candidate, the candidate replaces the recorded policy of the same name. If no
     /// recorded policy has this name, the candidate replaces the lowest policy, and an overlay becomes the highest
     /// layer.
     pub fn new(code: KnownCode<'a>, candidate: Option<Proposed>) -> Self {

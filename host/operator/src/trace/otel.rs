@@ -23,7 +23,7 @@ pub(super) fn connect(span: &Span, object: &Value) {
     let remote = TraceContextPropagator::new().extract(&carrier);
     let context = remote.span().span_context().clone();
     if !context.is_valid() {
-        tracing::debug!(parent, "ignored the annotation traceparent, because it has not the form of the W3C");
+        tracing::debug!(parent, "ignored the annotation traceparent, because it does not have the form of the W3C");
     } else if is_under_way(object) {
         // This fails only for a span that has already started, or that no layer receives. Both are impossible here.
         let _ = span.set_parent(remote);

@@ -21,7 +21,7 @@ pub(super) fn of(
     // Prefer a place with an equal value: it explains more than an origin of the whole pod.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
         return if stage.origins.is_declared(stage.index, path) {
-            "the declared origin has no such value: correct the origin in the plan".to_owned()
+            "the declared origin has no value: correct the origin in the plan".to_owned()
         } else {
             "declare the origin of the value in the plan's `origins`".to_owned()
         };

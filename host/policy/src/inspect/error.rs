@@ -45,15 +45,15 @@ pub enum InspectError {
         exports: String,
     },
     /// The component uses another version of the contract.
-    #[error("the policy speaks kaos:policy {speaks}, but this host speaks {HOST}")]
+    #[error("the policy uses contract kaos:policy {speaks}, but this program supports only {HOST}")]
     WrongVersion {
         /// The version of the contract that the policy was built for.
         speaks: String,
     },
     /// The component uses a draft of the contract, which may change without notice.
     #[error(
-        "the policy speaks kaos:policy {speaks}, which is not released, but this host speaks {HOST}: build the policy \
-         with the SDK of a released version"
+        "the policy uses contract kaos:policy {speaks}, which is not released, but this program supports {HOST}: build \
+         the policy with the SDK of a released version"
     )]
     Unreleased {
         /// The draft that the policy was built for.

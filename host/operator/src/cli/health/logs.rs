@@ -51,7 +51,7 @@ pub(in crate::cli) struct Logs {
     /// Print at most this number of the last lines of each container
     #[arg(long, value_name = "LINES")]
     tail: Option<u32>,
-    /// Print the logs of the run before, for containers that restarted
+    /// For containers that restarted, print the logs of the previous run
     #[arg(short, long, conflicts_with = "follow")]
     previous: bool,
 }

@@ -34,8 +34,8 @@ use crate::catalogue::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 = the package serves; 1 = the package does not serve, or the time ran out; 2 = the \
-                  operator holds no such package, you lack the right to approve the package, or the cluster cannot be \
-                  reached."
+                  operator does not hold the named package, you lack the right to approve the package, or the cluster \
+                  cannot be reached."
 )]
 pub(super) struct Approve {
     #[command(flatten)]
@@ -61,7 +61,7 @@ impl Approve {
             let held = status(revision);
             if held.reason.as_deref() == Some(PLACE_TAKEN) {
                 bail!(
-                    "{named}: another package has the place of this package, so nobody knows its effect yet: {}",
+                    "{named}: another package has this package's place, so the operator has not computed the effect yet: {}",
                     held.message.unwrap_or_default()
                 );
             }
@@ -134,7 +134,7 @@ async fn wait(
                 "is the operator running?".to_owned()
             } else {
                 format!(
-                    "it can serve only together with {}: do these revisions still need an approval (`policy list`)?",
+                    "it can serve only together with {}: see in `policy list` whether these revisions need an approval",
                     together.join(", ")
                 )
             };

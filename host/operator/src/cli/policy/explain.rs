@@ -116,8 +116,8 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
     if let Some(choice) = named_in_vain(snapshot, object) {
         let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
         told.push(format!(
-            "this namespace has no such policy, so the operator leaves the children unchanged; without the annotation, \
-             the policies above would answer: name one of {}, or remove the annotation",
+            "this namespace has no policy of that name, so the operator leaves the children unchanged; without the \
+             annotation, the policies above would answer: name one of {}, or remove the annotation",
             choice.join(", ")
         ));
     }

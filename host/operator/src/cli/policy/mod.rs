@@ -107,7 +107,7 @@ enum PolicyVerb {
     /// Print the changes that a policy, settings for a policy, or another preset would make
     #[command(mut_arg("file", |file| file.required_unless_present_any(["policy", "compatibility"])))]
     Plan(Box<plan::Plan>),
-    /// Print the effect of an installed package, which the operator computed before the package serves
+    /// Print the effect that the operator computed for an installed package before the package serves
     Preview(preview::Preview),
     /// Let a package serve that the operator holds because of its effect
     Approve(approve::Approve),

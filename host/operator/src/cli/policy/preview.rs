@@ -19,7 +19,7 @@ use super::{
 /// Arguments of `policy preview`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 = the effect was printed; 2 = there is no such package, the operator computed no \
+    after_help = "Exit codes: 0 = the effect was printed; 2 = no package has this name, the operator computed no \
                   effect for the package, or the cluster cannot be reached."
 )]
 pub(super) struct Preview {

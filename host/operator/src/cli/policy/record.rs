@@ -40,7 +40,7 @@ const STANDARD_OUTPUT: &str = "-";
 #[derive(Debug, Args)]
 #[command(
     after_help = "The case contains no secret values: the verb masks them, and says whether the masks change the \
-                  answer. Exit codes: 0 = the case was written; 2 = there is no such object or decision, or the \
+                  answer. Exit codes: 0 = the case was written; 2 = the object or the decision does not exist, or the \
                   cluster cannot be reached."
 )]
 pub(super) struct Record {
@@ -226,7 +226,9 @@ pub(super) fn told(case: &Case) -> Vec<(&'static str, String)> {
         MaskEffect::Answer { before, what } => {
             format!("the masks change the answer: {what}; fuel {before} without masks, {}", case.answer.fuel)
         }
-        MaskEffect::Unknown => "a replay may give another answer, because the policies were not at hand".to_owned(),
+        MaskEffect::Unknown => {
+            "the masks may change the answer: the policies that could repeat the pass are missing".to_owned()
+        }
     };
     let many = if *values == 1 { "1 value".to_owned() } else { format!("{values} values") };
     let first = paths.first().map_or("", String::as_str);

@@ -81,8 +81,8 @@ fn check_connection(module: &[u8]) -> anyhow::Result<()> {
     }
     let shown = exports.first().map(|name| format!(", which exports {}", printable(name))).unwrap_or_default();
     bail!(
-        "contains a second program{shown}, and a policy would lose it: pass the component as the compiler made it, before \
-         another tool composed it or embedded files"
+        "contains a second program{shown}, and a policy would lose this program: pass the component as the compiler \
+         made it, before another tool composed it or embedded files"
     )
 }
 
