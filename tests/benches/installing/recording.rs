@@ -55,7 +55,7 @@ pub(crate) async fn measure() -> Result<Part> {
     Ok(Part { text, missed })
 }
 
-/// Installs another edition of the policy. Returns the processor time until it serves every Agent.
+/// Installs another edition of the policy. Returns the processor time until the new edition serves every Agent.
 async fn swap(stage: &Stage, number: u32) -> Result<Duration> {
     let (package, _, digest) = edition(number)?;
     stage.cluster.settled().await;

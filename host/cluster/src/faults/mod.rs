@@ -135,8 +135,8 @@ pub enum EventFate {
     /// The cluster sends the event.
     #[default]
     Deliver,
-    /// The cluster never sends the event, but the watch continues, as with a broken cache in between. The client can
-    /// recover only with a new list.
+    /// The cluster never sends the event, but the watch continues, as if a cache between client and server had lost the
+    /// event. The client can recover only with a new list.
     Drop,
     /// The cluster sends the event twice.
     Duplicate,

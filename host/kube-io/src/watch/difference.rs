@@ -13,7 +13,7 @@ use super::{cached_object::CachedObject, fetched_objects::Fetched};
 
 /// Maximum number of bytes of JSON that the watch compares for one change. The watch compares the object once for each
 /// distinct set of fields. Beyond this limit, the change concerns all readers. A needless pass costs more than a
-/// comparison, but the comparisons of one change run without a pause.
+/// comparison, but during the comparisons of one change, the watch can do nothing else.
 const MAX_COMPARED: usize = 16 << 20;
 
 /// A change of one object.

@@ -157,10 +157,9 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(WatchError::Gone) => {
-                        // A server may forget the version once, whatever the reason. After the first time, the
-                        // reflector lists at once, because the cache may still contain deleted objects. If the server
-                        // forgets the version again before any event, the reflector waits. Without this wait, the
-                        // reflector would send nothing but lists.
+                        // When the server no longer knows the version, the reflector lists at once, because the cache
+                        // may still contain deleted objects. If the server forgets the new version before any event
+                        // arrives, the reflector waits. Without this wait, the reflector would send nothing but lists.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }

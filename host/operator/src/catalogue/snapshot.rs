@@ -65,7 +65,7 @@ impl Answer {
     }
 
     /// Returns the message for an object with a pin that matches no policy, and `None` for other objects. The operator
-    /// leaves such an object and its children unchanged.
+    /// leaves an object with such a pin unchanged, and also its children.
     pub fn no_such_policy(&self, object: &Value) -> Option<String> {
         let Self::NoSuchPolicy(_, choice) = self else { return None };
         let (pin, of) = (pin(object).unwrap_or_default(), ResourceType::of_object(object));

@@ -83,7 +83,7 @@ pub(crate) enum Secrecy {
     Open,
     /// The value is a part of a secret value: its texts are secret, and its long numbers.
     Part,
-    /// The value itself has a secret name.
+    /// The value itself has a name that suggests a secret.
     Whole,
     /// The value itself has a name for one or several secrets, such as `tokens`. A short number may only be the number
     /// of tokens.

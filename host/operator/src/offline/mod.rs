@@ -1,6 +1,6 @@
 //! Renders objects from files without a cluster.
 //!
-//! The files represent the cluster. This module renders the objects that a policy claims. If such an object has no
+//! The files represent the cluster. This module renders the objects that a policy claims. If a claimed object has no
 //! status, other objects see the status that the operator would first write.
 //!
 //! To get a missing status, the module must render the object. The module renders each object when another object first

@@ -71,7 +71,7 @@ pub struct Child {
     /// The manifest after the change; `None` if the child is deleted.
     #[serde(skip)]
     pub manifest: Option<Value>,
-    /// The manifest before the change, if the child is deleted.
+    /// The manifest of a deleted child; `None` if the child stays.
     #[serde(skip)]
     pub removed: Option<Value>,
     /// The number of pods that Kubernetes replaces or deletes.

@@ -142,8 +142,8 @@ impl<'a> Replayer<'a> {
     }
 }
 
-/// Binds the candidate to the recorded settings. The settings in its own `policy.yaml` replace those of the recorded
-/// package.
+/// Binds the candidate to the recorded settings. But the settings in the candidate's own `policy.yaml` replace the
+/// settings of the recorded package.
 fn bound(
     policy: &Policy,
     file: &PolicyFile,

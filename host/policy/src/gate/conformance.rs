@@ -28,7 +28,7 @@ use crate::{
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
 /// The fuel that the gate adds for each step of the check of settings in a sample's annotations. One step takes about
-/// 0.2 µs. A component uses this amount of fuel in the same time.
+/// 0.2 µs, and in this time a component uses this amount of fuel.
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.

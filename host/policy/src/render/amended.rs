@@ -13,8 +13,8 @@ use crate::{
 /// The variables that overlays set, by container and name. The value is the number of the overlay; 1 is the lowest.
 pub(super) type Overlaid = BTreeMap<(String, String), usize>;
 
-/// Records the variables in which the mapping `now` differs from the mapping `below`. The overlay with the number `at`
-/// set them.
+/// Records the variables that the overlay with the number `at` set: the variables in which its mapping `now` differs
+/// from the mapping `below`.
 pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar], now: &[EnvVar]) {
     let below: BTreeMap<_, &EnvVar> = below.iter().map(|it| ((&it.container, &it.name), it)).collect();
     let given = now.iter().filter(|it| below.get(&(&it.container, &it.name)) != Some(it));

@@ -47,8 +47,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// Accepts a pattern that compiles within no size limit: it may be invalid, or plain data in a field with the
-    /// keyword's name. The validator decides about such a pattern later.
+    /// Accepts a pattern that does not compile even without a size limit: the pattern may be invalid, or plain data in
+    /// a field with the keyword's name. The validator decides about these patterns later.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {

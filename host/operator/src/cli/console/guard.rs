@@ -195,7 +195,7 @@ pub(super) async fn guarded(State(guard): State<Guard>, mut request: Request, ne
     response
 }
 
-/// Answers the first request: sets the cookie, and leads to the secret path. An HTTP redirect would fail: after a
+/// Answers the first request: sets the cookie, and opens the secret path. An HTTP redirect would fail: after a
 /// redirect, the browser treats the request as a request of the page or file that led to the console, and sends no
 /// cookie.
 fn enter(guard: &Guard) -> Response {

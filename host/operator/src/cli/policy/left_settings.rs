@@ -53,7 +53,7 @@ fn default_policy_of(of: &ResourceType) -> Option<String> {
     is_default.then_some(name)
 }
 
-/// Returns the sources of the settings for each policy that the package's policy would replace under another name.
+/// Returns, for each policy of another name that the package's policy would replace, the sources of its settings.
 fn left_behind(standing: &PolicySet, new: &Shipped) -> BTreeMap<String, BTreeSet<String>> {
     let mut left = BTreeMap::new();
     let Some(policy) = &new.policy else { return left };

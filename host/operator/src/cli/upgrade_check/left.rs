@@ -100,7 +100,7 @@ fn about(
     found
 }
 
-/// Returns the users that an AccessGrant names by an email, as a text. `None` if the AccessGrant names no such users.
+/// Returns the users that an AccessGrant names by an email, as a text. `None` if it names no user by an email.
 fn emails(grant: &Value) -> Option<String> {
     let subjects = grant["spec"]["subjects"].as_array().into_iter().flatten();
     let users = subjects.filter(|subject| subject["kind"] == "User").filter_map(|user| user["name"].as_str());

@@ -24,7 +24,7 @@ pub(crate) enum Done {
     Foreign(String),
     /// The child is being deleted.
     Going,
-    /// The operator did not write the child yet. An earlier operator created this child, and another client set the
+    /// The operator has not written the child yet. An earlier operator created this child, and another client set the
     /// replicas.
     Scaled(Value),
 }
