@@ -37,8 +37,8 @@ func Container(base kaos.Map, patch any, root string) (kaos.Map, error) {
 
 // merger merges with these options.
 type merger struct {
-	// exclusive says that members that exclude each other replace each other, and that a patch with two of them is
-	// refused. Go's merge does not have this rule.
+	// exclusive adds a rule for members of which an object can have only one: a member in the patch replaces the other
+	// members, and a patch with two of these members is refused. Go's merge does not have this rule.
 	exclusive bool
 }
 

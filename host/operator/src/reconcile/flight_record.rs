@@ -109,7 +109,8 @@ impl Recording {
     }
 }
 
-/// Returns why the recorder can keep a decision. Returns `None` for a failure that says nothing about the object.
+/// Returns the reason for the recorder to keep a decision. Returns `None` for a failure that says nothing about the
+/// object.
 fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: Option<u64>) -> Option<Why> {
     Some(match &rendered.verdict {
         Verdict::Failed(failure) if failure.failure.says_nothing_of_the_object() => return None,

@@ -36,7 +36,7 @@ pub(in crate::cli) struct Sources {
     pub(in crate::cli) known: Arc<dyn KnownObjects>,
 }
 
-/// Reads some objects and what belongs to them.
+/// Reads some objects, the objects that they use, and their children and pods.
 pub(in crate::cli) struct Survey {
     reader: StateReader,
     known: Arc<dyn KnownObjects>,

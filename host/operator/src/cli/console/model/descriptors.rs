@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const WANTED: u64 = 10_240;
 /// The number of files for connections of browsers, requests of pages, and files of the process itself.
 const RESERVED: u64 = 200;
-/// The number of namespaces that the console watches one by one, however many files the process may open.
+/// The maximum number of namespaces that the console watches one by one, even if the process may open more files.
 const MOST: usize = 100;
 
 /// Raises the limit for open files, as far as the system allows.
