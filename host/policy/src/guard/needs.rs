@@ -129,9 +129,9 @@ pub(crate) fn may_read(
             reference.kind, reference.name
         )),
         Target::Labelled(selector) => Err(format!(
-            "the policy must not read {} in {place} by label: read them by name, with a grant in grants.reads; only \
-                 an object in the operator's namespace can use labels, with a grant in grants.namespaces (default \
-                 policies: --read-namespaces)",
+            "the policy must not read {} in {place} by label: read the objects by name, with a grant in grants.reads; \
+                 only for an object in the operator's namespace, grants.namespaces (default policies: \
+                 --read-namespaces) allows labels",
             selector.of.kind
         )),
     }
