@@ -61,7 +61,8 @@ impl Approve {
             let held = status(revision);
             if held.reason.as_deref() == Some(PLACE_TAKEN) {
                 bail!(
-                    "{named}: another package has this package's place, so the operator has not computed the effect yet: {}",
+                    "{named}: another package has the place of this package, so the operator has not computed the \
+                     effect yet: {}",
                     held.message.unwrap_or_default()
                 );
             }
