@@ -185,6 +185,12 @@ impl Cluster {
         self.revisit_pods();
     }
 
+    /// Sets the fate of the pods that have a container with this image, in Deployments without a fate of their own.
+    pub fn set_pods_with_image(&self, image: &str, fate: PodFate) {
+        lock(&self.0.fates).set_image(image, fate);
+        self.revisit_pods();
+    }
+
     /// Adds a line to the log of a container. The cluster runs no containers, so all logs come from tests.
     pub fn write_log(&self, namespace: &str, pod: &str, container: &str, line: &str) {
         self.0.logs.write([namespace, pod, container].map(str::to_owned), line);

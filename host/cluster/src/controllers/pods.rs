@@ -28,7 +28,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         return None;
     }
     let resource = served(state, &pods())?;
-    let fate = moment.fates.of(&key.namespace, &workload_of(state, &pod).unwrap_or_default());
+    let fate = moment.fates.of(&key.namespace, &workload_of(state, &pod).unwrap_or_default(), &pod);
     let now = moment.text();
     if fate == PodFate::Unschedulable && pod["spec"]["nodeName"].is_null() {
         api::controller_update(state, &resource, "status", &pod, &now, |pod| {

@@ -4,6 +4,7 @@
 mod changes;
 #[cfg(feature = "console")]
 mod console;
+mod protections;
 mod row;
 mod screen;
 mod served;
@@ -30,12 +31,12 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "console")]
 use self::console::DemoConsole;
-use self::{screen::Screen, stage::DemoCluster};
+use self::{changes::Children, screen::Screen, stage::DemoCluster};
 use super::{
     HELD_BACK,
     compatibility::Compatibility,
     output::complain,
-    policy::ship,
+    policy::{Until, ship},
     run::installing,
     settings::{layers, schemas},
     stop::asked_to_stop,
@@ -186,6 +187,9 @@ impl Demo {
         if ready && self.policies.is_empty() {
             ready = self.ship(stage, screen).await?;
         }
+        if ready && self.is_sample() {
+            ready = self.protect(stage, screen).await?;
+        }
         if !self.once {
             leave_open(stage, screen).await?;
         }
@@ -219,13 +223,23 @@ impl Demo {
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
+    /// Installs a package that the operator holds, and a package whose objects the operator returns.
+    async fn protect(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
+        let before = stage.children().await?;
+        protections::hold(stage, screen, self.patience()).await?;
+        protections::fail(stage, screen, self.patience()).await?;
+        let ready = self.until_ready(stage, screen).await?;
+        print_changes(&before, &stage.children().await?, screen)?;
+        Ok(ready)
+    }
+
     /// Installs packages as ConfigMaps, and prints the changes of the children.
     async fn let_answer(&self, packed: &[Packed], stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         for packed in packed {
             let name = packed.index.metadata.name.as_deref().unwrap_or_default();
             screen.say(&format!("  kubectl apply -n {HOME}: ConfigMap {name}"))?;
-            match ship(stage.client.clone(), packed, Duration::from_secs(self.timeout)).await? {
+            match ship(stage.client.clone(), packed, Until::Active, self.patience(), |_| ()).await? {
                 Ok(serves) => screen.say(&format!("  {serves}"))?,
                 Err(why) => {
                     complain("error", why);
@@ -234,21 +248,13 @@ impl Demo {
             }
         }
         let ready = self.until_ready(stage, screen).await?;
-        let after = stage.children().await?;
-        let changes = changes::between(&before, &after);
-        screen.step(&format!("All changes in {} children:", after.len()))?;
-        for line in &changes {
-            screen.say(&format!("  {line}"))?;
-        }
-        if changes.is_empty() {
-            screen.say("  nothing")?;
-        }
+        print_changes(&before, &stage.children().await?, screen)?;
         Ok(ready)
     }
 
     /// Shows the objects until all objects are ready and the cluster has settled. Returns false after a timeout.
     async fn until_ready(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
-        let deadline = Instant::now() + Duration::from_secs(self.timeout);
+        let deadline = Instant::now() + self.patience();
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
         loop {
             let rows = stage.rows();
@@ -269,6 +275,16 @@ impl Demo {
             }
             tokio::time::sleep(FRAME).await;
         }
+    }
+
+    /// Whether the demo applies only its own objects, policies and settings.
+    fn is_sample(&self) -> bool {
+        self.filenames.is_empty() && self.policies.is_empty() && self.settings.is_none()
+    }
+
+    /// The maximum duration of a step.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout)
     }
 
     fn sample(&self) -> anyhow::Result<Vec<Document>> {
@@ -302,6 +318,18 @@ impl Demo {
             Some(path) => (path.display().to_string(), input::document(path)?),
         })
     }
+}
+
+fn print_changes(before: &Children, after: &Children, screen: &mut Screen) -> io::Result<()> {
+    let changes = changes::between(before, after);
+    screen.step(&format!("All changes in {} children:", after.len()))?;
+    for line in &changes {
+        screen.say(&format!("  {line}"))?;
+    }
+    if changes.is_empty() {
+        screen.say("  nothing")?;
+    }
+    Ok(())
 }
 
 /// Prints the errors of the input. Returns the documents, or an error if any input is unusable.

@@ -29,7 +29,7 @@ const NAMED: usize = 3;
 
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Until {
+pub(in crate::cli) enum Until {
     /// The package serves
     Active,
     /// The package serves, and the children of the package's objects match the plan

@@ -57,6 +57,8 @@ pub(super) use answering::Installed;
 pub(super) use edit::{EditEffect, Edited, edit_effect, edited, shown_for_edit};
 #[cfg(feature = "console")]
 pub(super) use explanation::{Explanation, explanation};
+#[cfg(feature = "demo")]
+pub(super) use follow::Until;
 pub(super) use gone::forget_gone;
 pub(super) use held::Beside;
 pub(super) use in_force::claimed;

@@ -95,19 +95,21 @@ impl Push {
     }
 }
 
-/// Installs a package into the namespace of its operator. Returns a description of the outcome, as `Err` if the package
-/// does not serve.
+/// Installs a package into the namespace of its operator, and follows the package. Calls `news` for each new state.
+/// Returns a description of the outcome, as `Err` if the package does not serve.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,
     packed: &Packed,
+    until: Until,
     patience: Duration,
+    news: impl FnMut(String),
 ) -> anyhow::Result<Result<String, String>> {
     let package = whole(packed)?;
     let revisions = Revisions::new(client.clone(), &package.namespace);
-    let follower = Follower::new(&revisions, &package).await?;
+    let follower = Follower::new(&revisions, &package).await?.until(until, client.clone()).await?;
     Installer::new(client, &package.namespace, false).write(packed).await?;
-    follower.follow(patience, |_| ()).await
+    follower.follow(patience, news).await
 }
 
 /// Returns the package that the ConfigMaps contain.

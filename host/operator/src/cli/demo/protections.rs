@@ -1,0 +1,70 @@
+//! The last steps of the demo: the operator holds a package whose effect is too large, and returns the objects of a
+//! package whose pods crash.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kaos_cluster::{Cluster, PodFate};
+use kaos_policy::{contract::HOME, manifest::PolicyFile};
+
+use super::{
+    super::policy::{Until, ship},
+    screen::Screen,
+    stage::DemoCluster,
+};
+use crate::package::pack;
+
+/// A package with a limit that its effect exceeds.
+const HELD: (&str, &str) =
+    ("docs/examples/settings/held-agents.yaml", include_str!("../../../../../docs/examples/settings/held-agents.yaml"));
+/// A package whose image crashes.
+const RETURNED: (&str, &str) = (
+    "docs/examples/settings/returned-agents.yaml",
+    include_str!("../../../../../docs/examples/settings/returned-agents.yaml"),
+);
+/// The image in `RETURNED`.
+const CRASHES: &str = "registry.example/kaos-agent:4.0-crashes";
+
+/// Makes the image of the last package crash.
+pub(super) fn prepare(cluster: &Cluster) {
+    cluster.set_pods_with_image(CRASHES, PodFate::CrashLoop);
+}
+
+/// Installs a package that the operator must hold.
+pub(super) async fn hold(stage: &DemoCluster, screen: &mut Screen, patience: Duration) -> anyhow::Result<()> {
+    screen.step(&format!("Installing a package that may replace no pod: {}", HELD.0))?;
+    refused(HELD, stage, screen, patience).await
+}
+
+/// Installs a package whose objects the operator must return.
+pub(super) async fn fail(stage: &DemoCluster, screen: &mut Screen, patience: Duration) -> anyhow::Result<()> {
+    screen.step(&format!("Installing a package whose pods crash, in steps: {}", RETURNED.0))?;
+    refused(RETURNED, stage, screen, patience).await
+}
+
+/// Installs a package, and prints why the package does not serve in the end.
+async fn refused(
+    (name, text): (&str, &str),
+    stage: &DemoCluster,
+    screen: &mut Screen,
+    patience: Duration,
+) -> anyhow::Result<()> {
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        screen.say(&format!("  {line}"))?;
+    }
+    let file = PolicyFile::parse(text).context(name)?;
+    let policy = file.name.clone().unwrap_or_default();
+    let packed = pack(&format!("policy-{policy}-settings"), HOME, &file, None)?;
+    let mut said = Ok(());
+    let told = |news: String| {
+        if said.is_ok() {
+            said = screen.say(&format!("  {news}"));
+        }
+    };
+    let ended = ship(stage.client.clone(), &packed, Until::Applied, patience, told).await?;
+    said?;
+    match ended {
+        Ok(serves) => anyhow::bail!("{name}: this package must not serve, but {serves}"),
+        Err(why) => Ok(screen.say(&format!("  {why}"))?),
+    }
+}
