@@ -14,11 +14,11 @@ pub struct Extras<'a> {
     /// Environment variables that set leaves of a type that several policies share. Each entry has the leaf's path and
     /// the variable.
     pub env: &'a [(&'a str, &'a str)],
-    /// Settings that an annotation of the object can override. Each entry is the path of a leaf, or the path of an
-    /// object, for all leaves below the object.
+    /// Settings that an annotation of the object can override. Each entry is the path of a leaf or of
+    /// a group. The path of a group stands for all leaves below the group.
     pub annotations: &'a [&'a str],
     /// Settings that only the operator's owner can set. The settings of a namespace cannot set them. Each entry is the
-    /// path of a leaf, or the path of an object, for all leaves below the object.
+    /// path of a leaf or of a group. The path of a group stands for all leaves below the group.
     pub owned: &'a [&'a str],
     /// Settings of the type [`Rare`](crate::Rare). Each entry has the path of the setting and the defaults of the
     /// leaves below it.

@@ -62,7 +62,7 @@ fn own_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The parts of a cluster that the control plane starts.
+/// The processes that the control plane of the tests starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.

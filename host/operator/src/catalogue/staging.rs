@@ -148,7 +148,7 @@ impl Staging {
         self.stages.iter().map(|stage| Arc::clone(&stage.revision)).collect()
     }
 
-    /// Returns the tables without some revisions.
+    /// Returns the tables of the policies that answer for objects that a rollout has not moved.
     pub(super) fn tables(&self) -> impl Iterator<Item = &BTreeMap<ResourceType, Answers>> {
         self.before.values()
     }

@@ -206,7 +206,9 @@ impl Operator {
         if ended.is_ok() {
             let deadline = deadline.max(tokio::time::Instant::now() + SHUTDOWN_RECORD_TIME);
             if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
-                tracing::warn!("timed out recording running policy checks; they will show as Interrupted");
+                tracing::warn!(
+                    "no time was left to record the policy checks that still run; their status will be Interrupted"
+                );
                 installed.shutdown().await;
             }
             drop(watched.await);

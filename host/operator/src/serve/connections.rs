@@ -68,7 +68,7 @@ pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds
         if oldest_first.len() >= bounds.most {
             match replaced(&oldest_first) {
                 Some(at) => oldest_first.remove(at).task.abort(),
-                // The server is answering a request on every connection. Drop the new connection; the caller may try
+                // No open connection is idle, so none can make room. Drop the new connection; the caller may try
                 // again.
                 None => continue,
             }

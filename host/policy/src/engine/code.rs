@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct WasmCode {
     engine: wasmtime::Engine,
     linked: Linked,
-    /// The bytes of compiled code.
+    /// The size of the compiled code in bytes.
     bytes: usize,
 }
 

@@ -71,7 +71,7 @@ fn labels(spec: &ManifestValue<'_>, found: &mut Findings) {
     let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
     let wanted = selector.field("matchLabels");
     if wanted.entries().next().is_none() && selector.list("matchExpressions").next().is_none() {
-        found.add(&selector, "is required: labels that the pods have");
+        found.add(&selector, "must name at least one label that the pods have");
     }
     scheduling::selector(&selector, found);
     for (name, value) in wanted.entries() {

@@ -44,7 +44,7 @@ pub(super) async fn fail(stage: &DemoCluster, screen: &mut Screen, patience: Dur
 
 /// Installs a package, and prints why the package does not serve in the end.
 async fn refused(
-    (name, text): (&str, &str),
+    (name, text): (&'static str, &'static str),
     stage: &DemoCluster,
     screen: &mut Screen,
     patience: Duration,

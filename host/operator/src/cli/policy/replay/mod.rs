@@ -22,8 +22,11 @@ use outcome::Outcome;
 
 /// Arguments of `policy replay`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 = every answer is the recorded one, or no object changes; 1 = a case cannot be \
-                  replayed, or the candidate fails on an object; 2 = an answer differs, or an object changes.")]
+#[command(
+    after_help = "Exit codes: 0 = every answer equals the recorded answer; 1 = a case cannot be replayed; 2 = an \
+                  answer differs. With a candidate: 0 = no object changes; 1 = a case cannot be replayed, or the \
+                  candidate fails on an object; 2 = an object changes."
+)]
 pub(super) struct Replay {
     /// Cases of `policy record`, or directories with files NAME.kaos
     #[arg(value_name = "FILE|DIR", required = true)]
