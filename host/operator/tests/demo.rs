@@ -43,7 +43,10 @@ impl Demo {
             told.push_str(&line);
         }
         let active = "PolicyRevision policy-agent-settings-";
-        for said in ["Agent/coordinator: Ready", "kaos-agent", "Changing the policies' settings, live", active] {
+        let (held, returned) = ("is Held (TooManyPods)", "is Quarantined (Returned)");
+        for said in
+            ["Agent/coordinator: Ready", "kaos-agent", "Changing the policies' settings, live", active, held, returned]
+        {
             assert!(told.contains(said), "{said} is not in\n{told}");
         }
         let lines = Some(lines.into_inner());
