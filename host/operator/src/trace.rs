@@ -5,12 +5,13 @@
 #[cfg(feature = "otlp")]
 mod otel;
 
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Duration};
 
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
-use crate::watch::ObjectKey;
+use crate::{hashing::hash, watch::ObjectKey};
 
 /// The target of the spans. The layer for traces enables spans of this target only.
 pub(crate) const TARGET: &str = "kaos_operator::steps";
@@ -21,6 +22,33 @@ macro_rules! step {
 }
 pub(crate) use step;
 
+/// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace for
+/// ever.
+const JOINED_FOR: Duration = Duration::from_mins(60);
+
+/// The annotation, and the field of the W3C's trace context, that names the trace of a change of the object.
+const TRACEPARENT: &str = "traceparent";
+
+/// The change of an object whose trace passes join, and the time of the first pass after this change.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct JoinedTrace(Option<(u64, Instant)>);
+
+impl JoinedTrace {
+    /// Returns whether a pass can join the trace that the object's annotation names. Another annotation, or another
+    /// generation of the object, is another change.
+    pub(crate) fn is_open(&mut self, object: &Value, now: Instant) -> bool {
+        let metadata = &object["metadata"];
+        let Some(parent) = metadata["annotations"][TRACEPARENT].as_str() else {
+            self.0 = None;
+            return false;
+        };
+        let change = hash((parent, metadata["generation"].as_i64()));
+        let known = self.0.filter(|(known, _)| *known == change);
+        let (_, since) = *self.0.insert(known.unwrap_or((change, now)));
+        now.duration_since(since) < JOINED_FOR
+    }
+}
+
 /// The trace of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassTrace {
@@ -30,14 +58,16 @@ pub(crate) struct PassTrace {
 
 impl PassTrace {
     /// Starts the span of a pass. If the object's annotation `traceparent` names a trace, connects the pass to this
-    /// trace. Adds the id of the trace to the log lines of the pass.
-    pub(crate) fn start(&self, key: &ObjectKey, object: &Value) -> Span {
+    /// trace. With `may_join`, the pass can belong to this trace. Adds the id of the trace to the log lines of the pass.
+    pub(crate) fn start(&self, key: &ObjectKey, object: &Value, may_join: bool) -> Span {
         let ObjectKey { of, namespace, name } = key;
         let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
         let (kind, namespace, name) = (&*of.kind, &**namespace, &**name);
         let span = step!("pass", kind, namespace, name, generation, result = Empty);
         #[cfg(feature = "otlp")]
-        otel::connect(&span, object);
+        otel::connect(&span, object, may_join);
+        #[cfg(not(feature = "otlp"))]
+        let _ = may_join;
         if let Some(id) = id_of(&span) {
             Span::current().record("trace_id", id);
         }
@@ -67,5 +97,25 @@ pub(crate) fn id_of(span: &Span) -> Option<String> {
     {
         let _ = span;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn passes_join_the_trace_of_a_change_for_a_bounded_time() {
+        let object = |parent: &str, generation: i64| json!({"metadata": {"generation": generation, "annotations": {"traceparent": parent}}});
+        let (mut joined, began) = (JoinedTrace::default(), Instant::now());
+        let mut is_open = |object: &Value, after: Duration| joined.is_open(object, began + after);
+        let (first, late) = (object("a", 1), JOINED_FOR + Duration::from_secs(1));
+        assert!(is_open(&first, Duration::ZERO) && is_open(&first, JOINED_FOR / 2));
+        assert!(!is_open(&first, JOINED_FOR) && !is_open(&first, late));
+        assert!(is_open(&object("a", 2), late), "the user changed the spec");
+        assert!(is_open(&object("b", 2), late), "the user changed the annotation");
+        assert!(!is_open(&json!({"metadata": {}}), late));
     }
 }

@@ -248,3 +248,19 @@ fn policy_explain_accepts_every_name_of_a_kind() {
         assert!(unknown.starts_with("gadgetss: no policy answers for this kind, only for "), "{unknown}");
     });
 }
+
+#[test]
+fn a_look_at_an_object_is_no_call_of_a_policy() {
+    // Without remembered answers, each look runs the policy.
+    play(Scenario::default().tuned(|options| options.memo = 0), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let calls = || w.counted("kaos_operator_policy_call_duration_seconds_count", &[]);
+        let before = calls();
+        let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
+        assert!(known["plan"].is_object(), "{known:#}");
+        assert!(before > 0.0);
+        assert_eq!(calls().to_bits(), before.to_bits());
+    });
+}

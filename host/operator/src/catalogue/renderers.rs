@@ -57,18 +57,30 @@ impl Renderers {
         if let Some(made) = made.as_ref().filter(|made| made.served == served) {
             return Ok(Arc::clone(&made.renderer));
         }
+        let renderer = Arc::new(self.build(kind, served.clone())?.with_observer(&self.observer));
+        *made = Some(BuiltRenderer { served, renderer: Arc::clone(&renderer) });
+        Ok(renderer)
+    }
+
+    /// Returns a renderer for a kind whose calls the observer does not see.
+    pub(crate) fn unobserved(
+        &self,
+        kind: &Kind,
+        is_served: impl Fn(&ResourceType) -> bool,
+    ) -> Result<Arc<Renderer>, SettingsErrors> {
+        self.build(kind, kind.served(is_served)).map(Arc::new)
+    }
+
+    fn build(&self, kind: &Kind, served: Vec<ResourceType>) -> Result<Renderer, SettingsErrors> {
         let renderer = kind
-            .renderer_on(&self.cluster, served.clone())?
+            .renderer_on(&self.cluster, served)?
             .with_memo(Arc::clone(&self.memo))
-            .with_observer(&self.observer)
             .with_decision_key(self.decision_key.clone())
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
             // Do not check for unknown fields: a newer API server may have fields that this program does not know. The
             // API server reports unknown fields itself.
             .with_checks(Checks::Values);
-        let renderer = Arc::new(renderer);
-        *made = Some(BuiltRenderer { served, renderer: Arc::clone(&renderer) });
         Ok(renderer)
     }
 }

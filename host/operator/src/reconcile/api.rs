@@ -11,8 +11,10 @@ use kube::{
     core::Resource,
 };
 use serde_json::{Value, json};
+use tracing::{Instrument as _, Span};
 
 use super::error::{CallError, Class};
+use crate::trace::step;
 
 /// A resource version that no object has, because etcd has this version before the first object exists. An apply with
 /// this version creates a missing object, and conflicts with every existing object.
@@ -98,7 +100,8 @@ impl<'a> Calls<'a> {
         body["metadata"][field] = json!(value);
         let request = Request::new(&self.path).patch(name, &applying(dry_run), &Patch::Apply(&body));
         let what = || self.what(verb(dry_run), name);
-        match self.client.request::<Value>(built(what, request)?).await {
+        let span = if dry_run { Span::none() } else { step!("apply", kind = %self.kind, name) };
+        match self.client.request::<Value>(built(what, request)?).instrument(span).await {
             Ok(answer) => Ok(Some(answer)),
             Err(kube::Error::Api(status)) if is_another(&status, &self.plural, name) => Ok(None),
             Err(error) => Err(CallError::new(what(), &error)),

@@ -19,7 +19,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
     let children = runner.watch.children(uid);
     let mut masks = Masks::default();
     let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
-    match runner.renderer(&selected.descent.kind) {
+    match runner.unobserved_renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
         // The explanation also runs a policy, so it takes turns with the passes.
         Ok(renderer) => match render(runner, &object, &renderer, selected.descent.kind.is_local()).await {

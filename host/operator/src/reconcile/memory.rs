@@ -16,6 +16,7 @@ use crate::{
     locking::lock,
     metrics::{Readiness, Tally, Unserved},
     reconcile::{children::memory::ChildrenMemory, mark::Mark},
+    trace::JoinedTrace,
     watch::ObjectKey,
 };
 
@@ -34,6 +35,7 @@ pub(crate) struct Memory {
     /// The number of the last swap of policies before the last pass.
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
+    pub(crate) trace: JoinedTrace,
 }
 
 /// The digest of each referenced object at its last read; `None` for a missing object.

@@ -47,14 +47,15 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) 
         // The swap that installs the policy wakes the object.
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
-    let span = trace.start(key, &object);
-    serve(context, key, object, is_loading).instrument(span).await
+    let mut memory = context.memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
+    let may_join = memory.trace.is_open(&object, Instant::now());
+    let span = trace.start(key, &object, may_join);
+    serve(context, key, object, is_loading, memory).instrument(span).await
 }
 
 /// Runs the pass over an object that exists.
-async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loading: bool) -> Ended {
-    let Context { runner, access, memories, .. } = context;
-    let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
+async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loading: bool, mut memory: Memory) -> Ended {
+    let Context { runner, access, .. } = context;
     // 1. Select (no client): chooses the policies of the object's place, or the pinned policy. A policy that is being
     //    loaded does not delay a deletion.
     let selected = if is_loading { None } else { select(&runner.catalogue, key, &object) };

@@ -38,6 +38,11 @@ impl PolicyRunner {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
+    /// Returns the same renderer for a look at an object. Metrics and traces do not see its calls.
+    pub(crate) fn unobserved_renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
+        self.renderers.unobserved(kind, |of| self.watch.served(of).is_some())
+    }
+
     /// Runs a policy or other CPU-bound work. The spans of the work belong to the current step.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,

@@ -8,13 +8,12 @@ use serde_json::Value;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The annotation that names the trace of a change of the object. The field of the W3C trace context has the same name.
-const TRACEPARENT: &str = "traceparent";
+use super::TRACEPARENT;
 
-/// Connects a pass with the trace that the object's annotation names. While the change is under way, the pass is a part
-/// of that trace. Later passes, such as resyncs, have traces of their own with a link to that trace: otherwise the
+/// Connects a pass with the trace that the object's annotation names. While the change is under way, and with `may_join`,
+/// the pass is a part of that trace. Later passes, such as resyncs, have traces of their own with a link to that trace: otherwise the
 /// trace would grow as long as the object exists.
-pub(super) fn connect(span: &Span, object: &Value) {
+pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     if span.is_disabled() {
         return;
     }
@@ -24,7 +23,7 @@ pub(super) fn connect(span: &Span, object: &Value) {
     let context = remote.span().span_context().clone();
     if !context.is_valid() {
         tracing::debug!(parent, "ignored the annotation traceparent, because it does not have the form of the W3C");
-    } else if is_under_way(object) {
+    } else if may_join && is_under_way(object) {
         // This fails only for a span that has already started, or that no layer receives. Both are impossible here.
         let _ = span.set_parent(remote);
     } else {

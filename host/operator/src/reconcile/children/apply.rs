@@ -8,7 +8,6 @@ use kaos_policy::{
 };
 use serde_json::Value;
 use tokio::time::Instant;
-use tracing::Instrument as _;
 
 use crate::reconcile::{
     access::Access,
@@ -25,7 +24,7 @@ use crate::reconcile::{
     mark::{Mark, child_mark},
     subject::Subject,
 };
-use crate::{status::Hindrance, trace::step};
+use crate::status::Hindrance;
 
 /// The maximum number of times that a pass decides again about a child because the pass found another object than
 /// expected.
@@ -122,7 +121,6 @@ pub(crate) async fn apply_all(
         // Take the UID from the watch, not from later reads: if the watch does not show a child, no event reports the
         // deletion of this child.
         let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
-        let span = step!("apply", kind = %child.kind, name = %child.name);
         for look in 0.. {
             let live = seen.live();
             let manifest = as_scaled(manifest, &subject.object);
@@ -144,7 +142,7 @@ pub(crate) async fn apply_all(
                 applied.rejected(rejected.until, error);
                 break;
             }
-            let done = match make(access, &wanted, seen, &subject.uid, memory).instrument(span.clone()).await {
+            let done = match make(access, &wanted, seen, &subject.uid, memory).await {
                 Ok(Made::Found(found)) if look < LOOKS => {
                     seen = found;
                     continue;
