@@ -144,7 +144,8 @@ fn a_staged_package_that_narrows_its_scope_waits_for_a_rollout_over_the_objects_
         let waits = until_state(world, "sizes", "Pending").await;
         assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
         steer(world, &moving, "promote", "alice").await;
-        // The settings concern no object any more, so their rollout has nothing to look at.
-        until_rollout(world, "sizes", "all objects moved").await;
+        // The settings leave the only object, which moves as a part of their rollout, and shows nothing about them.
+        until_rollout(world, "sizes", "1 of 1 objects moved").await;
+        until_size(world, "1").await;
     });
 }

@@ -136,6 +136,13 @@ fn a_rollout_of_a_revision_that_cannot_be_loaded_pauses_goes_on_and_can_return()
         assert_eq!(paused["status"]["reason"], "NotLoaded");
         assert!(is_true(&paused, "Stalled"), "{paused:#}");
         assert_eq!(world.counted("kaos_operator_rollout_paused", &[r#"reason="NotLoaded""#]), 1.0);
+        steer(world, &paused, "promote", "alice").await;
+        let is_refused = |it: &Value| {
+            let message = &it["status"]["rollout"]["paused"]["message"];
+            message.as_str().is_some_and(|message| message.starts_with("alice requested `policy promote`"))
+        };
+        let refused = async || revisions(world, "widgets").await.iter().any(is_refused);
+        world.until_true("the operator refuses the request", refused).await;
         for config_map in all {
             until_edition(world, config_map, "1").await;
         }
@@ -159,5 +166,46 @@ fn a_rollout_of_a_revision_that_cannot_be_loaded_pauses_goes_on_and_can_return()
         let returned = until_state(world, "widgets", "Quarantined").await;
         assert!(text(&returned["status"]["message"]).contains("alice returned"), "{returned:#}");
         ends_with(world, &all, "1").await;
+    });
+}
+
+#[test]
+fn a_rollout_does_not_begin_while_the_revision_that_serves_cannot_be_loaded() {
+    play(scenario(), async |world| {
+        let all = three_widgets(world).await;
+        world.refuse_to_compile(Some("EDITION=1"));
+        world.restart().await;
+        let is_lost = |it: &Value| it["status"]["state"] == "Active" && it["status"]["reason"] == "NotLoaded";
+        let lost = async || revisions(world, "widgets").await.into_iter().find(is_lost);
+        world.until_true("the first edition is lost", async || lost().await.is_some()).await;
+        world.apply(&package("widgets", "2", ONE_STEP)).await;
+        let waits = until_state(world, "widgets", "Pending").await;
+        assert_eq!(waits["status"]["reason"], "PredecessorMissing", "{waits:#}");
+        assert!(text(&waits["status"]["message"]).contains("rollout.mode: now"), "{waits:#}");
+        assert!(waits["status"]["rollout"].is_null(), "{waits:#}");
+
+        world.refuse_to_compile(None);
+        retry(world, &lost().await.unwrap()).await;
+        until_rollout(world, "widgets", "step 1 of 2 (1): 1 of 3 objects moved").await;
+        let moved = async || editions(world, &all).await.iter().filter(|edition| *edition == "2").count();
+        world.until_true("one Widget is moved", async || moved().await == 1).await;
+    });
+}
+
+#[test]
+fn a_staged_package_that_gets_the_place_of_a_lost_revision_serves_at_once() {
+    play(scenario(), async |world| {
+        let all = three_widgets(world).await;
+        world.refuse_to_compile(Some("EDITION=1"));
+        world.restart().await;
+        let lost = async || revisions(world, "widgets").await[0]["status"]["reason"] == "NotLoaded";
+        world.until_true("the first edition is lost", lost).await;
+        world.apply(&package("other", "2", ONE_STEP)).await;
+        until_state(world, "other", "Conflict").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        for config_map in all {
+            until_edition(world, config_map, "2").await;
+        }
+        assert!(until_state(world, "other", "Active").await["status"]["rollout"].is_null());
     });
 }

@@ -295,3 +295,27 @@ fn recompiling_a_policy_delays_no_other_work() {
         until_edition(world, "ConfigMap/w", "1").await;
     });
 }
+
+#[test]
+fn the_predecessor_of_a_rollout_in_a_namespace_is_loaded_in_the_background() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&widget_in("default", "w", &json!({}))).await;
+        let rollout = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
+        world.apply(&package_in("test", "own", "2", rollout)).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_state(world, "own", "Yielding").await;
+        world.quiet().await;
+
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.spawn();
+        world.until_meanwhile("the operator loads the predecessor", async || world.held() == (1, 1)).await;
+        world.apply(&package("widgets", "4", "")).await;
+        let is_new = async || world.look("default:ConfigMap/w").await["data"]["edition"] == "4";
+        world.until_meanwhile("the owner's next edition serves", is_new).await;
+        world.hold_compiler_over(None);
+        world.until_true("the operator has loaded all policies", async || world.probe().loading().is_empty()).await;
+        until_state(world, "own", "Yielding").await;
+    });
+}

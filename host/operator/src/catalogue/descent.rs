@@ -115,5 +115,5 @@ impl Descent {
 /// Builds the entry for a revision that the operator leaves out. Cuts the message to the length of a status message,
 /// because the operator keeps entries for every object.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
-    Without { revision, how: cut(how, STATUS).into_owned(), counts }
+    Without { revision, how: cut(how, STATUS).into_owned(), counts, is_lost: false }
 }

@@ -35,6 +35,8 @@ pub struct Book {
     /// Objects for which the operator leaves out the revision, and which do not count against the revision. The
     /// revision refused these objects, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
+    /// Those objects in `held` for which the operator leaves out the revision because it is not loaded.
+    pub lost: BTreeSet<ObjectKey>,
 }
 
 /// A revision that the operator leaves out for an object.
@@ -46,6 +48,8 @@ pub struct Without {
     pub how: String,
     /// Whether the reason counts against the revision.
     pub counts: bool,
+    /// Whether the reason is that the revision cannot be loaded.
+    pub is_lost: bool,
 }
 
 impl Book {
@@ -95,12 +99,15 @@ impl Ledger {
             changed |= !by.contains(&revision) && book.serving.remove(key);
             changed |= !goes_without(revision, true) && book.failing.remove(key).is_some();
             changed |= !goes_without(revision, false) && book.held.remove(key);
+            let is_lost = without.iter().any(|it| it.revision == *revision && it.is_lost);
+            changed |= !is_lost && book.lost.remove(key);
         }
         for revision in by {
             changed |= books.entry(Arc::clone(revision)).or_default().serving.insert(key.clone());
         }
-        for Without { revision, how, counts } in without {
+        for Without { revision, how, counts, is_lost } in without {
             let book = books.entry(Arc::clone(revision)).or_default();
+            changed |= *is_lost && book.lost.insert(key.clone());
             changed |= if *counts {
                 book.failing.insert(key.clone(), how.clone()).as_ref() != Some(how)
             } else {
@@ -123,12 +130,20 @@ impl Ledger {
         }
     }
 
-    /// Returns for each object whether a pass ended with a result for the revision, and the object's status shows this
-    /// result.
+    /// Returns for each object whether a pass ended with a result of the revision, and the object's status shows this
+    /// result. A pass while the revision was not loaded has no result of the revision.
     pub fn had_pass(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
         let (books, unreported) = (lock(&self.books), lock(&self.unreported));
         let book = books.get(revision);
-        keys.iter().map(|key| book.is_some_and(|book| book.knows(key)) && !unreported.contains(key)).collect()
+        let has_result = |book: &Book, key| book.knows(key) && !book.lost.contains(key);
+        keys.iter().map(|key| book.is_some_and(|book| has_result(book, key)) && !unreported.contains(key)).collect()
+    }
+
+    /// Returns for each object whether its last pass ended without the revision, and the object's status shows the result.
+    pub fn had_pass_without(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
+        let (books, unreported) = (lock(&self.books), lock(&self.unreported));
+        let book = books.get(revision);
+        keys.iter().map(|key| book.is_none_or(|book| !book.knows(key)) && !unreported.contains(key)).collect()
     }
 
     /// Records whether the object pins a policy.
@@ -183,6 +198,7 @@ impl Ledger {
         if let Some(book) = lock(&self.books).get_mut(revision) {
             book.failing.clear();
             book.held.clear();
+            book.lost.clear();
         }
     }
 

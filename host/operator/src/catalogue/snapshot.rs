@@ -132,18 +132,27 @@ impl Snapshot {
 
     /// Returns the policies that answer for an object. `pin` is the value of the object's [`PIN`] annotation.
     pub fn answer(&self, of: &ResourceType, namespace: &str, name: &str, pin: Option<&str>) -> Answer {
-        let Some(answers) = self.answers_for(of, namespace, name) else { return Answer::Nothing };
-        let usual = answers.usual(namespace);
+        let table = self.staging.table_for(of, namespace, name);
+        let answers = self.answers_in(table, of);
+        let usual = answers.and_then(|answers| answers.usual(namespace));
         let Some(pin) = pin.map(str::trim).filter(|pin| !pin.is_empty()) else {
             return usual.map_or(Answer::Nothing, |kind| Answer::Kind(Arc::clone(kind)));
         };
-        // An object can pin a revision although the rollout of this revision has not moved the object.
-        let current = self.kinds.get(of).filter(|current| !std::ptr::eq(*current, answers));
-        let mut all = answers.pins_in(namespace).chain(current.into_iter().flat_map(|it| it.pins_in(namespace)));
-        match all.find(|kind| names(pin, kind.stack().base().id())) {
-            Some(kind) => Answer::Kind(Arc::clone(kind)),
+        let pins = |answers: &'_ Answers| -> Vec<Arc<Kind>> { answers.pins_in(namespace).map(Arc::clone).collect() };
+        let mut all = answers.map(pins).unwrap_or_default();
+        // An object can pin a revision although the rollout of this revision has not moved the object. While the revision
+        // that must answer is not loaded, its name must not mean another revision.
+        let is_clear = |kind: &Arc<Kind>| {
+            let is_name = !is_digest_of(pin, kind.stack().base().id());
+            table != Table::None || !is_name || !self.staging.concerns_policy(pin)
+        };
+        let current = self.kinds.get(of).filter(|current| answers.is_none_or(|it| !std::ptr::eq(*current, it)));
+        all.extend(current.map(pins).unwrap_or_default().into_iter().filter(is_clear));
+        match all.into_iter().find(|kind| names(pin, kind.stack().base().id())) {
+            Some(kind) => Answer::Kind(kind),
             None => usual.map_or(Answer::Nothing, |usual| {
-                let choice = answers.pins_in(namespace).map(|kind| kind.stack().base().id().clone()).collect();
+                let choice = answers.into_iter().flat_map(|answers| answers.pins_in(namespace));
+                let choice = choice.map(|kind| kind.stack().base().id().clone()).collect();
                 Answer::NoSuchPolicy(Arc::clone(usual), choice)
             }),
         }
@@ -152,7 +161,11 @@ impl Snapshot {
     /// Returns the policies for the kind of an object: the current policies, or the policies before a rollout that has
     /// not moved the object. Returns `None` if no policy answers for the object.
     pub fn answers_for(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<&Answers> {
-        match self.staging.table_for(of, namespace, name) {
+        self.answers_in(self.staging.table_for(of, namespace, name), of)
+    }
+
+    fn answers_in(&self, table: Table, of: &ResourceType) -> Option<&Answers> {
+        match table {
             Table::Current => self.kinds.get(of),
             Table::Before(predecessors) => self.staging.before.get(&predecessors)?.get(of),
             Table::None => None,
@@ -198,7 +211,9 @@ impl Snapshot {
     pub fn is_loading(&self, object: &Value) -> bool {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        if self.staging.table_for(&of, namespace.unwrap_or_default(), name) == Table::None {
+        let has_table = self.staging.table_for(&of, namespace.unwrap_or_default(), name) != Table::None;
+        // An object with a pin waits only if its own policy waits.
+        if !has_table && !matches!(self.answer_for(object), Answer::Kind(_)) {
             return true;
         }
         let places = self.loading.get(&of);
@@ -260,7 +275,11 @@ impl Snapshot {
 
 /// Returns whether a pin matches this policy.
 fn names(pin: &str, id: &PolicyId) -> bool {
+    pin == id.name || is_digest_of(pin, id)
+}
+
+/// Returns whether a pin is the digest of this policy.
+fn is_digest_of(pin: &str, id: &PolicyId) -> bool {
     let digits = pin.strip_prefix("sha256:").unwrap_or(pin);
-    let by_digest = digits.len() >= DIGITS && id.digest.hex().starts_with(digits);
-    pin == id.name || by_digest
+    digits.len() >= DIGITS && id.digest.hex().starts_with(digits)
 }

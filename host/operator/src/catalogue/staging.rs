@@ -66,18 +66,21 @@ pub struct RolloutStage {
     pub kinds: BTreeSet<ResourceType>,
     /// The scopes of the revision and of its predecessor.
     pub scopes: Vec<Reach>,
+    /// The names of the policies that the revision and its predecessor contain or configure.
+    pub policies: BTreeSet<String>,
+    /// The predecessor of the revision.
+    pub predecessor: Option<Arc<str>>,
     /// Whether the predecessor is loaded. Otherwise, the objects that are not moved have no policy for now.
     pub can_yield: bool,
+    /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If neither
+    /// is loaded, all these objects have no policy for now: an older revision must not take them over.
+    pub is_lost: bool,
 }
 
 impl RolloutStage {
     /// Returns whether the rollout concerns the objects of a kind in a namespace.
     pub fn concerns(&self, of: &ResourceType, namespace: &str) -> bool {
         self.kinds.contains(of) && self.scopes.iter().any(|scope| scope.holds(Some(namespace)))
-    }
-
-    fn leaves(&self, of: &ResourceType, namespace: &str, name: &str) -> bool {
-        self.concerns(of, namespace) && !self.moved.has(of, namespace, name)
     }
 }
 
@@ -113,7 +116,7 @@ pub(super) enum Table {
     Current,
     /// A table without some of these revisions.
     Before(Predecessors),
-    /// No table answers for now, because the predecessor of a revision is not loaded.
+    /// No table answers for now, because the revision that must answer is not loaded.
     None,
 }
 
@@ -130,9 +133,13 @@ impl Staging {
     /// Returns the table that answers for an object.
     pub(super) fn table_for(&self, of: &ResourceType, namespace: &str, name: &str) -> Table {
         let mut predecessors = Predecessors::default();
-        for stage in self.stages.iter().filter(|stage| stage.leaves(of, namespace, name)) {
-            if !stage.can_yield {
+        for stage in self.stages.iter().filter(|stage| stage.concerns(of, namespace)) {
+            let is_moved = stage.moved.has(of, namespace, name);
+            if !stage.can_yield && (!is_moved || stage.is_lost) {
                 return Table::None;
+            }
+            if is_moved {
+                continue;
             }
             if stage.is_local {
                 predecessors.of_tenants = true;
@@ -141,6 +148,11 @@ impl Staging {
             }
         }
         if predecessors == Predecessors::default() { Table::Current } else { Table::Before(predecessors) }
+    }
+
+    /// Returns whether a rollout concerns the policies of this name.
+    pub(super) fn concerns_policy(&self, name: &str) -> bool {
+        self.stages.iter().any(|stage| stage.policies.contains(name))
     }
 
     /// Returns the revisions that the rollouts bring.
@@ -220,7 +232,10 @@ mod tests {
             is_local,
             kinds: BTreeSet::from([agent()]),
             scopes: vec![scope],
+            policies: BTreeSet::new(),
+            predecessor: None,
             can_yield: true,
+            is_lost: false,
         };
         let owner = |up_to| stage(false, Reach::Cluster, up_to);
         let tenant = |up_to| stage(true, Reach::Own("team".to_owned()), up_to);
@@ -236,6 +251,11 @@ mod tests {
         assert_eq!(table(vec![owner(Some(u64::MAX)), tenant(None)], "other"), Table::Current);
         let lost = RolloutStage { can_yield: false, ..owner(None) };
         assert_eq!(table(vec![lost], "team"), Table::None);
+        let moved_all = RolloutStage { can_yield: false, ..owner(Some(u64::MAX)) };
+        assert_eq!(table(vec![moved_all.clone()], "team"), Table::Current);
+        let both_lost = RolloutStage { is_lost: true, ..moved_all };
+        assert_eq!(table(vec![both_lost.clone()], "team"), Table::None, "no older revision takes over moved objects");
+        assert_eq!(table(vec![RolloutStage { can_yield: true, ..both_lost }], "team"), Table::Current);
         let other = Staging { stages: vec![owner(None)], before: BTreeMap::new() };
         let kite = ResourceType::new("sky.io/v1", "Kite");
         assert_eq!(other.table_for(&kite, "team", "writer"), Table::Current);

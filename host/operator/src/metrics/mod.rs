@@ -246,6 +246,11 @@ impl Metrics {
         self.rollouts.set(states);
     }
 
+    /// Removes the counts of returned rollouts of all packages that are not in `packages`.
+    pub fn keep_rollouts_of(&self, packages: &BTreeSet<String>) {
+        self.rollouts.keep(packages);
+    }
+
     /// Counts a rollout that returned all objects to the revision that served before.
     pub fn rollout_returned(&self, package: &str, cause: &'static str) {
         self.rollouts.returned(package, cause);

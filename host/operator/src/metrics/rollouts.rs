@@ -1,11 +1,14 @@
 //! Metrics of rollouts, by package. A rollout has samples while it runs.
 
+use std::{collections::BTreeSet, sync::Mutex};
+
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
 use super::{labels, table};
+use crate::locking::lock;
 
 /// The state of a running rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(super) struct Rollouts {
     objects: Family<labels::RolloutObjectsLabels, Gauge>,
     paused: Family<labels::RolloutPauseLabels, Gauge>,
     returned: Family<labels::RolloutReturnLabels, Counter>,
+    /// The packages and causes of the samples in `returned`.
+    counted: Mutex<BTreeSet<(String, &'static str)>>,
 }
 
 impl Rollouts {
@@ -38,6 +43,7 @@ impl Rollouts {
             objects: table::ROLLOUT_OBJECTS.register(registry, Family::default()),
             paused: table::ROLLOUT_PAUSED.register(registry, Family::default()),
             returned: table::ROLLOUT_RETURNED.register(registry, Family::default()),
+            counted: Mutex::default(),
         }
     }
 
@@ -61,7 +67,44 @@ impl Rollouts {
 
     /// Counts a rollout that returned all objects.
     pub(super) fn returned(&self, package: &str, cause: &'static str) {
-        let package = labels::PackageLabels { package: package.to_owned() };
-        self.returned.get_or_create(&labels::RolloutReturnLabels { package, cause }).inc();
+        lock(&self.counted).insert((package.to_owned(), cause));
+        self.returned.get_or_create(&returned_by(package, cause)).inc();
+    }
+
+    /// Removes the counts of all packages that are not in `packages`.
+    pub(super) fn keep(&self, packages: &BTreeSet<String>) {
+        lock(&self.counted).retain(|(package, cause)| {
+            let is_kept = packages.contains(package);
+            if !is_kept {
+                self.returned.remove(&returned_by(package, *cause));
+            }
+            is_kept
+        });
+    }
+}
+
+fn returned_by(package: &str, cause: &'static str) -> labels::RolloutReturnLabels {
+    labels::RolloutReturnLabels { package: labels::PackageLabels { package: package.to_owned() }, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_a_package_end_with_the_package() {
+        let mut registry = Registry::default();
+        let rollouts = Rollouts::register(&mut registry);
+        let page = || {
+            let mut page = String::new();
+            prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+            page
+        };
+        rollouts.returned("home/one", "harm");
+        rollouts.returned("home/two", "person");
+        rollouts.keep(&BTreeSet::from(["home/two".to_owned()]));
+        assert!(!page().contains("home/one") && page().contains("home/two"), "{}", page());
+        rollouts.keep(&BTreeSet::new());
+        assert!(!page().contains("home/two"), "{}", page());
     }
 }

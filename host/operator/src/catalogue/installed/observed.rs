@@ -19,11 +19,14 @@ pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 pub(crate) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
     the operator cannot record a rollout: apply the operator's definitions";
 
+/// The reason of a pause or of a wait because the revision that serves cannot be loaded.
+pub(super) const PREDECESSOR_MISSING: &str = "PredecessorMissing";
+
 /// The reason of a pause by a person.
 pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
 
 /// The reasons of pauses that ask for a person. All other pauses end by themselves.
-const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, "PredecessorMissing", "FewHarmed", "NothingToCompare"];
+const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, "FewHarmed", "NothingToCompare"];
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {

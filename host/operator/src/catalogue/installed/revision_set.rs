@@ -297,7 +297,7 @@ impl RevisionSet {
         let missed = |(name, entry): (&String, &AdmittedRevision)| {
             let Content::Lost { policy, kinds, why, .. } = &entry.content else { return None };
             Some(Missed {
-                without: Without { revision: name.as_str().into(), how: why.clone(), counts: false },
+                without: Without { revision: name.as_str().into(), how: why.clone(), counts: false, is_lost: true },
                 policy: policy.clone(),
                 kinds: kinds.clone(),
                 reach: entry.reach.clone(),

@@ -11,7 +11,7 @@ fn one_object_cannot_revoke_a_policy() {
     let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
     let key = |namespace: &str, name: &str| ObjectKey::new(widget(), namespace, name);
     let fails = |namespace: &str, name: &str| {
-        let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
+        let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true, is_lost: false };
         ledger.served(&key(namespace, name), std::iter::empty(), &[without]);
     };
     let failing = ["x", "y", "z"].map(|name| key("a", name));
@@ -34,7 +34,7 @@ fn one_object_cannot_revoke_a_policy() {
 #[test]
 fn a_refusal_that_is_held_back_is_counted_against_no_revision() {
     let (ledger, of) = (Ledger::default(), widget());
-    let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
+    let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false, is_lost: false };
     let keys = ["a", "b", "c"].map(|namespace| ObjectKey::new(of.clone(), namespace, "x"));
     for key in &keys {
         ledger.served(key, std::iter::empty(), std::slice::from_ref(&without));
@@ -57,7 +57,7 @@ fn an_object_had_its_pass_only_when_its_status_shows_the_result() {
     ledger.reported(&keys[0]);
     serve();
     assert_eq!(ledger.had_pass("r", &keys), [true, false]);
-    let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
+    let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true, is_lost: false };
     ledger.served(&keys[0], std::iter::empty(), &[without]);
     assert_eq!(ledger.had_pass("r", &keys), [false, false], "a new result needs a new status");
     ledger.gone(&keys[0]);

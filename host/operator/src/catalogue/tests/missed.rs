@@ -4,7 +4,8 @@ use super::*;
 use crate::catalogue::{Missed, Without};
 
 fn missed(revision: &str, reach: Reach) -> Missed {
-    let without = Without { revision: revision.into(), how: "its bytes are gone".to_owned(), counts: false };
+    let without =
+        Without { revision: revision.into(), how: "its bytes are gone".to_owned(), counts: false, is_lost: true };
     Missed { without, policy: "lost".to_owned(), kinds: vec![widget()], reach, pinned: false }
 }
 

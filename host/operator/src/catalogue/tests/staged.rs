@@ -78,6 +78,44 @@ fn without_its_predecessor_a_rollout_leaves_the_other_objects_alone() {
 }
 
 #[test]
+fn without_both_revisions_of_a_rollout_all_objects_wait() {
+    let mut revisions = set(Reach::Cluster, Some(u64::MAX / 2));
+    let older = entry(sized("older", &json!(0)), Reach::Cluster, "1", None);
+    let old = entry(lost(widget()), Reach::Cluster, "1", Some("older"));
+    let mut new = entry(lost(widget()), Reach::Cluster, "1", Some("old"));
+    new.stage = Some(moved(Some(u64::MAX / 2)));
+    for (name, entry) in [("older", older), ("old", old), ("new", new)] {
+        revisions.entries.insert(name.to_owned(), entry);
+    }
+    let snapshot = install(&Catalogue::default(), &revisions, &["new"]);
+    for name in (0..50).map(|number| format!("w{number}")) {
+        assert!(snapshot.is_loading(&object(&name, "")), "{name}");
+        assert!(matches!(snapshot.answer_for(&object(&name, "")), Answer::Nothing), "{name}");
+    }
+}
+
+#[test]
+fn an_object_with_a_pin_waits_only_if_its_own_policy_waits() {
+    let mut revisions = set(Reach::Cluster, None);
+    let mut chosen = entry(sized("chosen", &json!(3)), Reach::Cluster, "3", None);
+    chosen.pinned = true;
+    revisions.entries.insert("chosen".to_owned(), chosen);
+    revisions.entries.insert("old".to_owned(), entry(lost(widget()), Reach::Cluster, "1", None));
+    let snapshot = install(&Catalogue::default(), &revisions, &["new", "chosen"]);
+    for revision in ["chosen", "new"] {
+        let pinned = object("w", &snapshot_digest(&revisions, revision));
+        let Answer::Kind(kind) = snapshot.answer_for(&pinned) else { panic!("{revision}") };
+        assert_eq!(kind.revisions().next().map(|revision| &**revision), Some(revision));
+        assert!(!snapshot.is_loading(&pinned), "{revision}");
+    }
+    revisions.entries.remove("chosen");
+    let snapshot = install(&Catalogue::default(), &revisions, &["new"]);
+    for pin in ["", "widget", "sha256:000000000000"] {
+        assert!(snapshot.is_loading(&object("w", pin)), "{pin}: the pin can mean the predecessor");
+    }
+}
+
+#[test]
 fn a_revision_in_conflict_undoes_no_rollout() {
     let mut revisions = set(Reach::Cluster, Some(u64::MAX / 2));
     let mut late = entry(sized("late", &json!(3)), Reach::Cluster, "2", None);

@@ -8,7 +8,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kube::{
     Api,
     api::{Patch, PatchParams},
@@ -69,6 +69,19 @@ impl Steer {
     }
 }
 
+/// Returns the message of a revision, with the reason of the pause if the message does not contain it. While the revision
+/// is not loaded, only the pause names a refused request.
+fn told(status: &PolicyRevisionStatus) -> String {
+    let message = status.message.clone().unwrap_or_default();
+    let paused =
+        status.open_rollout().and_then(|rollout| rollout.paused.as_ref()).map(|paused| paused.message.as_str());
+    match paused.filter(|paused| !paused.is_empty() && !message.contains(paused)) {
+        Some(paused) if message.is_empty() => paused.to_owned(),
+        Some(paused) => format!("{message}; {paused}"),
+        None => message,
+    }
+}
+
 /// Waits until the operator has handled a request. `before` is the number of requests that the operator handled before.
 async fn wait(
     api: &Api<Revision>,
@@ -83,9 +96,8 @@ async fn wait(
         let status = status(&revision);
         let handled = status.rollout.as_ref().is_none_or(|rollout| rollout.requests > before || !rollout.is_open());
         if handled || state(&revision) != RevisionState::Active {
-            let reason = status.reason.unwrap_or_default();
-            let message = status.message.unwrap_or_default();
-            out.text(&format!("PolicyRevision {name} is {} ({reason}): {message}\n", status.state.name()))?;
+            let reason = status.reason.clone().unwrap_or_default();
+            out.text(&format!("PolicyRevision {name} is {} ({reason}): {}\n", status.state.name(), told(&status)))?;
             return Ok(ExitCode::SUCCESS);
         }
         if began.elapsed() >= patience {

@@ -155,7 +155,7 @@ impl Lifecycle {
                 continue;
             }
             let asked = self.asked(&name);
-            let (serves, rollout) = serves_again(&self.records.status(&name));
+            let (serves, rollout) = serves_again(&self.records.status(&name), self.tools.clock.now());
             self.enter_or_owe(&name, serves, |status| (status.retried, status.rollout) = (asked, rollout)).await;
         }
         Ok(())

@@ -15,6 +15,7 @@ use super::{
     plan::{Action, Observed, ServiceFailure, SourceRevision, plan},
     restoring::{LoadResult, age_of},
     rollout::{RETURNED, ROLLING_OUT, end_rollout},
+    transition::SOURCE_DELETED,
 };
 
 /// The status reason of a quarantined revision.
@@ -40,7 +41,11 @@ impl Lifecycle {
         failed: &BTreeMap<String, ServiceFailure>,
         is_compiled: &'a dyn Fn(&str) -> bool,
     ) -> Observed<'a> {
-        let package = |found: &'a Found| SourceRevision { source: &found.source, revision: self.name_of(found) };
+        let package = |found: &'a Found| SourceRevision {
+            source: &found.source,
+            revision: self.name_of(found),
+            created: &found.age.created,
+        };
         Observed {
             facts: self.facts(),
             packages: found.iter().map(package).collect(),
@@ -102,7 +107,7 @@ impl Lifecycle {
             }
             Action::Retire(name) => {
                 let message = "the revision's ConfigMap was deleted, or no longer contains a policy";
-                let ended = Transition::new(RevisionState::Superseded, "SourceDeleted", message);
+                let ended = Transition::new(RevisionState::Superseded, SOURCE_DELETED, message);
                 let now = self.tools.clock.now();
                 let keep_rollout = |status: &mut PolicyRevisionStatus| {
                     let rollout = status.rollout.take().filter(PolicyRollout::is_open);
@@ -159,7 +164,7 @@ impl Lifecycle {
 
     /// Starts to compile a revision in the background, so that it can serve again. Returns whether the revision can be
     /// loaded at once. The end of the compilation starts a new round.
-    async fn compile(&mut self, name: &str, is_vacant: bool, found: &[Found]) -> bool {
+    pub(super) async fn compile(&mut self, name: &str, is_vacant: bool, found: &[Found]) -> bool {
         let Some(revision) = self.records.get(name).cloned() else { return false };
         let is_compiled = self.is_compiled(name, &revision, found).await;
         if !is_compiled {
@@ -192,6 +197,10 @@ impl Lifecycle {
                 let message = format!("{failed} {what}");
                 let restored = Transition::new(RevisionState::Active, "Restored", message);
                 self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
+                // The restored revision can be the content of the package again. Then it needs no check any more.
+                self.checking.remove(name);
+                self.waiting.remove(name);
+                self.due.remove(name);
             }
             LoadResult::Never | LoadResult::Withheld => {
                 if self.is_held_open(name) {

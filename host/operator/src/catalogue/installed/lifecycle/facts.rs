@@ -2,12 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use crate::catalogue::installed::{
-    observed::ANOTHER_ROLLOUT,
-    records::Revision,
-    revision_set::{AdmittedRevision, BACK, RevisionSet},
+use super::{plan::SourceRevision, transition::SOURCE_DELETED};
+use crate::{
+    catalogue::installed::{
+        observed::ANOTHER_ROLLOUT,
+        records::Revision,
+        revision_set::{AdmittedRevision, BACK, RevisionSet},
+    },
+    timestamps::parsed,
 };
 
 /// The records and the admitted revisions.
@@ -122,17 +127,68 @@ impl<'a> Facts<'a> {
             && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
     }
 
-    /// Returns the superseded revisions that can replace a failed revision: the revisions with other bytes. The chain
+    /// Returns the quarantined revision of a package whose predecessor must serve. It is the package's content, or the
+    /// content that failed last: the package can have another content meanwhile that does not serve yet, or never will.
+    /// Returns `None` if the failure came before the package's content: then its predecessor served already. Also returns
+    /// `None` if a user deleted the package after the failure: the predecessor must not come back then.
+    pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
+        let SourceRevision { source, revision, created } = package;
+        let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
+        match content.map(|(name, _)| (name, self.state(name))) {
+            Some((name, RevisionState::Quarantined)) => return Some(name),
+            Some((_, state)) if state.is_let_in() => return None,
+            _ => {}
+        }
+        let since = |name: &String| parsed(self.status(name)?.since.as_deref());
+        let quarantined = self.records.iter().filter(|(name, revision)| {
+            revision.spec.source == **source && self.state(name) == RevisionState::Quarantined
+        });
+        let (failed, _) = quarantined.max_by_key(|(name, _)| (since(name), *name))?;
+        let failed_at = since(failed)?;
+        let recorded = content.and_then(|(_, revision)| revision.metadata.creation_timestamp.as_ref());
+        let is_newer = |created: Option<Timestamp>| created.is_some_and(|created| created > failed_at);
+        let is_replaced = is_newer(parsed(Some(*created))) || is_newer(recorded.map(|time| time.0));
+        (!is_replaced && !self.was_deleted_after(failed, source, failed_at)).then_some(failed)
+    }
+
+    /// Returns whether a user deleted the source of a failed revision after the failure.
+    fn was_deleted_after(self, failed: &str, source: &PolicySource, failed_at: Timestamp) -> bool {
+        let before = self.before(failed);
+        self.records.iter().any(|(name, revision)| {
+            let status = revision.status.as_ref();
+            let is_left = status.and_then(|status| status.reason.as_deref()) == Some(SOURCE_DELETED);
+            let left_at = || status.and_then(|status| parsed(status.since.as_deref()));
+            is_left && (revision.spec.source == *source || before.contains(name)) && left_at() >= Some(failed_at)
+        })
+    }
+
+    /// Returns whether a revision that served before is the content of its source again, and waits for its own
+    /// admission. It is still loaded, because it served until then or before.
+    fn is_on_its_way_back(self, name: &str, source: &PolicySource) -> bool {
+        let is_waiting = matches!(
+            self.state(name),
+            RevisionState::Pending
+                | RevisionState::Checking
+                | RevisionState::Previewing
+                | RevisionState::Held
+                | RevisionState::NotPermitted
+        );
+        let entry = self.revisions.entries.get(name).filter(|entry| is_waiting && entry.source == *source);
+        entry.is_some_and(|entry| entry.content.is_loaded())
+    }
+
+    /// Returns the revisions that can replace a failed revision: the superseded revisions with other bytes. The chain
     /// of predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
     /// latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
-        let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
+        let Some(failed) = self.records.get(name) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
-            self.state(name).is_replaced() && revision.spec.package_digest != failed.package_digest
+            (self.state(name).is_replaced() || self.is_on_its_way_back(name, &failed.spec.source))
+                && revision.spec.package_digest != failed.spec.package_digest
         };
         let before = self.before(name);
         let mut of_source: Vec<_> = self.records.iter().filter(|(other, _)| !before.contains(other)).collect();
-        of_source.retain(|(_, revision)| revision.spec.source == failed.source);
+        of_source.retain(|(_, revision)| revision.spec.source == failed.spec.source);
         of_source.sort_by_key(|(name, _)| self.status(name).and_then(|status| status.since.as_deref()));
         let before = before.iter().filter_map(|before| self.records.get_key_value(before));
         before.chain(of_source.into_iter().rev()).filter(is_good).map(|(name, _)| name).collect()

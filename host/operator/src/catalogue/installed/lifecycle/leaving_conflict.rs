@@ -22,7 +22,9 @@ impl Lifecycle {
         for name in waiting {
             let entry = self.revisions.entries.get(&name);
             let entry = entry.filter(|entry| entry.content.is_loaded() && !kept_waiting.contains(&name));
-            let rollout = entry.and_then(|entry| self.new_rollout(&name, entry, None));
+            // Nothing answers for the objects of a lost predecessor, whose source was deleted, so they cannot wait.
+            let staged = entry.filter(|entry| !self.has_lost_predecessor(entry));
+            let rollout = staged.and_then(|entry| self.new_rollout(&name, entry, None));
             let before = entry.and_then(|entry| entry.predecessor.clone()).filter(|before| self.had_objects(before));
             if let Some(entry) = self.revisions.entries.get_mut(&name) {
                 entry.stage = rollout.as_ref().map(moved_by);
@@ -46,7 +48,6 @@ impl Lifecycle {
     /// third revision took over from it.
     fn had_objects(&self, name: &str) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return true };
-        let is_lost = self.revisions.entries.get(name).is_some_and(|entry| entry.content.is_lost());
-        is_lost || snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))
+        snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))
     }
 }

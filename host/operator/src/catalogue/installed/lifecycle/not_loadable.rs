@@ -69,7 +69,7 @@ impl Lifecycle {
     }
 
     /// Returns whether a revision contains a component and comes from a namespace other than the operator's.
-    fn is_local_policy(&self, revision: &Revision) -> bool {
+    pub(super) fn is_local_policy(&self, revision: &Revision) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
         source.namespace != self.tools.duties.operator_namespace && digest.is_some()
     }

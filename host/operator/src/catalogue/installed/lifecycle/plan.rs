@@ -17,6 +17,8 @@ pub(super) struct SourceRevision<'a> {
     pub(super) source: &'a PolicySource,
     /// The name of the package's revision. `None` while the operator cannot read the package.
     pub(super) revision: Option<String>,
+    /// The creation time of the package's ConfigMap.
+    pub(super) created: &'a str,
 }
 
 /// Why a revision goes into quarantine.
@@ -190,14 +192,16 @@ impl Observed<'_> {
         self.read().filter_map(known).collect()
     }
 
+    /// Returns the packages with a failed revision whose predecessor must serve, each with the failed revision.
+    fn failed_packages(&self) -> impl Iterator<Item = (&PolicySource, &String)> {
+        self.packages.iter().filter_map(|package| Some((package.source, self.facts.failed_of(package)?)))
+    }
+
     /// Returns the actions after which the predecessors of quarantined revisions serve again.
     fn restorations(&self) -> Vec<Action> {
         let sources = self.sources();
         let mut actions = BTreeMap::new();
-        for (source, failed) in self.read() {
-            if self.facts.state(failed) != RevisionState::Quarantined {
-                continue;
-            }
+        for (source, failed) in self.failed_packages() {
             let Some(name) = self.facts.to_restore(failed, source, &sources) else { continue };
             if self.due.get(name).is_some_and(|due| self.now < *due) {
                 continue;
@@ -252,8 +256,8 @@ impl Observed<'_> {
     /// Returns the time of the next attempt to restore a predecessor, or `None` if no attempt is pending.
     pub(super) fn next_restoration(&self) -> Option<Instant> {
         let sources = self.sources();
-        let restored = self.read().filter(|(_, name)| self.facts.state(name) == RevisionState::Quarantined);
-        let restored = restored.filter_map(|(source, name)| self.facts.to_restore(name, source, &sources));
+        let restored =
+            self.failed_packages().filter_map(|(source, name)| self.facts.to_restore(name, source, &sources));
         restored.filter_map(|name| self.due.get(name).copied()).filter(|due| *due > self.now).min()
     }
 }

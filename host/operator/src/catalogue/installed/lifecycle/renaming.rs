@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use kaos_crds::RevisionState;
 
-use super::Lifecycle;
+use super::{Lifecycle, transition::SOURCE_DELETED};
 use crate::{
     catalogue::{
         Reach,
@@ -99,7 +99,7 @@ impl Lifecycle {
         self.records.all().iter().filter_map(move |(name, revision)| {
             let status = revision.status.as_ref().filter(|status| {
                 status.state == RevisionState::Superseded
-                    && status.reason.as_deref() == Some("SourceDeleted")
+                    && status.reason.as_deref() == Some(SOURCE_DELETED)
                     && status.since >= lately
             })?;
             let entry = self.revisions.entries.get(name)?;

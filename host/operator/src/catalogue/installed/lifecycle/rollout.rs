@@ -105,6 +105,9 @@ impl Lifecycle {
             states.extend(self.state_for_metrics(name));
         }
         self.tools.metrics.rollouts(&states);
+        let recorded = self.records.all().values().map(|revision| package_of(&revision.spec.source));
+        let packages = recorded.chain(found.iter().map(|found| package_of(&found.source))).collect();
+        self.tools.metrics.keep_rollouts_of(&packages);
         rolled
     }
 
@@ -280,7 +283,12 @@ impl Lifecycle {
             self.yields_again(&before, name).await;
             return;
         }
-        if !is_due || !may_load || !self.may_yield_again(&before) {
+        // The predecessors of a tenant's policy that is being loaded are loaded before the policy itself.
+        if !is_due || !may_load || self.loading.contains_key(name) || !self.may_yield_again(&before) {
+            return;
+        }
+        if self.is_local_policy(&revision) && !self.compile(&before, false, found).await {
+            // The end of the compilation starts a new round.
             return;
         }
         let loaded = self.reload(&revision, found).await;
@@ -299,9 +307,8 @@ impl Lifecycle {
     /// Counts a rollout that returned all objects.
     pub(super) fn count_return(&self, name: &str, reason: &str) {
         if let Some(revision) = self.records.get(name).filter(|_| reason == RETURNED) {
-            let PolicySource { namespace, config_map } = &revision.spec.source;
             let cause = self.rollouts.get(name).and_then(|looks| looks.cause).unwrap_or(ReturnCause::Harm);
-            self.tools.metrics.rollout_returned(&format!("{namespace}/{config_map}"), cause.name());
+            self.tools.metrics.rollout_returned(&package_of(&revision.spec.source), cause.name());
         }
     }
 
@@ -310,13 +317,18 @@ impl Lifecycle {
         let rollout = revision.status.as_ref()?.open_rollout()?;
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         Some(RolloutState {
-            package: format!("{}/{}", revision.spec.source.namespace, revision.spec.source.config_map),
+            package: package_of(&revision.spec.source),
             step: number(rollout.begun()),
             moved: rollout.moved,
             left: (rollout.objects - rollout.moved).max(0),
             paused: rollout.paused.as_ref().map(|paused| paused.reason.clone()),
         })
     }
+}
+
+/// Returns a package as the metrics name it.
+fn package_of(PolicySource { namespace, config_map }: &PolicySource) -> String {
+    format!("{namespace}/{config_map}")
 }
 
 /// Changes the recorded state of a rollout as decided.

@@ -2,6 +2,9 @@
 
 use kaos_crds::RevisionState;
 
+/// The status reason of a revision that ended its service because a user deleted its source.
+pub(super) const SOURCE_DELETED: &str = "SourceDeleted";
+
 /// The state that a revision enters, and why.
 pub(super) struct Transition {
     pub(super) to: RevisionState,

@@ -49,7 +49,10 @@ impl RevisionSet {
             is_local: entry.is_local(),
             kinds,
             scopes,
+            policies: self.policies_of(entry),
+            predecessor: before.map(|before| before.as_str().into()),
             can_yield: before.is_none_or(is_loaded),
+            is_lost: entry.content.is_lost(),
         })
     }
 
@@ -62,6 +65,12 @@ impl RevisionSet {
             all().flat_map(|entry| self.concerned_kinds(entry)).collect(),
             all().map(|entry| entry.reach.clone()).collect(),
         )
+    }
+
+    /// Returns the names of the policies that a revision and its predecessor contain or configure.
+    fn policies_of(&self, entry: &AdmittedRevision) -> BTreeSet<String> {
+        let yielding = entry.predecessor.as_ref().and_then(|before| self.entries.get(before));
+        std::iter::once(entry).chain(yielding).map(|entry| entry.content.policy_name().to_owned()).collect()
     }
 
     /// Returns the rollout that must end before a candidate can begin its own: a rollout over the same objects. A
@@ -84,6 +93,10 @@ impl RevisionSet {
                 policy.descriptor().claims.iter().map(|claim| claim.primary.clone()).collect()
             }
             Content::Settings(policy, _) => self.claimed_by(policy).into_iter().cloned().collect(),
+            // The record of settings contains no kinds.
+            Content::Lost { policy, kinds, .. } if kinds.is_empty() => {
+                self.claimed_by(policy).into_iter().cloned().collect()
+            }
             Content::Unloaded(_, kinds, _) | Content::Lost { kinds, .. } => kinds.iter().cloned().collect(),
         }
     }

@@ -287,7 +287,9 @@ fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
     let kinds = |it: &Snapshot| it.kinds().map(|(of, answers)| (of.clone(), answers.since)).collect::<Vec<_>>();
     let stages = |it: &Snapshot| {
         let stages = it.staging().stages.iter();
-        stages.map(|stage| (Arc::clone(&stage.revision), stage.moved.clone(), stage.can_yield)).collect::<Vec<_>>()
+        stages
+            .map(|stage| (Arc::clone(&stage.revision), stage.moved.clone(), stage.can_yield, stage.is_lost))
+            .collect::<Vec<_>>()
     };
     kinds(one) == kinds(other) && stages(one) == stages(other)
 }

@@ -1,12 +1,16 @@
 //! Tests that plans converge: on random clusters, the actions lead to a state in which no further actions are due. If a
 //! process ends after any action, the next process reaches the same final state.
 
+mod histories;
+mod rollouts;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyRollout};
 use kaos_policy::{manifest::OnRefusal, rollout::Rollout};
 use serde_json::json;
 
 use super::*;
-use crate::catalogue::installed::lifecycle::random::Random;
+use crate::catalogue::installed::lifecycle::{random::Random, transition::SOURCE_DELETED};
 use crate::catalogue::{
     Age, Reach,
     installed::{
@@ -36,7 +40,7 @@ const STATES: [RevisionState; 11] = [
 struct Model {
     records: BTreeMap<String, Revision>,
     entries: BTreeMap<String, AdmittedRevision>,
-    packages: Vec<(PolicySource, Option<String>)>,
+    packages: Vec<ModelPackage>,
     deleted: BTreeSet<String>,
     failed: BTreeMap<String, ServiceFailure>,
     compiled: BTreeSet<String>,
@@ -44,6 +48,25 @@ struct Model {
     lost: BTreeSet<String>,
     due: BTreeMap<String, Instant>,
     now: Instant,
+    /// The seconds of the time at which revisions change their state.
+    time: u32,
+}
+
+/// A package: its source, the revision of its content, and the time of its creation.
+type ModelPackage = (PolicySource, Option<String>, String);
+
+/// Returns a time after all times of a random cluster.
+fn at(seconds: u32) -> String {
+    format!("2026-01-01T{:02}:{:02}:{:02}Z", 1 + seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// Returns a time in a random cluster.
+fn early(random: &mut Random) -> String {
+    format!("2026-01-01T00:00:0{}Z", random.index(10))
+}
+
+fn time(text: &str) -> Time {
+    Time(text.parse().unwrap())
 }
 
 fn source(name: usize) -> PolicySource {
@@ -76,6 +99,22 @@ fn entry(revision: &Revision) -> AdmittedRevision {
 }
 
 impl Model {
+    fn of(records: BTreeMap<String, Revision>, loaded: &[&str], packages: Vec<ModelPackage>) -> Self {
+        let entries = loaded.iter().map(|name| ((*name).to_owned(), entry(&records[*name]))).collect();
+        Self {
+            records,
+            entries,
+            packages,
+            deleted: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            compiled: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            due: BTreeMap::new(),
+            now: Instant::now(),
+            time: 0,
+        }
+    }
+
     /// Returns a random cluster with up to three sources, and up to three revisions of each source.
     fn random(random: &mut Random) -> Self {
         let (mut records, mut packages) = (BTreeMap::new(), Vec::new());
@@ -88,11 +127,12 @@ impl Model {
             let predecessor = (!random.one_in(3)).then(|| all[random.index(9)].clone());
             revision.status = Some(PolicyRevisionStatus {
                 state: STATES[random.index(11)],
-                since: Some(format!("2026-01-01T00:00:0{}Z", random.index(10))),
+                since: Some(early(random)),
                 predecessor: predecessor.filter(|before| before != name),
                 rollout: random.one_in(3).then(PolicyRollout::default),
                 ..PolicyRevisionStatus::default()
             });
+            revision.metadata.creation_timestamp = Some(time(&early(random)));
             if random.one_in(8) {
                 revision.metadata.annotations = Some(BTreeMap::from([(RETRY.to_owned(), "1".to_owned())]));
             }
@@ -101,7 +141,7 @@ impl Model {
         for number in 0..3 {
             if !random.one_in(4) {
                 let name = (!random.one_in(6)).then(|| format!("c{number}-{}", random.index(3)));
-                packages.push((source(number), name));
+                packages.push((source(number), name, early(random)));
             }
         }
         let mut some =
@@ -109,12 +149,13 @@ impl Model {
         let (deleted, failed, compiled, lost, absent) = (some(8), some(4), some(2), some(4), some(6));
         let admitted = records.iter().filter(|(name, revision)| {
             let state = revision.status.as_ref().map(|status| status.state).unwrap_or_default();
-            (state.is_let_in() || state == RevisionState::Yielding) && !absent.contains(*name)
+            let was_let_in = state == RevisionState::Checking && compiled.contains(*name);
+            (state.is_let_in() || state == RevisionState::Yielding || was_let_in) && !absent.contains(*name)
         });
         let entries = admitted.map(|(name, revision)| (name.clone(), entry(revision))).collect();
         let failed = failed.into_iter().map(|name| (name, failure())).collect();
         let now = Instant::now();
-        Self { records, entries, packages, deleted, failed, compiled, lost, due: BTreeMap::new(), now }
+        Self { records, entries, packages, deleted, failed, compiled, lost, due: BTreeMap::new(), now, time: 0 }
     }
 
     fn plan(&self) -> Vec<Action> {
@@ -125,7 +166,7 @@ impl Model {
             packages: self
                 .packages
                 .iter()
-                .map(|(source, revision)| SourceRevision { source, revision: revision.clone() })
+                .map(|(source, revision, created)| SourceRevision { source, revision: revision.clone(), created })
                 .collect(),
             deleted: self.deleted.iter().collect(),
             failed: self.failed.clone(),
@@ -136,9 +177,17 @@ impl Model {
     }
 
     fn enter(&mut self, name: &str, state: RevisionState) {
+        self.time += 1;
         if let Some(revision) = self.records.get_mut(name) {
-            revision.status.get_or_insert_default().state = state;
+            let status = revision.status.get_or_insert_default();
+            (status.state, status.reason, status.since) = (state, None, Some(at(self.time)));
         }
+    }
+
+    fn create(&mut self, name: &str, source: PolicySource, digest: usize) {
+        let mut revision = Revision::new(name, &revision_resource(), spec(source, digest));
+        revision.metadata.creation_timestamp = Some(time(&at(self.time)));
+        self.records.entry(name.to_owned()).or_insert(revision);
     }
 
     fn execute(&mut self, action: &Action) {
@@ -150,13 +199,14 @@ impl Model {
             }
             Action::Create(at, name) => {
                 let source = self.packages[*at].0.clone();
-                let revision = Revision::new(name, &revision_resource(), spec(source, 9));
-                self.records.entry(name.clone()).or_insert(revision);
+                self.create(name, source, 9);
             }
             Action::Replace { name, .. } | Action::Retire(name) | Action::Yielded { name, .. } => {
                 self.enter(name, RevisionState::Superseded);
                 if let Some(status) = self.records.get_mut(name).and_then(|revision| revision.status.as_mut()) {
                     status.rollout = None;
+                    let is_deleted = matches!(action, Action::Retire(_));
+                    status.reason = is_deleted.then(|| SOURCE_DELETED.to_owned());
                 }
             }
             Action::Yield { name, .. } => self.enter(name, RevisionState::Yielding),
@@ -164,7 +214,9 @@ impl Model {
                 self.enter(name, RevisionState::Quarantined);
             }
             Action::Compile { name, .. } => drop(self.compiled.insert(name.clone())),
-            Action::Restore { name, .. } if self.lost.contains(name) => self.enter(name, RevisionState::Refused),
+            Action::Restore { name, .. } if self.lost.contains(name) && !self.entries.contains_key(name) => {
+                self.enter(name, RevisionState::Refused);
+            }
             Action::Restore { name, .. } => {
                 let restored = entry(&self.records[name]);
                 self.entries.insert(name.clone(), restored);
@@ -216,8 +268,8 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
         let states = model.states();
         let decides =
             |name: &String| states.get(name).is_none_or(|(state, is_admitted)| !state.is_let_in() || *is_admitted);
-        let decided = model.packages.iter().filter(|(_, revision)| revision.as_ref().is_some_and(decides));
-        for (source, _) in decided {
+        let decided = model.packages.iter().filter(|(_, revision, _)| revision.as_ref().is_some_and(decides));
+        for (source, ..) in decided {
             assert!(model.serving(source) <= 1, "seed {seed}: {:?}", model.states());
         }
         let serving = model.states().into_iter().filter(|(_, state)| state.1);
@@ -226,58 +278,6 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
         let failed = serving.filter(|(name, _)| model.failed.contains_key(*name) && !facts.lacks_predecessor(name));
         let failed: Vec<_> = failed.collect();
         assert!(failed.is_empty(), "seed {seed}: {failed:?}");
-    }
-}
-
-#[test]
-fn a_rollout_without_its_predecessor_is_not_quarantined_and_a_record_that_yields_is_recreated() {
-    let revision = |name: &str, state, predecessor: Option<&str>| {
-        let mut revision = Revision::new(name, &revision_resource(), spec(source(0), name.len()));
-        revision.status = Some(PolicyRevisionStatus {
-            state,
-            predecessor: predecessor.map(str::to_owned),
-            rollout: predecessor.map(|_| PolicyRollout::default()),
-            ..PolicyRevisionStatus::default()
-        });
-        (name.to_owned(), revision)
-    };
-    let (old, old_record) = revision("old", RevisionState::Yielding, None);
-    let (new, new_record) = revision("newer", RevisionState::Active, Some("old"));
-    let loaded = BTreeMap::from([(old.clone(), entry(&old_record)), (new.clone(), entry(&new_record))]);
-    let mut model = Model {
-        entries: loaded.clone(),
-        records: BTreeMap::from([(old.clone(), old_record), (new.clone(), new_record)]),
-        packages: vec![(source(0), Some(new.clone()))],
-        deleted: BTreeSet::from([old.clone()]),
-        failed: BTreeMap::new(),
-        compiled: BTreeSet::from([old.clone()]),
-        lost: BTreeSet::new(),
-        due: BTreeMap::new(),
-        now: Instant::now(),
-    };
-    assert_eq!(model.plan(), [Action::Recreate(old.clone())]);
-    model.deleted.clear();
-    model.failed.insert(new.clone(), failure());
-    model.entries.remove(&old);
-    assert_eq!(model.plan(), [], "no other policy takes over the objects that wait for the predecessor");
-    model.entries = loaded;
-    assert_eq!(model.plan(), [Action::Quarantine { name: new, failure: failure() }]);
-}
-
-#[test]
-fn a_revision_yields_exactly_as_long_as_the_rollout_of_its_successor_goes_on() {
-    for seed in 0..SEEDS {
-        let mut model = Model::random(&mut Random(seed));
-        model.settle();
-        let revisions = RevisionSet { own: Vec::new(), entries: model.entries.clone() };
-        let facts = Facts { records: &model.records, revisions: &revisions };
-        let yielding: BTreeSet<&String> = model.records.keys().filter_map(|by| facts.yielding_to(by)).collect();
-        for (name, (state, _)) in model.states() {
-            let yields = state == RevisionState::Yielding;
-            let must = yielding.contains(name) && state != RevisionState::Yielding;
-            assert!(!yields || yielding.contains(name), "seed {seed}: {name} yields to nothing");
-            assert!(!must || state != RevisionState::Superseded, "seed {seed}: {name} must yield");
-        }
     }
 }
 
@@ -343,17 +343,8 @@ fn a_revision_of_a_deleted_source_serves_until_its_successor_serves_or_cannot_se
     let due = |state, policy: Option<&str>| {
         let (old, old_record) = revision("old", 0, RevisionState::Active, Some("p"));
         let (new, new_record) = revision("new", 1, state, policy);
-        let model = Model {
-            entries: BTreeMap::from([(old.clone(), entry(&old_record))]),
-            records: BTreeMap::from([(old, old_record), (new.clone(), new_record)]),
-            packages: vec![(source(1), Some(new))],
-            deleted: BTreeSet::new(),
-            failed: BTreeMap::new(),
-            compiled: BTreeSet::new(),
-            lost: BTreeSet::new(),
-            due: BTreeMap::new(),
-            now: Instant::now(),
-        };
+        let records = BTreeMap::from([(old, old_record), (new.clone(), new_record)]);
+        let model = Model::of(records, &["old"], vec![(source(1), Some(new), at(0))]);
         model.plan()
     };
     for state in [RevisionState::Pending, RevisionState::Checking, RevisionState::Previewing, RevisionState::Held] {

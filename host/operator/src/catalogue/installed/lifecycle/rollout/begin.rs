@@ -10,7 +10,7 @@ use crate::{
         Conflict,
         installed::{
             lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
-            observed::{ANOTHER_ROLLOUT, OLD_DEFINITION},
+            observed::{ANOTHER_ROLLOUT, OLD_DEFINITION, PREDECESSOR_MISSING},
             revision_set::AdmittedRevision,
         },
     },
@@ -30,7 +30,8 @@ impl Lifecycle {
         if status.state == RevisionState::Active {
             return status.open_rollout().cloned();
         }
-        if self.way_back(candidate).is_some() {
+        // Nothing answers for the objects of a lost revision whose source was deleted, so they cannot wait.
+        if self.way_back(candidate).is_some() || (before.is_empty() && self.has_lost_predecessor(entry)) {
             return None;
         }
         // A correction begins with the same objects as the rollout that it replaces.
@@ -82,6 +83,21 @@ impl Lifecycle {
         }
     }
 
+    /// Returns whether the predecessor of a revision cannot be loaded any more.
+    pub(in super::super) fn has_lost_predecessor(&self, entry: &AdmittedRevision) -> bool {
+        let before = entry.predecessor.as_ref().and_then(|before| self.revisions.entries.get(before));
+        before.is_some_and(|before| before.content.is_lost())
+    }
+
+    /// Returns the predecessor of a candidate if it serves now, but is not loaded. Its own predecessor, or no policy,
+    /// answers in its place. If the rollout began, all objects would wait.
+    fn unloaded_predecessor(&self, Candidate { name, entry, before, .. }: &Candidate) -> Option<String> {
+        let serves = self.records.status(name).state == RevisionState::Active;
+        let predecessor = entry.predecessor.as_ref().filter(|_| !serves && !before.is_empty())?;
+        let is_loaded = self.revisions.entries.get(predecessor).is_some_and(|entry| entry.content.is_loaded());
+        (!is_loaded).then(|| predecessor.clone())
+    }
+
     /// Returns why candidates cannot begin their rollout now. The answer is about the last candidate.
     pub(in super::super) fn waits_for_rollout(
         &mut self,
@@ -91,44 +107,52 @@ impl Lifecycle {
         if !candidates.iter().any(|candidate| self.rollout_of(candidate).is_some()) {
             return None;
         }
-        let Candidate { name, entry, .. } = candidates.last()?;
+        let candidate = candidates.last()?;
+        let Candidate { name, entry, .. } = candidate;
         if candidates.len() > 1 {
             let message = "the policy and settings of another package fit only each other, so they cannot start to serve \
                            in steps: put the settings into the package of the policy, or use rollout.mode: now";
             return Some(NotAdmitted::refused("NotInSteps", message));
         }
-        let waits = if self.records.has_rollouts() {
+        let waits = if !self.records.has_rollouts() {
+            NotAdmitted::pending("OldDefinition", OLD_DEFINITION)
+        } else if let Some(unloaded) = self.unloaded_predecessor(candidate) {
+            let message = format!(
+                "the rollout begins when the operator can load {unloaded}, which must serve the objects that are not \
+                 moved: install the package of {unloaded} again, or use rollout.mode: now"
+            );
+            NotAdmitted::pending(PREDECESSOR_MISSING, message)
+        } else {
             let is_active = |other: &String| self.records.status(other).state == RevisionState::Active;
             let active = serving.iter().filter(|other| is_active(other)).cloned().collect();
             let other = self.revisions.rollout_beside(name, &active)?;
             NotAdmitted::pending(ANOTHER_ROLLOUT, begins_after(&other))
-        } else {
-            NotAdmitted::pending("OldDefinition", OLD_DEFINITION)
         };
         // Keep the checked content, so that the next attempt comes soon.
         self.waiting.insert(name.clone(), entry.content.clone());
         Some(waits)
     }
 
-    /// Returns why a revision that waits for a place could not begin its rollout if it got the place now. Returns `None`
-    /// for a revision that serves all objects at once. The rollout of a revision whose source was deleted does not
-    /// count: the waiting revision replaces it.
+    /// Returns why a revision that waits for a place could not begin its rollout now. Returns `None` for a revision that
+    /// serves all objects at once. The rollout of a revision whose source was deleted does not count: the waiting
+    /// revision replaces it. If another revision has the place, that is the reason: the end of a rollout does not help.
     pub(in super::super) fn waits_in_conflict(
         &self,
         name: &str,
         entry: &AdmittedRevision,
         serving: &BTreeSet<String>,
     ) -> Option<Conflict> {
-        self.new_rollout(name, entry, None)?;
+        self.new_rollout(name, entry, None).filter(|_| !self.has_lost_predecessor(entry))?;
+        let or_place = |waits: Conflict| self.revisions.conflict_of(name, serving).unwrap_or(waits);
         if !self.records.has_rollouts() {
-            return Some(Conflict { reason: "OldDefinition", message: OLD_DEFINITION.to_owned() });
+            return Some(or_place(Conflict { reason: "OldDefinition", message: OLD_DEFINITION.to_owned() }));
         }
         let counts = |other: &String| {
             self.records.status(other).state == RevisionState::Active && !self.without_source.contains(other)
         };
         let active = serving.iter().filter(|other| counts(other)).cloned().collect();
         let other = self.revisions.rollout_beside(name, &active)?;
-        Some(Conflict { reason: ANOTHER_ROLLOUT, message: begins_after(&other) })
+        Some(or_place(Conflict { reason: ANOTHER_ROLLOUT, message: begins_after(&other) }))
     }
 
     /// Makes the packages due that wait for the end of another rollout.

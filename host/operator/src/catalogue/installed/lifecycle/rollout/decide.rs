@@ -186,8 +186,8 @@ impl RolloutFacts<'_> {
 
     /// Begins the next step that moves another object. Ends the rollout after the last step.
     fn next(&self, objects: &[Judged], unavailable: u64) -> Decision {
-        let hashes = |counts: fn(&Shown) -> bool| {
-            let mut hashes: Vec<u64> = objects.iter().filter(|it| counts(&it.shown)).map(|it| it.sight.hash).collect();
+        let hashes = |counts: fn(&Judged) -> bool| {
+            let mut hashes: Vec<u64> = objects.iter().filter(|it| counts(it)).map(|it| it.sight.hash).collect();
             hashes.sort_unstable();
             hashes.dedup();
             hashes
@@ -199,7 +199,7 @@ impl RolloutFacts<'_> {
             return Decision::Finish;
         }
         // Count only objects that can be evidence: a step without such objects would show nothing.
-        let mut counted = hashes(|shown| !matches!(shown, Shown::Excluded | Shown::NotReady));
+        let mut counted = hashes(|it| !it.sight.is_left && !matches!(it.shown, Shown::Excluded | Shown::NotReady));
         if counted.is_empty() {
             counted = all;
         }
@@ -257,7 +257,8 @@ impl RolloutFacts<'_> {
 /// Records that a person accepted the harm so far, so that the same objects do not pause the rollout again.
 pub(super) fn accept(rollout: &mut PolicyRollout, request: Option<&RolloutRequest>, now: Timestamp) {
     let is_resumed = request.is_some_and(|request| request.verb == Verb::Resume);
-    if is_resumed && rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none()) {
+    // A pause for another reason shows no harm that the person could accept.
+    if is_resumed && rollout.paused.as_ref().is_some_and(|paused| reasons::is_about_harm(&paused.reason)) {
         let until = now.checked_sub(Waits::of(rollout).patience).ok();
         rollout.accepted = until.map(written);
     }

@@ -88,6 +88,18 @@ impl Evidence {
         let mut evidence = Self::default();
         let [mut unmoved, mut earlier, mut last] = [Group::default(); 3];
         for Judged { sight, moved_at, shown } in objects {
+            if moved_at.is_some() {
+                let unavailable = match shown {
+                    Shown::Waits | Shown::Lost(_) => sight.pods.wanted,
+                    Shown::Good | Shown::Unsteady { .. } => sight.pods.missing,
+                    Shown::Excluded | Shown::NotReady => 0,
+                };
+                evidence.unavailable = evidence.unavailable.saturating_add(unavailable);
+            }
+            // The revision does not answer for the object.
+            if sight.is_left {
+                continue;
+            }
             let harmed = moved_at.and_then(|_| harmed(&sight.key, *shown, waits));
             let is_harmed = harmed.as_ref().is_some_and(|it| now >= it.lasting_from);
             let is_lost = matches!(shown, Shown::Lost(_)) || is_harmed;
@@ -110,19 +122,11 @@ impl Evidence {
             if counts {
                 evidence.namespaces.insert(sight.key.namespace.clone());
             }
-            let unavailable = match shown {
-                Shown::Waits => {
-                    evidence.waiting.push(sight.key.clone());
-                    sight.pods.wanted
-                }
-                Shown::Lost(_) => sight.pods.wanted,
-                Shown::Good | Shown::Unsteady { .. } => {
-                    evidence.ready += 1;
-                    sight.pods.missing
-                }
-                Shown::Excluded | Shown::NotReady => 0,
-            };
-            evidence.unavailable = evidence.unavailable.saturating_add(unavailable);
+            match shown {
+                Shown::Waits => evidence.waiting.push(sight.key.clone()),
+                Shown::Good | Shown::Unsteady { .. } => evidence.ready += 1,
+                Shown::Lost(_) | Shown::Excluded | Shown::NotReady => {}
+            }
             if let Shown::Unsteady { until, .. } = shown {
                 evidence.steady_from = evidence.steady_from.max(Some(*until));
             }

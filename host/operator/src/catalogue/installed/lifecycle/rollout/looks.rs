@@ -40,6 +40,11 @@ impl RolloutLooks {
         self.next = now.checked_add(wait).map(|next| (next, swap));
     }
 
+    /// Forgets the objects, because the revision does not answer for them now.
+    pub(super) fn forget(&mut self) {
+        (self.watched, self.next) = (None, None);
+    }
+
     /// Records that the last look had an effect that must be repeated until it succeeds.
     pub(super) fn repeat(&mut self) {
         self.next = None;

@@ -29,7 +29,9 @@ const READ_BY_POLICIES: &str = "kaos.tools/";
 pub(super) struct ObjectSight {
     pub(super) key: ObjectKey,
     pub(super) hash: u64,
-    /// Whether a pass with the revision has ended, and the status shows its result.
+    /// Whether only the predecessor answered for the object. The object moves too, but shows nothing about the revision.
+    pub(super) is_left: bool,
+    /// Whether a pass after the move has ended, and the status shows its result.
     pub(super) had_pass: bool,
     pub(super) pods: PodCounts,
     pub(super) is_ready: bool,
@@ -90,7 +92,7 @@ impl Facts {
 
 impl SightCache {
     /// Returns what the operator sees of the objects that a rollout concerns: objects without a pin for which the
-    /// revision answers, and for which the policies differ with and without the revision.
+    /// revision answers or its predecessor answered, and for which the policies differ with and without the revision.
     pub(super) async fn look(
         &mut self,
         catalogue: &Catalogue,
@@ -99,31 +101,39 @@ impl SightCache {
     ) -> Vec<ObjectSight> {
         let Some(snapshot) = catalogue.load() else { return Vec::new() };
         let choosing = catalogue.ledger().choosing();
-        let mut keys: Vec<ObjectKey> = Vec::new();
+        let mut found: Vec<(ObjectKey, Concern)> = Vec::new();
         for of in &stage.kinds {
-            let mut places: BTreeMap<String, bool> = BTreeMap::new();
+            let mut places: BTreeMap<String, Option<Concern>> = BTreeMap::new();
             for key in watch.keys(of) {
-                let is_concerned = *places
+                let concern = *places
                     .entry(key.namespace.clone())
-                    .or_insert_with(|| is_concerned(&snapshot, (name, stage), of, &key.namespace));
-                if is_concerned && !choosing.contains(&key) {
-                    keys.push(key);
-                }
+                    .or_insert_with(|| Concern::of(&snapshot, (name, stage), of, &key.namespace));
+                found.extend(concern.filter(|_| !choosing.contains(&key)).map(|concern| (key, concern)));
             }
         }
-        let passes = catalogue.ledger().had_pass(name, &keys);
+        let (keys, concerns): (Vec<ObjectKey>, Vec<Concern>) = found.into_iter().unzip();
+        let ledger = catalogue.ledger();
+        let passes = ledger.had_pass(name, &keys);
+        let left = ledger.had_pass_without(stage.predecessor.as_deref().unwrap_or_default(), &keys);
         let mut sights = Vec::with_capacity(keys.len());
-        for (number, (key, had_pass)) in keys.iter().zip(passes).enumerate() {
+        for (number, key) in keys.iter().enumerate() {
             if number % BATCH == BATCH - 1 {
                 tokio::task::yield_now().await;
             }
             let Some(seen) = watch.live(&key.of, &key.namespace, &key.name) else { continue };
             let Some(facts) = self.facts(key, &seen, watch) else { continue };
             let Facts { pods, is_ready, ready_since, created, spec } = facts;
+            let concern = concerns[number];
             sights.push(ObjectSight {
                 hash: stage.moved.hash(&key.of, &key.namespace, &key.name),
                 key: key.clone(),
-                had_pass,
+                is_left: concern != Concern::Answers,
+                had_pass: match concern {
+                    Concern::Answers => passes[number],
+                    Concern::Leaves => left[number],
+                    // Without a policy, a pass changes no child.
+                    Concern::Abandons => true,
+                },
                 pods,
                 is_ready,
                 ready_since,
@@ -162,18 +172,45 @@ impl SightCache {
     }
 }
 
-/// Returns whether the policies for the objects of a place differ with and without the revision of a rollout, and the
-/// revision is one of those that answer.
-fn is_concerned(snapshot: &Snapshot, (name, stage): (&str, &RolloutStage), of: &ResourceType, namespace: &str) -> bool {
-    if !stage.concerns(of, namespace) {
-        return false;
+/// How a rollout concerns the objects of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Concern {
+    /// The revision answers for moved objects.
+    Answers,
+    /// Only the predecessor answered. Other policies answer for moved objects.
+    Leaves,
+    /// Only the predecessor answered. No policy answers for moved objects.
+    Abandons,
+}
+
+impl Concern {
+    /// Returns `None` if the policies for the objects of the place are the same with and without the revision, or if
+    /// neither the revision nor its predecessor is one of them.
+    fn of(
+        snapshot: &Snapshot,
+        (name, stage): (&str, &RolloutStage),
+        of: &ResourceType,
+        namespace: &str,
+    ) -> Option<Self> {
+        if !stage.concerns(of, namespace) {
+            return None;
+        }
+        let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
+        let (now, before) = (snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace));
+        // A policy of a tenant can fall back to the revision. It answers alike with and without the revision.
+        let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
+        if now.zip(before).is_some_and(|(now, before)| is_same(now, before)) {
+            return None;
+        }
+        let has = |kind: Option<&Arc<Kind>>, name: &str| {
+            kind.is_some_and(|kind| kind.revisions().any(|revision| **revision == *name))
+        };
+        if has(now, name) {
+            return Some(Self::Answers);
+        }
+        let answered = stage.predecessor.as_deref().is_some_and(|predecessor| has(before, predecessor));
+        answered.then_some(if now.is_some() { Self::Leaves } else { Self::Abandons })
     }
-    let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
-    // A policy of a tenant can fall back to the revision. It answers alike with and without the revision.
-    let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
-    let Some(now) = snapshot.current_in(of, namespace) else { return false };
-    let before = snapshot.before_in(undone, of, namespace);
-    now.revisions().any(|revision| **revision == *name) && before.is_none_or(|before| !is_same(now, before))
 }
 
 #[cfg(test)]

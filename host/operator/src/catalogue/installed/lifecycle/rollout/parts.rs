@@ -55,6 +55,18 @@ pub(super) fn record_part(step: &mut PolicyRolloutStep, up_to: u64, now: Timesta
     step.goal = step.goal.take().filter(|goal| step.up_to.as_ref() != Some(goal));
 }
 
+/// Restarts the clocks of a rollout whose revision is loaded again: all moved objects move to it once more, now. Their
+/// losses so far happened while other policies answered for them.
+pub(super) fn move_again(rollout: &mut PolicyRollout, now: Timestamp) {
+    let now = written(now);
+    for step in rollout.steps.iter_mut().filter(|step| step.since.is_some()) {
+        step.since = Some(now.clone());
+        step.moved_at = step.moved_at.take().map(|_| now.clone());
+        step.parts.iter_mut().for_each(|part| part.since.clone_from(&now));
+    }
+    rollout.unsteady.clear();
+}
+
 /// Joins the two parts with the shortest time between them. The joined part has the time of the earlier part, so that no
 /// loss of an object is overlooked.
 fn join_closest(parts: &mut Vec<PolicyRolloutPart>) {
@@ -95,6 +107,19 @@ mod tests {
         let moved = [100, 101, 200, 300, 301, 401].map(|hash| parts.moved_at(hash));
         let [zero, ten, twenty, thirty] = [0, 10, 20, 30].map(|minutes| Some(at(minutes)));
         assert_eq!(moved, [zero, ten, ten, twenty, thirty, None]);
+    }
+
+    #[test]
+    fn when_its_revision_is_loaded_again_all_moved_objects_move_once_more() {
+        let mut last = PolicyRolloutStep { goal: Some(format!("{:016x}", 400)), ..step(200, 10) };
+        record_part(&mut last, 300, at(20));
+        let next = PolicyRolloutStep::default();
+        let mut rollout = PolicyRollout { steps: vec![step(100, 0), last, next.clone()], ..PolicyRollout::default() };
+        move_again(&mut rollout, at(60));
+        let parts = Parts::of(&rollout);
+        let moved = [100, 200, 300, 301].map(|hash| parts.moved_at(hash));
+        assert_eq!(moved, [Some(at(60)), Some(at(60)), Some(at(60)), None]);
+        assert_eq!((last_move(&rollout.steps[1]), &rollout.steps[2]), (Some(at(60)), &next));
     }
 
     #[test]

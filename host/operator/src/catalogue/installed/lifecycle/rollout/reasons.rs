@@ -3,10 +3,14 @@
 use kaos_crds::PolicyRollout;
 
 use super::evidence::{Evidence, Group, Harmed, Verdict};
-use crate::watch::ObjectKey;
+use crate::{catalogue::installed::observed::PREDECESSOR_MISSING, watch::ObjectKey};
 
 /// The maximum number of objects that a message names.
 const NAMED: usize = 3;
+
+const CLUSTER_TROUBLE: &str = "ClusterTrouble";
+const NOTHING_TO_COMPARE: &str = "NothingToCompare";
+const FEW_HARMED: &str = "FewHarmed";
 
 /// The reason why a rollout cannot take its next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +31,17 @@ impl Lack {
     }
 }
 
+/// Returns whether the rollout pauses for this reason because moved objects are harmed.
+pub(super) fn is_about_harm(reason: &str) -> bool {
+    [CLUSTER_TROUBLE, NOTHING_TO_COMPARE, FEW_HARMED].contains(&reason)
+}
+
 /// The message while the objects that are not moved have no policy.
 pub(super) fn predecessor_missing() -> Lack {
     let message = "the operator cannot load the revision that serves the objects that are not moved, so these objects \
                    wait and keep their children, and no object can return: install the package that served before again, \
                    or run `policy promote`";
-    Lack::new("PredecessorMissing", message.to_owned())
+    Lack::new(PREDECESSOR_MISSING, message.to_owned())
 }
 
 /// Why the rollout returns.
@@ -63,7 +72,7 @@ pub(super) fn doubt(rollout: &PolicyRollout, evidence: &Evidence, verdict: Verdi
                  became not ready: the package is probably not the cause, so the rollout goes on when the moved objects \
                  are ready"
             );
-            ("ClusterTrouble", message)
+            (CLUSTER_TROUBLE, message)
         }
         Verdict::NothingToCompare => {
             let message = format!(
@@ -71,7 +80,7 @@ pub(super) fn doubt(rollout: &PolicyRollout, evidence: &Evidence, verdict: Verdi
                  compare them with: look at these objects, and run `policy return` or `policy resume`",
                 rollout.patience
             );
-            ("NothingToCompare", message)
+            (NOTHING_TO_COMPARE, message)
         }
         Verdict::FewHarmed => {
             let message = format!(
@@ -79,7 +88,7 @@ pub(super) fn doubt(rollout: &PolicyRollout, evidence: &Evidence, verdict: Verdi
                  look at these objects, and run `policy return` or `policy resume`",
                 rollout.patience
             );
-            ("FewHarmed", message)
+            (FEW_HARMED, message)
         }
     };
     Some(Lack::of(reason, message, keys(&evidence.harmed)))

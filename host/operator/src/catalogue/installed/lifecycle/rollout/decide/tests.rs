@@ -37,6 +37,7 @@ fn object(number: u64, hash: u64) -> ObjectSight {
     ObjectSight {
         key: ObjectKey { of, namespace: "n".to_owned(), name: format!("w{number}") },
         hash,
+        is_left: false,
         had_pass: true,
         pods: pods(1),
         is_ready: true,
@@ -293,4 +294,47 @@ fn the_share_of_unavailable_pods_counts_all_pods_and_objects_that_move_together_
         object.pods = pods(0);
     }
     assert_eq!(decide(&rollout, &all, at(105)), begin(1, u64::MAX), "objects without pods move at once");
+}
+
+#[test]
+fn objects_that_only_the_predecessor_answered_for_move_in_steps_too_and_show_nothing() {
+    let mut all = objects(8);
+    all[4..].iter_mut().for_each(|object| object.is_left = true);
+    let mut rollout = begun(&all, &["1", "100%"]);
+    rollout.max_unavailable = "3".to_owned();
+    let second = decide(&rollout, &all, at(105));
+    assert_eq!(second, Decision::Begin { step: 1, up_to: 400, goal: u64::MAX });
+    advance(&mut rollout, &second, at(105));
+    assert_eq!(decide(&rollout, &all, at(106)), Decision::Move { up_to: 700 });
+    advance(&mut rollout, &Decision::Move { up_to: 700 }, at(106));
+    all[4].had_pass = false;
+    not_ready(&mut all[5], 107);
+    all[6].pods.missing = 1;
+    assert_eq!(decide(&rollout, &all, at(107)), Decision::Wait(Some(at(111))), "three of their pods are unavailable");
+    all[4].had_pass = true;
+    assert_eq!(decide(&rollout, &all, at(107)), Decision::Move { up_to: u64::MAX });
+    advance(&mut rollout, &Decision::Move { up_to: u64::MAX }, at(107));
+    all[4..].iter_mut().for_each(|object| not_ready(object, 107));
+    let waits = decide(&rollout, &all, at(120));
+    assert_eq!(reason(&waits), "PodsMissing", "no harm of the revision, but a reason to wait");
+    let new = super::tests::rollout(&["1", "100%"]);
+    let only: Vec<_> = all.into_iter().skip(4).map(|it| ObjectSight { is_ready: true, ..it }).collect();
+    assert_eq!(decide(&new, &only, at(120)), begin(0, 500));
+}
+
+#[test]
+fn a_person_who_resumes_accepts_harm_only_if_the_pause_is_about_harm() {
+    let accepted = |reason: &str| {
+        let mut rollout = rollout(&["1", "100%"]);
+        rollout.paused = Some(PolicyRolloutPause { reason: reason.to_owned(), ..PolicyRolloutPause::default() });
+        accept(&mut rollout, Some(&requested(Verb::Resume)), at(200));
+        rollout.accepted.is_some()
+    };
+    for reason in ["FewHarmed", "NothingToCompare", "ClusterTrouble"] {
+        assert!(accepted(reason), "{reason}");
+    }
+    for reason in ["PredecessorMissing", "NotLoaded", "PassesMissing", "PodsMissing", "SlowToStart", "NothingWasReady"]
+    {
+        assert!(!accepted(reason), "{reason}");
+    }
 }
