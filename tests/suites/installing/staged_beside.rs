@@ -31,12 +31,19 @@ fn a_staged_package_that_waits_for_a_place_disturbs_no_rollout_and_begins_its_ow
         world.apply(&levels("DEBUG", STEPS)).await;
         let one = until_moved(world, "DEBUG", 1).await;
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS - 1);
+        let waits = until_state(world, "other", "Conflict").await;
+        assert_eq!(
+            waits["status"]["reason"], "PlaceTaken",
+            "the end of the rollout does not free the place: {waits:#}"
+        );
         assert!(one.is_subset(&until_moved(world, "DEBUG", 3).await));
         until_moved(world, "DEBUG", SERVERS).await;
-        let is_kept_out = |it: &Value| it["status"]["state"] == "Conflict" && it["status"]["reason"] == "PlaceTaken";
-        let waits = async || revisions(world, "other").await.iter().any(is_kept_out);
-        world.until_true("the other package waits for the place only", waits).await;
-        assert!(until_state(world, "other", "Conflict").await["status"]["rollout"].is_null());
+        let has_ended = |it: &Value| it["status"]["reason"] == "RolledOut";
+        let ended = async || revisions(world, "levels").await.iter().any(has_ended);
+        world.until_true("the rollout ended", ended).await;
+        let waits = until_state(world, "other", "Conflict").await;
+        assert_eq!(waits["status"]["reason"], "PlaceTaken", "{waits:#}");
+        assert!(waits["status"]["rollout"].is_null());
 
         world.delete("kaos-system:ConfigMap/levels").await;
         until_moved(world, "INFO", 1).await;

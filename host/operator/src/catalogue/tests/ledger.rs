@@ -63,3 +63,22 @@ fn an_object_had_its_pass_only_when_its_status_shows_the_result() {
     ledger.gone(&keys[0]);
     assert_eq!(ledger.had_pass("r", &keys), [false, false]);
 }
+
+#[test]
+fn a_pass_while_the_revision_is_not_loaded_is_no_pass_of_the_revision() {
+    let (ledger, [new, old]) = (Ledger::default(), ["new", "old"].map(Arc::<str>::from));
+    let keys = [ObjectKey::new(widget(), "a", "x")];
+    let lost = Without { revision: Arc::clone(&new), how: "lost".to_owned(), counts: false, is_lost: true };
+    let serve = |by: &Arc<str>, without: &[Without]| {
+        ledger.served(&keys[0], [by].into_iter(), without);
+        ledger.reported(&keys[0]);
+    };
+    serve(&old, &[lost]);
+    assert_eq!((ledger.had_pass("new", &keys), ledger.outstanding("new", &keys)), (vec![false], 0));
+    assert_eq!(ledger.had_pass_without("old", &keys), [false]);
+    serve(&new, &[]);
+    assert_eq!((ledger.had_pass("new", &keys), ledger.had_pass_without("old", &keys)), (vec![true], vec![true]));
+    let refused = Without { revision: Arc::clone(&new), how: "refused".to_owned(), counts: false, is_lost: false };
+    serve(&old, &[refused]);
+    assert_eq!(ledger.had_pass("new", &keys), [true], "a refusal is a result of the revision");
+}

@@ -111,3 +111,27 @@ async fn wait(
         sleep(LOOK).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kaos_crds::{PolicyRollout, PolicyRolloutPause};
+
+    use super::*;
+
+    #[test]
+    fn the_answer_names_a_refused_request_also_if_only_the_pause_tells_it() {
+        let answer = |message: &str, paused: &str| {
+            let pause = PolicyRolloutPause { message: paused.to_owned(), ..PolicyRolloutPause::default() };
+            told(&PolicyRevisionStatus {
+                state: RevisionState::Active,
+                message: Some(message.to_owned()),
+                rollout: Some(PolicyRollout { paused: Some(pause), ..PolicyRollout::default() }),
+                ..PolicyRevisionStatus::default()
+            })
+        };
+        assert_eq!(answer("it cannot be loaded", "alice requested"), "it cannot be loaded; alice requested");
+        assert_eq!(answer("step 1; alice paused", "alice paused"), "step 1; alice paused");
+        assert_eq!(answer("step 1", ""), "step 1");
+        assert_eq!(answer("", "alice paused"), "alice paused");
+    }
+}

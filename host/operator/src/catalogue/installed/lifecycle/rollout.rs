@@ -194,9 +194,13 @@ impl Lifecycle {
         rollout.requests += i64::from(by.is_some());
         if let Some(objects) = &objects {
             let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            let moved = objects.iter().filter(|it| !rollout.is_open() || up_to >= Some(it.sight.hash)).count();
+            // Objects that only the predecessor answered for count only if there are no others.
+            let is_left = |it: &&Judged| it.sight.is_left;
+            let counts_left = objects.iter().all(|it| is_left(&it));
+            let counted = || objects.iter().filter(|it| counts_left || !is_left(it));
+            let moved = counted().filter(|it| !rollout.is_open() || up_to >= Some(it.sight.hash)).count();
             rollout.moved = i64::try_from(moved).unwrap_or(i64::MAX);
-            rollout.objects = i64::try_from(objects.len()).unwrap_or(i64::MAX);
+            rollout.objects = i64::try_from(counted().count()).unwrap_or(i64::MAX);
         }
         if let Some(watched) = &looks.watched {
             rollout.unsteady = if rollout.is_open() { watched.unsteady() } else { Vec::new() };
