@@ -359,3 +359,90 @@ fn bench_refuses_unusable_input() {
     let ran = run(["policy", "bench", "nope.js"], "");
     assert!(ran.code == 2 && ran.stderr.contains("nope.js"), "{}", ran.stderr);
 }
+
+/// A second child of the custom kind `Sky`, and the CRD of this kind.
+const SKY: &str =
+    "manifests: [{apiVersion: 'sky.io/v1', kind: 'Sky', metadata: {name}, spec: {colur: 'blue'}}, deployment]";
+
+/// Returns a project whose policy also makes a child of the kind `Sky`.
+fn with_sky() -> Project {
+    let project = Project::new("", "");
+    let script = std::fs::read_to_string(&project.script).unwrap();
+    let emits = "emits: [{apiVersion: 'sky.io/v1', kind: 'Sky'}, ";
+    let script = script.replace("emits: [", emits).replace("manifests: [deployment]", SKY);
+    std::fs::write(&project.script, script.replace("manifest: 0", "manifest: 1")).unwrap();
+    project
+}
+
+#[test]
+fn kinds_of_children_with_unknown_fields_are_named() {
+    let project = with_sky();
+    let ran = project.conform(&[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let told = "does not know the fields of sky.io/v1 Sky: name the CRD with --crds";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let findings = project.conform(&["-o", "json"]).json();
+    assert_eq!(findings["unchecked"], json!([{"apiVersion": "sky.io/v1", "kind": "Sky"}]));
+}
+
+#[test]
+fn fields_of_children_with_a_known_crd_are_checked() {
+    let project = with_sky();
+    let sky = CRD.replace("kites", "skies").replace("kite", "sky").replace("Kite", "Sky");
+    let sky = project.folder.write("sky.yaml", sky.replace("title: {type: string}", "colour: {type: string}"));
+    let ran = project.conform(&["--crds", &sky, "-o", "json"]);
+    assert_eq!((ran.code, failed(&ran.json())), (1, vec!["manifests"]), "{}{}", ran.stdout, ran.stderr);
+    let found = check(&ran.json(), "manifests")["found"].as_str().unwrap().to_owned();
+    assert!(found.contains("(Sky) spec.colur: unknown field") && found.contains("did you mean colour?"), "{found}");
+}
+
+#[test]
+fn unknown_fields_of_other_workloads_fail_too() {
+    let code = "deployment.kind = 'StatefulSet'; deployment.spec.serviceNam = name;";
+    let project = Project::new("translation", code);
+    let script = std::fs::read_to_string(&project.script).unwrap();
+    std::fs::write(&project.script, script.replace("kind: 'Deployment'}]", "kind: 'StatefulSet'}]")).unwrap();
+    let ran = run(["policy", "check", &project.script], "");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("has no field \"serviceNam\" here: did you mean serviceName?"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_most_frequent_refusals_are_listed() {
+    let project =
+        Project::new("translation", "if (spec.mode !== 'odd') throw kaos.invalid('spec.mode', 'must be odd');");
+    project.folder.write("policy.yaml", "grants: {}\n");
+    let script = std::fs::read_to_string(&project.script).unwrap();
+    std::fs::write(&project.script, script.replace("spec: {title: 'Above", "spec: {mode: 'odd', title: 'Above"))
+        .unwrap();
+    let ran = project.conform(&[]);
+    assert!(ran.stdout.contains("spec.mode: must be odd"), "{}{}", ran.stdout, ran.stderr);
+    let findings = project.conform(&["-o", "json"]).json();
+    let first = &findings["refusals"][0];
+    assert_eq!((&first["end"], &first["about"]), (&json!("invalid"), &json!("spec.mode")), "{findings:#}");
+    assert!(first["objects"].as_u64() > Some(1) && first["objects"].as_u64() <= findings["ends"]["invalid"].as_u64());
+}
+
+#[test]
+fn check_warns_about_an_origin_with_a_wrong_path_or_place() {
+    let warnings = |project: &Project| {
+        let ran = run(["policy", "check", &project.script], "");
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.stderr
+    };
+    let project = Project::new("", "");
+    assert_eq!(warnings(&project), "", "no sample has replicas");
+    let script = std::fs::read_to_string(&project.script).unwrap();
+    let with_replicas = script.replace("spec: {title: 'Above", "spec: {replicas: 2, title: 'Above");
+    for (wrong, told) in [
+        ("path: 'spec.replica', from: 'spec.replicas'", "the origin of spec.replica of the Deployment"),
+        ("path: 'spec.replicas', from: 'spec.sizes'", "from spec.sizes, covers no value in any sample"),
+    ] {
+        let right = "path: 'spec.replicas', from: 'spec.replicas'";
+        std::fs::write(&project.script, with_replicas.replace(right, wrong)).unwrap();
+        let warnings = warnings(&project);
+        assert!(warnings.contains(told) && warnings.matches("warning: ").count() == 1, "{warnings}");
+    }
+    std::fs::write(&project.script, &with_replicas).unwrap();
+    assert_eq!(warnings(&project), "");
+}

@@ -10,6 +10,7 @@ use super::{
     error::ConformError,
     exam::{Exam, Examined, Problem},
     inputs::Inputs,
+    refusals::Refusals,
     report,
     results::{Counterexample, End, Findings, Property},
     shrink,
@@ -34,9 +35,12 @@ pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
     let numbers = only.into_iter().chain(0..if only.is_some() { 0 } else { all });
     let (mut failures, mut ends) = (BTreeMap::<Property, Failures>::new(), BTreeMap::<End, u64>::new());
     let (mut fuel, mut kept, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut refusals, mut unchecked) = (Refusals::default(), BTreeSet::new());
     for number in numbers {
         let case = cases.case(number);
-        let Examined { end, fuel: used, problems } = exam.examine(&case)?;
+        let Examined { end, fuel: used, problems, refusal, unchecked: kinds } = exam.examine(&case)?;
+        refusal.iter().for_each(|refusal| refusals.add(refusal));
+        unchecked.extend(kinds);
         *ends.entry(end).or_default() += 1;
         fuel.extend(used);
         for problem in problems {
@@ -65,14 +69,17 @@ pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
     let spread = Spread::of(fuel);
     let results = Property::ALL.map(|property| {
         let failed = failures.remove(&property);
-        report::result(property, count, failed.map(|it| (it.count, it.first)), effects.as_ref(), spread, policy)
+        let failed = failed.map(|it| (it.count, it.first));
+        report::result(property, count, failed, effects.as_ref(), &unchecked, spread, policy)
     });
     Ok(Findings {
         policy: Some(policy.id().clone()),
         seed,
         objects: count,
         ends,
+        refusals: refusals.most_frequent(),
         kinds: cases.kinds(),
+        unchecked: unchecked.iter().cloned().collect(),
         warnings: cases.warnings().to_vec(),
         results: results.to_vec(),
         fuel: spread,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Child, Claim, Cluster, Outcome, Reference, Refusal, Scopes},
+    contract::{Child, Claim, Cluster, Outcome, Reference, Refusal, ResourceType, Scopes},
     failure::Failure,
     gate::{dropped_variables, trial_stack},
     guard::Rule,
@@ -21,6 +21,7 @@ use super::{
     error::ConformError,
     paths,
     results::{End, Property},
+    unchecked::{refused, unchecked},
 };
 use crate::schema::KnownCrds;
 
@@ -49,6 +50,10 @@ pub(super) struct Examined {
     /// The fuel of the first pass, if it ended in a plan or a refusal.
     pub(super) fuel: Option<u64>,
     pub(super) problems: Vec<Problem>,
+    /// The refusal in which the first pass ended.
+    pub(super) refusal: Option<Refusal>,
+    /// The kinds of the planned children whose fields nothing defines.
+    pub(super) unchecked: Vec<ResourceType>,
 }
 
 impl<'a> Exam<'a> {
@@ -113,23 +118,28 @@ impl<'a> Exam<'a> {
     pub(super) fn examine(&self, case: &Case) -> Result<Examined, ConformError> {
         let (first, second) = (self.render(case)?, self.render(case)?);
         let mut problems: Vec<Problem> = unequal(&first, &second).into_iter().collect();
+        let (mut refusal, mut kinds) = (None, Vec::new());
         let (end, fuel) = match &first.verdict {
             Verdict::Failed(failed) => {
                 problems.extend(problems_of(failed));
                 (End::Failed, None)
             }
-            Verdict::Refused(refusal) => {
-                problems.extend(self.wrong_refusal(case, refusal).map(Problem::answers));
-                (End::of(refusal), Some(first.fuel))
+            Verdict::Refused(answered) => {
+                problems.extend(self.wrong_refusal(case, answered).map(Problem::answers));
+                refusal = Some(answered.clone());
+                (End::of(answered), Some(first.fuel))
             }
             Verdict::Planned(_) => {
+                let message = refused(first.manifests(), self.crds);
+                problems.extend(message.map(|message| Problem { property: Property::Manifests, message }));
+                kinds.extend(unchecked(first.manifests(), self.crds));
                 problems.extend(self.dropped(case, &first)?);
                 problems.extend(self.reports(case, &first, &[])?);
                 problems.extend(self.again(case, &first)?);
                 (End::Planned, Some(first.fuel))
             }
         };
-        Ok(Examined { end, fuel, problems })
+        Ok(Examined { end, fuel, problems, refusal, unchecked: kinds })
     }
 
     /// Returns the reason why a refusal does not help the user; `None` if the refusal helps.

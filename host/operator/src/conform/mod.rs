@@ -15,6 +15,8 @@
 //! | `candidates` | other values for a setting |
 //! | `effects` | decides which settings have an effect |
 //! | `results` | the results of all checks |
+//! | `refusals` | counts the refusals by the field that they name |
+//! | `unchecked` | the fields of manifests of custom kinds, and the kinds with unknown fields |
 //! | `report` | formulates the result of each check |
 //! | `spread` | percentiles |
 
@@ -29,16 +31,19 @@ mod inputs;
 mod mutate;
 mod passes;
 mod paths;
+mod refusals;
 mod report;
 mod results;
 mod shrink;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod unchecked;
 
 pub use checks::check;
 pub use error::ConformError;
 pub use inputs::Inputs;
 pub use passes::Passes;
+pub use refusals::FrequentRefusal;
 pub use results::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, End, Findings};
 pub use spread::Spread;

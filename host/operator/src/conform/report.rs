@@ -1,8 +1,8 @@
 //! Formulates the result of each check.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use kaos_policy::{policy::Policy, units::count};
+use kaos_policy::{contract::ResourceType, kubernetes::VERSION, policy::Policy, units::count};
 
 use super::{
     effects::Effects,
@@ -19,6 +19,7 @@ pub(super) fn result(
     objects: u64,
     failure: Option<(u64, Counterexample)>,
     effects: Option<&Effects>,
+    unchecked: &BTreeSet<ResourceType>,
     fuel: Option<Spread>,
     policy: &Arc<Policy>,
 ) -> CheckResult {
@@ -37,15 +38,26 @@ pub(super) fn result(
             property,
             "the containers have all variables of the mapping, and of other layers".into(),
         ),
-        Property::Manifests => {
-            CheckResult::passed(property, format!("valid for Kubernetes {}", kaos_policy::kubernetes::VERSION))
-        }
+        Property::Manifests => CheckResult::passed(property, manifests(unchecked)),
         Property::Settings => settings(effects),
         Property::Fuel => match fuel {
             Some(fuel) => of_fuel(fuel, policy.limits().fuel),
             None => CheckResult::skipped(property, "no pass ended in a plan or a refusal"),
         },
     }
+}
+
+/// Names the kinds whose fields the check does not know.
+fn manifests(unchecked: &BTreeSet<ResourceType>) -> String {
+    if unchecked.is_empty() {
+        return format!("valid for Kubernetes {VERSION}");
+    }
+    let kinds: Vec<String> = unchecked.iter().map(ToString::to_string).collect();
+    let kinds = kinds.join(", ");
+    format!(
+        "valid for Kubernetes {VERSION}, except that the check does not know the fields of {kinds}: name the CRD with \
+         --crds"
+    )
 }
 
 fn settings(effects: Option<&Effects>) -> CheckResult {

@@ -9,7 +9,7 @@ use kaos_policy::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::spread::Spread;
+use super::{refusals::FrequentRefusal, spread::Spread};
 
 /// A property that the checks test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -189,8 +189,14 @@ pub struct Findings {
     pub objects: u64,
     /// The number of objects for each end of a pass.
     pub ends: BTreeMap<End, u64>,
+    /// The most frequent reasons why the policy refused objects.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<FrequentRefusal>,
     /// The claimed kinds.
     pub kinds: Vec<ClaimedKind>,
+    /// The kinds of children whose fields neither Kubernetes nor a known CRD defines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<ResourceType>,
     /// Violations of the kinds' schemas in samples and in objects from files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -210,9 +216,19 @@ impl Findings {
             Property::Gate => CheckResult::failed(property, error.to_owned(), 1, None),
             _ => CheckResult::skipped(property, "the policy did not pass the gate"),
         };
-        let (ends, kinds, warnings) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let results = Property::ALL.map(result).to_vec();
-        Self { policy, seed, objects: 0, ends, kinds, warnings, results, fuel: None, fuel_limit: None }
+        Self {
+            policy,
+            seed,
+            objects: 0,
+            ends: BTreeMap::new(),
+            refusals: Vec::new(),
+            kinds: Vec::new(),
+            unchecked: Vec::new(),
+            warnings: Vec::new(),
+            results: Property::ALL.map(result).to_vec(),
+            fuel: None,
+            fuel_limit: None,
+        }
     }
 
     /// Returns the failed checks.

@@ -1,6 +1,7 @@
 //! Evaluates a policy's own samples. The policy must give equal answers in two passes, stay within the limits and pass
 //! the guard. For each kind, the policy must return a plan for at least one sample.
 
+mod idle;
 mod state;
 
 use std::{
@@ -23,6 +24,8 @@ use crate::{
     render::{HOST_FIELDS, Rendered, Renderer, Verdict},
     settings::Layer,
 };
+
+pub(super) use idle::idle_origins;
 
 /// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.

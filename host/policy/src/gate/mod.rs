@@ -124,6 +124,12 @@ pub fn try_settings(
     conformance::with_settings(policy, settings, cluster, server)
 }
 
+/// Returns a sentence for each declared origin that covers no value in any sample. The author of the policy probably
+/// wrote a wrong path or place.
+pub fn idle_origins(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<Vec<String>, LoadError> {
+    conformance::idle_origins(policy, settings, cluster)
+}
+
 impl Gate<'_> {
     /// Checks a candidate, and returns the policy.
     pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {

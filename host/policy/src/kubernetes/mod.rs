@@ -32,7 +32,8 @@ mod workload;
 use serde_json::Value;
 
 pub use checks::Checks;
-pub use fields::VERSION;
+pub(crate) use fields::has_field;
+pub use fields::{VERSION, is_known};
 use found::{Finding, Findings};
 use manifest_value::ManifestValue;
 pub(crate) use origin::judge;
@@ -44,8 +45,8 @@ pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
         return found.into_vec();
     }
     let (version, kind) = (at.text_of("apiVersion"), at.text_of("kind"));
-    if checks == Checks::Fields && matches!(version, "v1" | "apps/v1") {
-        fields::check(&at, kind, &mut found);
+    if checks == Checks::Fields {
+        fields::check(&at, version, kind, &mut found);
     }
     let spec = at.field("spec");
     match (version, kind) {

@@ -259,6 +259,75 @@ fn invalid_services_and_configmaps_are_found() {
     );
 }
 
+/// A manifest of a kind with this spec.
+fn of_kind(version: &str, kind: &str, spec: &Value) -> Vec<String> {
+    told(&json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}))
+}
+
+#[test]
+fn unknown_fields_of_every_built_in_kind_are_found() {
+    let template = |pod: &Value| {
+        let mut spec = json!({"containers": [{"name": "main", "image": "i"}]});
+        spec.as_object_mut().unwrap().extend(pod.as_object().unwrap().clone());
+        json!({"metadata": {"labels": {"app": "w"}}, "spec": spec})
+    };
+    let set = |more: &Value, pod: &Value| {
+        let mut spec = json!({"selector": {"matchLabels": {"app": "w"}}, "template": template(pod)});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    let none = json!({});
+    let job = json!({"template": template(&json!({"restartPolicy": "Never", "foo": 1}))});
+    for (version, kind, spec, place) in [
+        ("apps/v1", "StatefulSet", set(&json!({"serviceNam": "w"}), &none), "spec.serviceNam"),
+        ("apps/v1", "StatefulSet", set(&none, &json!({"foo": 1})), "spec.template.spec.foo"),
+        (
+            "apps/v1",
+            "StatefulSet",
+            set(&none, &json!({"containers": [{"name": "main", "image": "i", "readinesProbe": {}}]})),
+            "spec.template.spec.containers[0].readinesProbe",
+        ),
+        (
+            "apps/v1",
+            "StatefulSet",
+            set(&json!({"volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": {"storageClas": "x"}}]}), &none),
+            "spec.volumeClaimTemplates[0].spec.storageClas",
+        ),
+        ("apps/v1", "DaemonSet", set(&json!({"replicas": 1}), &none), "spec.replicas"),
+        ("batch/v1", "Job", job.clone(), "spec.template.spec.foo"),
+        (
+            "batch/v1",
+            "CronJob",
+            json!({"schedule": "@daily", "jobTemplate": {"spec": job}}),
+            "spec.jobTemplate.spec.template.spec.foo",
+        ),
+        ("policy/v1", "PodDisruptionBudget", json!({"maxUnavailabl": 1}), "spec.maxUnavailabl"),
+        (
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            json!({"maxReplicas": 2, "metrics": [{"resource": {"nam": "cpu"}, "type": "Resource"}]}),
+            "spec.metrics[0].resource.nam",
+        ),
+        (
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            json!({"podSelector": {}, "ingress": [{"form": []}]}),
+            "spec.ingress[0].form",
+        ),
+        (
+            "networking.k8s.io/v1",
+            "Ingress",
+            json!({"rules": [{"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"services": {}}}]}}]}),
+            "spec.rules[0].http.paths[0].backend.services",
+        ),
+    ] {
+        let told = of_kind(version, kind, &spec);
+        assert!(told.len() == 1 && told[0].starts_with(&format!("{place}: ")), "{kind} {place}: {told:?}");
+    }
+    let told = of_kind("policy/v1", "PodDisruptionBudget", &json!({"maxUnavailabl": 1}));
+    assert!(told[0].ends_with("has no field \"maxUnavailabl\" here: did you mean maxUnavailable?"), "{told:?}");
+}
+
 #[test]
 fn unknown_fields_pass_if_only_values_are_checked() {
     let manifest = deployment(&json!({"aFieldOfTomorrow": 1}), &json!({}));

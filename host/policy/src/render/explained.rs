@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{Planned, Rendered};
 use crate::{
-    contract::{Answer, EnvVar, Found, Reference},
+    contract::{Answer, EnvVar, Found, Origin, Reference, ResourceType},
     limits::Limits,
-    origins::{Author, OriginPlace, Origins, PathStep, Places, is_equal, leaves, written},
+    origins::{Author, Coverage, OriginPlace, Origins, PathStep, Places, coverage, is_equal, leaves, written},
     settings::Effective,
     stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, MANAGED_BY, POD_SPEC_HASH},
 };
@@ -42,17 +42,35 @@ impl Rendered {
     /// variable's origin differs, shows `computed from` and the origin.
     pub fn explained(&self) -> Vec<Explained> {
         let Some(planned) = self.planned() else { return Vec::new() };
+        self.within(|within| {
+            // No limit is necessary, because the guard has already checked these origins.
+            let limits = Limits { origins: usize::MAX, ..Limits::default() };
+            let (origins, _) = Origins::read(&planned.origins, &planned.env, &planned.manifests, &limits, within);
+            let explain = |(index, manifest)| self.of_manifest(planned, &origins, index, manifest);
+            planned.manifests.iter().enumerate().flat_map(explain).collect()
+        })
+    }
+
+    /// Returns each declared origin of a manifest, with the type of the manifest and the effect of the origin.
+    pub(crate) fn declared_origins(&self) -> Vec<(&Origin, ResourceType, Coverage)> {
+        let Some(planned) = self.planned() else { return Vec::new() };
+        self.within(|within| {
+            let declared = planned.origins.iter().filter_map(|origin| {
+                let manifest = planned.manifests.get(origin.manifest as usize)?;
+                Some((origin, ResourceType::of_object(manifest), coverage(origin, &planned.manifests, within)))
+            });
+            declared.collect()
+        })
+    }
+
+    /// Calls `read` with the values from which values of the policy's manifests can come.
+    fn within<R>(&self, read: impl FnOnce(Places<'_>) -> R) -> R {
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
         let found = self.found();
         let policies = std::iter::once(&self.policy).chain(&self.overlays);
         let layers: Vec<(&str, &Effective)> =
             policies.zip(&self.settings).map(|(policy, settings)| (policy.name.as_str(), &**settings)).collect();
-        let within = Places { object: &object, layers: &layers, layer: 0, mapped: None, found: &found };
-        // No limit is necessary, because the guard has already checked these origins.
-        let limits = Limits { origins: usize::MAX, ..Limits::default() };
-        let (origins, _) = Origins::read(&planned.origins, &planned.env, &planned.manifests, &limits, within);
-        let explain = |(index, manifest)| self.of_manifest(planned, &origins, index, manifest);
-        planned.manifests.iter().enumerate().flat_map(explain).collect()
+        read(Places { object: &object, layers: &layers, layer: 0, mapped: None, found: &found })
     }
 
     /// Returns the objects that the layers found.

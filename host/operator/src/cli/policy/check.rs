@@ -1,20 +1,21 @@
 //! `policy check`: runs all checks that a cluster would run before a policy serves.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::Args;
-use kaos_policy::gate::{Check as Checked, Taken};
+use kaos_policy::gate::{self, Check as Checked, Taken};
 use serde_json::{Value, json};
 
 use super::{
     HELD_BACK, OutputFormat,
+    conform::layers,
     grantable::GrantableFlags,
     output::{Output, complain},
     table::Table,
 };
 use crate::{
     catalogue::Grantable,
-    policies::{Candidate, Loader, sample_cluster},
+    policies::{Candidate, Loaded, Loader, sample_cluster},
 };
 
 /// Arguments of `policy check`.
@@ -51,13 +52,20 @@ impl Check {
                 result = Err(beyond.to_string());
             }
         }
+        let mut remarks = Vec::new();
+        if let Ok(policy) = &result {
+            remarks.extend(policy.remarks().iter().cloned());
+            let (origin, settings) = (candidate.origin, candidate.inner.file.settings);
+            let loaded = Loaded { origin, policy: Arc::clone(policy), settings };
+            remarks.extend(gate::idle_origins(policy, &layers(&loaded, None)?, &sample_cluster())?);
+        }
         match output {
             OutputFormat::Json => out.json(&json!({
                 "digest": result.as_ref().ok().map(|policy| policy.id().digest),
                 "policy": result.as_ref().ok().map(|policy| policy.id()),
                 "passed": result.is_ok(),
                 "steps": steps,
-                "remarks": result.as_ref().map(|policy| policy.remarks()).unwrap_or_default(),
+                "remarks": remarks,
                 "error": result.as_ref().err(),
             }))?,
             OutputFormat::Text => {
@@ -73,8 +81,8 @@ impl Check {
         }
         out.flush()?;
         Ok(match result {
-            Ok(policy) => {
-                for remark in policy.remarks() {
+            Ok(_) => {
+                for remark in &remarks {
                     complain("warning", format_args!("{}: {remark}", file.display()));
                 }
                 ExitCode::SUCCESS

@@ -2,13 +2,13 @@
 
 use super::{super::table::Table, repeat::Repeat};
 use crate::{
-    conform::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, Findings},
+    conform::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, Findings, FrequentRefusal},
     yaml,
 };
 
 /// Formats the findings.
 pub(super) fn text(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<String> {
-    let Findings { seed, objects, kinds, results, .. } = findings;
+    let Findings { seed, objects, refusals, kinds, results, .. } = findings;
     let mut table = Table::new(&["CHECK", "RESULT", "FOUND"]);
     for CheckResult { property, outcome, found, .. } in results {
         table.row([property.name(), word(*outcome), found]);
@@ -16,6 +16,14 @@ pub(super) fn text(findings: &Findings, repeat: &Repeat<'_>) -> anyhow::Result<S
     let mut text = table.to_string();
     if *objects > 0 {
         text += &format!("\nseed {seed}, {objects} objects: {}\n", findings.ends_as_text());
+    }
+    if !refusals.is_empty() {
+        let mut table = Table::new(&["OBJECTS", "MOST FREQUENT REFUSALS"]);
+        for FrequentRefusal { about, message, objects, .. } in refusals {
+            let colon = if about.is_empty() { "" } else { ": " };
+            table.row([objects.to_string(), format!("{about}{colon}{message}")]);
+        }
+        text += &format!("\n{table}\n");
     }
     for ClaimedKind { of, .. } in kinds.iter().filter(|kind| !kind.has_schema) {
         text += &format!(

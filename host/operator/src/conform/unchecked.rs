@@ -1,0 +1,24 @@
+//! Checks the fields of manifests that Kubernetes itself does not define, and collects the kinds whose fields are
+//! unknown.
+
+use kaos_policy::{contract::ResourceType, kubernetes::is_known};
+use serde_json::Value;
+
+use crate::schema::{Admission, KnownCrds};
+
+/// Returns the kinds of the manifests whose fields neither Kubernetes nor a known CRD defines.
+pub(super) fn unchecked(manifests: &[Value], crds: &KnownCrds) -> impl Iterator<Item = ResourceType> {
+    let kinds = manifests.iter().map(ResourceType::of_object);
+    kinds.filter(|of| !is_known(of) && crds.schema(of).is_none())
+}
+
+/// Returns the first reason why an API server with the known CRDs would refuse one of the manifests.
+pub(super) fn refused(manifests: &[Value], crds: &KnownCrds) -> Option<String> {
+    manifests.iter().enumerate().find_map(|(index, manifest)| {
+        let of = ResourceType::of_object(manifest);
+        crds.schema(&of)?;
+        let Admission { unknown, violations } = crds.admit(of.group(), &of.kind, &mut manifest.clone());
+        let finding = unknown.into_iter().chain(violations).next()?;
+        Some(format!("manifests[{index}] ({}) {}: {}", of.kind, finding.path, finding.message))
+    })
+}
