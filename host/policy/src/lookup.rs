@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 pub use kaos_objects::lookup::{Lookup, MAX_FOUND_BYTES, MAX_READ, Sighting};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::contract::{Claim, Reference, ResourceType, Scopes, SecretFacts, Target};
+use crate::digest::Digest;
 
 /// The answer to a need for Secrets by labels.
 pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
@@ -86,8 +87,8 @@ fn matches(object: &Value, target: &Target, is_cluster_scoped: bool) -> bool {
         }
 }
 
-/// Returns the facts of a Secret without a digest. Policies use the digest only to notice changes of a Secret, but
-/// objects of a fixed set never change.
+/// Returns the facts of a Secret. The digest shows only that two Secrets differ: everybody knows how to compute it, so
+/// it is too short to confirm a guess of the content. The digest in a cluster depends on a secret key.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())
@@ -95,7 +96,11 @@ fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let mut keys: Vec<String> = keys_of("data").chain(keys_of("stringData")).collect();
     keys.sort_unstable();
     keys.dedup();
-    SecretFacts { present: secret.is_some(), keys, digest: String::new() }
+    let digest = secret.map_or_else(String::new, |secret| {
+        let content = Digest::of_json(&json!([secret["data"], secret["stringData"]]));
+        format!("offline-{}", content.hex().get(..4).unwrap_or_default())
+    });
+    SecretFacts { present: secret.is_some(), keys, digest }
 }
 
 #[cfg(test)]
@@ -112,11 +117,23 @@ mod tests {
         let fixed = Fixed::new([secret]);
         let (api_version, kind, namespace) = ("v1".to_owned(), "Secret".to_owned(), Some("n".to_owned()));
         let named = Reference { api_version, kind, namespace: namespace.clone(), name: "s".to_owned() };
-        let facts = SecretFacts { present: true, keys: vec!["k".to_owned()], digest: String::new() };
-        assert_eq!(fixed.look_up(&Target::Named(named)), Sighting::Secret(facts));
+        let Sighting::Secret(facts) = fixed.look_up(&Target::Named(named)) else { unreachable!("a Secret has facts") };
+        assert_eq!((facts.present, facts.keys), (true, vec!["k".to_owned()]));
         let labels = vec![("a".to_owned(), "b".to_owned())];
         let labelled = Target::Labelled(Selector { of: ResourceType::new("v1", "Secret"), namespace, labels });
         assert_eq!(fixed.look_up(&labelled), Sighting::Forbidden(SECRETS_BY_NAME.to_owned()));
+    }
+
+    #[test]
+    fn the_digest_of_a_secret_shows_a_change_and_is_too_short_to_confirm_a_guess() {
+        let digest = |password: &str| {
+            let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"password": password}});
+            secret_facts(Some(&Arc::new(secret))).digest
+        };
+        assert_eq!(digest("one"), digest("one"));
+        assert_ne!(digest("one"), digest("two"));
+        assert!(digest("one").starts_with("offline-") && digest("one").len() == "offline-".len() + 4);
+        assert_eq!(secret_facts(None).digest, "");
     }
 
     #[test]

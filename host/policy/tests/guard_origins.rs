@@ -39,7 +39,7 @@ fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_not
     let user = json!({"hostNetwork": false, "debug": true, "net": {"hostNetwork": true}});
     for (from, reason) in [
         ("spec.hostNetwork", "the declared origin spec.hostNetwork has another value"),
-        ("spec.debug", "the declared origin spec.debug is not a field for such values"),
+        ("spec.debug", "spec.debug is not a field for such values: the path must end in hostNetwork"),
         ("spec.nothing", "the declared origin has no value"),
         ("metadata.name", "the declared origin metadata.name has another value"),
         ("settings.hostNetwork", "the declared origin has no value"),
@@ -62,7 +62,10 @@ fn an_origin_with_another_value_of_another_field_or_of_another_author_allows_not
 fn a_name_comes_only_from_a_field_for_such_names() {
     let user = json!({"modelAPI": "llm", "pullSecret": "other", "secretName": "llm"});
     for (from, reason) in [
-        ("spec.modelAPI", "the declared origin spec.modelAPI is not a field for such values"),
+        (
+            "spec.modelAPI",
+            "is not a field for such values: the last name of the path, before `.name`, must contain `secret`",
+        ),
         ("spec.pullSecret", "the declared origin spec.pullSecret has another value"),
         ("settings.pullSecrets[0]", "the declared origin settings.pullSecrets[0] has another value"),
     ] {

@@ -20,11 +20,14 @@ pub(super) fn first(
     left_as_is: Option<&str>,
 ) -> (Outcome, Value) {
     let (children, all_live) = children(rendered, stored);
+    let was_applied = object["status"]["appliedGeneration"].is_i64();
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Unless `gates_hold` is set, plan gates hold back only the first apply: they have no effect after all children
-        // exist.
-        (Verdict::Planned(planned), None) if planned.gates.is_empty() || (all_live && !planned.gates_hold) => {
+        // Unless `gates_hold` is set, plan gates hold back only the first apply: they have no effect after the operator
+        // applied a plan in full, or after all children exist.
+        (Verdict::Planned(planned), None)
+            if planned.gates.is_empty() || ((all_live || was_applied) && !planned.gates_hold) =>
+        {
             Outcome::Applied
         }
         (Verdict::Planned(_), None) => Outcome::Gated,

@@ -52,7 +52,8 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &GuardedManifest<'a, '_>, r
         let decisions = decisions.filter_map(|place| by_author(place, raised, below.len(), rules));
         let decision = decisions.min_by_key(Decision::rank).unwrap_or_else(|| {
             let is_its = |place: &OriginPlace<'_>| is_named(place, &names);
-            Decision::Unknown(reason::of(stage, &path, &places, value, is_its))
+            let rule = format!("the path must end in {}", names.join("."));
+            Decision::Unknown(reason::of(stage, &path, &places, value, is_its, &rule))
         });
         if decision.rank() > worst.rank() {
             worst = decision;

@@ -10,13 +10,14 @@ use crate::{
 };
 
 /// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins,
-/// and `is_its` tells whether a place is for values of this field.
+/// and `is_its` tells whether a place is for values of this field, by this `rule`.
 pub(super) fn of(
     stage: &GuardedManifest<'_, '_>,
     path: &[PathStep],
     places: &[OriginPlace<'_>],
     value: &Value,
     is_its: impl Fn(&OriginPlace<'_>) -> bool,
+    rule: &str,
 ) -> String {
     // Prefer a place with an equal value: it explains more than an origin of the whole pod.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
@@ -51,7 +52,7 @@ pub(super) fn of(
     if is_its(place) {
         return format!("the declared origin {shown} does not allow this value: declare another origin");
     }
-    format!("the declared origin {shown} is not a field for such values: declare another origin")
+    format!("the declared origin {shown} is not a field for such values: {rule}: declare another origin")
 }
 
 /// Returns a place as text, in the form in which a plan declares an origin.

@@ -43,6 +43,24 @@ impl Kind {
         }
     }
 
+    /// Returns the rule of [`Self::is_plausible`] for people.
+    fn rule(self) -> &'static str {
+        match self {
+            Self::Secret => {
+                "the last name of the path, before `.name`, must contain `secret`, as in \
+                 spec.passwordFrom.secretKeyRef.name"
+            }
+            Self::Claim => {
+                "the last name of the path, before `.name`, must contain `claim`, `pvc` or `dataSource`, as in \
+                 spec.storage.claimName"
+            }
+            Self::Source => {
+                "the last name of the path, before `.name`, must contain `snapshot` or `dataSource`, as in \
+                 spec.storage.dataSource.name"
+            }
+        }
+    }
+
     fn grant(self) -> &'static str {
         match self {
             Self::Secret => "secrets",
@@ -202,7 +220,7 @@ impl<'a> Used<'a, '_> {
         if places.iter().any(|place| *place.value == name && is_its(place) && is_trusted(place)) {
             return Ok(());
         }
-        Err(reason::of(stage, &path, &places, &name, is_its))
+        Err(reason::of(stage, &path, &places, &name, is_its, kind.rule()))
     }
 }
 
