@@ -412,7 +412,8 @@ func (Applied) isOutcome() {}
 
 // Gated is a case of Outcome.
 //
-// The plan's gates still hold back the first apply.
+// The plan's gates hold back this plan: the first apply or, with `gates-hold`, a change of running children. So
+// children of an earlier plan may exist, and the policy reports their state.
 type Gated struct{}
 
 func (Gated) isOutcome() {}

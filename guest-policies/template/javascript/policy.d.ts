@@ -280,7 +280,10 @@ export type Refusal =
 /** The result of this pass. The policy gets the outcome in `assess`. */
 export type Outcome =
   | { tag: 'applied' }
-  /** The plan's gates still hold back the first apply. */
+  /**
+   * The plan's gates hold back this plan: the first apply or, with `gates-hold`, a change of running children. So
+   * children of an earlier plan may exist, and the policy reports their state.
+   */
   | { tag: 'gated' }
   | { tag: 'refused'; val: Refusal }
   /** The apply or the guard's check failed. The text is the message of the API server or the guard. */

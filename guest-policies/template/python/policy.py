@@ -71,7 +71,8 @@ def translate(subject, env):
 def assess(subject, seen):
     """Returns the status. Pods of an older generation can still serve while new pods start, but do not count."""
     rollout = kaos.Rollout.of(seen, "Deployment")
-    ready = isinstance(seen.outcome, kaos.Outcome_Applied) and rollout.serves
+    # Plan gates with gates_hold hold back a change while the pods of an earlier plan run.
+    ready = isinstance(seen.outcome, (kaos.Outcome_Applied, kaos.Outcome_Gated)) and rollout.serves
     failed = isinstance(seen.outcome, (kaos.Outcome_Refused, kaos.Outcome_Failed))
     phase = "Failed" if failed else "Ready" if ready else "Pending"
     return kaos.report(ready, phase, f"{rollout.available} replicas available")

@@ -121,9 +121,10 @@ impl Policy for Website {
         // While new pods start, pods of an older generation can still serve. The policy does not count these older
         // pods.
         let rollout = seen.rollout("Deployment");
-        let ready = matches!(seen.outcome, Outcome::Applied) && rollout.serves();
+        // Plan gates with `gates_hold` hold back a change while the pods of an earlier plan run.
+        let ready = matches!(seen.outcome, Outcome::Applied | Outcome::Gated) && rollout.serves();
         let phase = match &seen.outcome {
-            Outcome::Applied if ready => "Ready",
+            _ if ready => "Ready",
             Outcome::Refused(_) | Outcome::Failed(_) => "Failed",
             Outcome::Applied | Outcome::Gated => "Pending",
         };

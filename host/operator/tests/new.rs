@@ -181,3 +181,66 @@ fn new_starts_from_a_policy_that_the_operator_ships() {
     let ran = run(["policy", "new", "--dir", &other, "--sdk", SDK], "");
     assert!(ran.code == 2 && ran.stderr.contains("<NAME>"), "{}", ran.stderr);
 }
+
+/// Runs `test.sh` of a project.
+fn tests_of(dir: &str) -> (bool, String) {
+    let program = env!("CARGO_BIN_EXE_kaos-operator");
+    let ran = std::process::Command::new("sh").arg("test.sh").current_dir(dir).env("KAOS_OPERATOR", program).output();
+    let output = ran.unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn tests_of_a_script_project_compare_objects_that_are_refused_with_their_status() {
+    let folder = Folder::new("new-refused");
+    let dir = format!("{}/kite", folder.path());
+    assert_eq!(new(&["--dir", &dir, "--language", "javascript"]).code, 0);
+    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: n}\nspec: {title: ' '}\n";
+    fs::write(format!("{dir}/tests/blank.yaml"), kite).unwrap();
+    fs::write(format!("{dir}/tests/blank.flags"), "--status --cluster-domain example.org\n").unwrap();
+    for _ in ["writes the expected answers", "compares them"] {
+        let (passed, told) = tests_of(&dir);
+        assert!(passed, "{told}");
+    }
+    let expected = fs::read_to_string(format!("{dir}/tests/blank.expected.yaml")).unwrap();
+    let first = "refused: tests/blank.yaml: document 1: Kite n/a: spec.title: must not be blank";
+    assert!(expected.starts_with(first) && expected.contains("  phase: Failed\n"), "{expected}");
+    assert!(!expected.contains("digest: sha256:"), "{expected}");
+    let script = fs::read_to_string(format!("{dir}/policy.js")).unwrap();
+    fs::write(format!("{dir}/policy.js"), script.replace("must not be blank", "must have a text")).unwrap();
+    let (passed, told) = tests_of(&dir);
+    assert!(!passed && told.contains("> refused: ") && told.contains("must have a text"), "{told}");
+    assert!(told.contains("tests/blank.yaml: the answer differs from tests/blank.expected.yaml"), "{told}");
+    fs::write(format!("{dir}/tests/blank.yaml"), "kind: nonsense\n").unwrap();
+    let (passed, told) = tests_of(&dir);
+    assert!(!passed && told.contains("error: ") && !told.contains("passed\n"), "{told}");
+}
+
+#[test]
+fn flags_of_a_test_hide_a_type_from_the_policy() {
+    let folder = Folder::new("new-case");
+    let dir = format!("{}/kite", folder.path());
+    assert_eq!(new(&["--dir", &dir, "--language", "javascript"]).code, 0);
+    let script = fs::read_to_string(format!("{dir}/policy.js")).unwrap();
+    let reads = "reads: [{ apiVersion: 'v1', kind: 'Secret' }],\n      samples: [{";
+    let needs = "export function needs() {
+  return [{ id: 'login', target: { tag: 'named', val: { apiVersion: 'v1', kind: 'Secret', name: 'login' } } }];
+}
+";
+    let seen = "annotations: { seen: subject.found[0].answer.tag }, labels };\n  const deployment";
+    let script = script.replace("samples: [{", reads).replace("labels };\n  const deployment", seen) + needs;
+    assert!(script.contains("annotations: { seen"), "{script}");
+    fs::write(format!("{dir}/policy.js"), script).unwrap();
+    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: n}\nspec: {title: T}\n";
+    fs::write(format!("{dir}/tests/secret.yaml"), kite).unwrap();
+    fs::write(format!("{dir}/tests/secret.flags"), "--forbidden v1/Secret\n").unwrap();
+    let (passed, told) = tests_of(&dir);
+    assert!(passed, "{told}");
+    let expected = fs::read_to_string(format!("{dir}/tests/secret.expected.yaml")).unwrap();
+    assert!(expected.contains("seen: forbidden"), "{expected}");
+    let expected = fs::read_to_string(format!("{dir}/tests/minimal.expected.yaml")).unwrap();
+    assert!(expected.contains("seen: secret"), "{expected}");
+    let ran = run(["render", "-f", &format!("{dir}/tests/minimal.yaml"), "--forbidden", "Secert"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("--forbidden Secert: no policy reads"), "{}", ran.stderr);
+}

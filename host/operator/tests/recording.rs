@@ -3,11 +3,15 @@
 
 use std::{fs, time::Duration};
 
-use kaos_operator::record::Case;
+use kaos_operator::{
+    package::{Package, PolicyCode},
+    record::Case,
+};
+use kaos_policy::{gate::CodeForm, manifest::PolicyFile};
 use serde_json::{Value, json};
 
 use crate::stage::{HOME, Process, Stage, edition, package, team};
-use crate::support::{Folder, Ran, run};
+use crate::support::{Folder, PROGRAM, Ran, finish, isolated, run};
 
 /// The secret value in the objects of [`team`].
 const CANARY: &str = "topsecret";
@@ -262,13 +266,62 @@ async fn a_case_becomes_a_test_in_the_form_of_the_project() {
     project.write("policy.js", "");
     let ran = replay(&[&file, "--as-test", &project.path()]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // `render` would also print the children of the ModelAPI that the Agent needs.
     let made = ran.stderr.split("made: ").nth(1).unwrap().trim();
-    assert!(fs::read_to_string(made).unwrap().contains("kind: Agent"));
-    let expected = fs::read_to_string(made.replace(".yaml", ".expected.yaml")).unwrap();
-    assert!(expected.starts_with("---\n") && expected.contains("kind: Deployment"), "{expected}");
+    assert!(made.contains("/tests/cases/agent-a-"), "{made}");
+    assert!(Case::parse(&fs::read_to_string(made).unwrap()).is_ok());
     let nothing = Folder::new("nothing");
     let ran = replay(&[&file, "--as-test", &nothing.path()]);
     assert!(ran.code == 1 && ran.stderr.contains("is not a project of `policy new`"), "{}", ran.stderr);
+}
+
+/// Returns a script that needs a Secret, in the form of a package.
+fn needing_a_secret() -> Package {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/policy.js");
+    let script = fs::read_to_string(path).unwrap();
+    let reads = "reads: [{ apiVersion: 'v1', kind: 'Secret' }],\n      samples: [{";
+    let seen = "annotations: { seen: subject.found[0].answer.tag }, labels };\n  const deployment";
+    let needs = "export function needs() {
+  return [{ id: 'login', target: { tag: 'named', val: { apiVersion: 'v1', kind: 'Secret', name: 'login' } } }];
+}
+";
+    let script = script.replace("samples: [{", reads).replace("labels };\n  const deployment", seen) + needs;
+    let component = Some(PolicyCode { form: CodeForm::Script, bytes: script.into_bytes() });
+    Package { name: "sites".into(), namespace: HOME.into(), file: PolicyFile::default(), component }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_case_with_a_secret_that_the_verb_did_not_read_becomes_a_test_that_passes() {
+    let stage = Stage::start("as-test-secret").await;
+    let definition = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/crd.yaml");
+    let definition: Value = serde_saphyr::from_str(&fs::read_to_string(definition).unwrap()).unwrap();
+    stage.cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+    stage.cluster.settled().await;
+    let (kinds, package) = (json!(["example.com/v1 Website"]), needing_a_secret());
+    let serves =
+        json!({"state": "Active", "policy": "website", "kinds": kinds, "claimed": "2026-01-01T00:00:00.000001Z"});
+    stage.revision("sites-1", &package, 1, &serves);
+    site(&stage, "good", "Hello");
+    let file = format!("{}/good.kaos", stage.folder.path());
+    let ran = stage.policy(&["record", "website/good", "-n", "team", "--with-policy", "-o", &file]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(fs::read_to_string(&file).unwrap().contains("this verb does not read Secrets"));
+
+    let project = Folder::new("secret-project");
+    project.write("policy.js", package.component.unwrap().bytes);
+    let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template");
+    project.write("test.sh", fs::read(format!("{template}/javascript/test.sh")).unwrap());
+    project.write("crd.yaml", fs::read(format!("{template}/crd.yaml")).unwrap());
+    let ran = replay(&[&file, "--as-test", &project.path()]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let made = ran.stderr.split("made: ").nth(1).unwrap().trim();
+    assert_eq!(fs::read_to_string(made.replace(".yaml", ".flags")).unwrap(), "--forbidden v1/Secret\n");
+    let expected = fs::read_to_string(made.replace(".yaml", ".expected.yaml")).unwrap();
+    assert!(expected.contains("seen: forbidden"), "{expected}");
+    let mut tests = isolated("sh");
+    tests.arg("test.sh").current_dir(project.path()).env("KAOS_OPERATOR", PROGRAM);
+    let ran = finish(&mut tests, "");
+    assert!(ran.code == 0 && ran.stdout.ends_with("passed\n"), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

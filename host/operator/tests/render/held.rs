@@ -86,3 +86,16 @@ fn grantable_privileges_do_not_limit_the_operators_own_flags() {
         ran.stderr
     );
 }
+
+#[test]
+fn a_forbidden_type_has_its_own_answer_and_condition() {
+    let writer = super::writer("writer");
+    let ran = render(&writer, &["-o", "json", "--forbidden", "ModelAPI"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let conditions = ran.json()[0]["status"]["conditions"].as_array().unwrap().clone();
+    let resolved = conditions.into_iter().find(|condition| condition["type"] == "Resolved").unwrap();
+    assert_eq!(resolved["reason"], "NotPermitted", "{resolved}");
+    let ran = render(&writer, &["--forbidden", "Modelapi"]);
+    let told = "--forbidden Modelapi: no policy reads this type or optionally uses it: did you mean ModelAPI?";
+    assert!(ran.code == 2 && ran.stderr.contains(told), "{}", ran.stderr);
+}

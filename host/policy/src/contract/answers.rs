@@ -155,7 +155,7 @@ impl Refusal {
 pub enum Outcome {
     /// The host applied the plan.
     Applied,
-    /// The plan gates still hold back the first apply.
+    /// The plan gates hold back this plan: the first apply or, with `gates_hold`, a change of running children.
     Gated,
     /// The policy refused, so there is no plan.
     Refused(Refusal),

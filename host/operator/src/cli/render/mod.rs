@@ -1,8 +1,8 @@
 //! `render`: prints the children for objects in files, without a cluster.
 
+mod hidden;
 mod json;
 mod table;
-mod unserved;
 mod yaml;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -12,7 +12,6 @@ use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Note, Outcome, ResourceType, Scopes, Severity},
     kubernetes::Checks,
-    lookup::Sighting,
     render::{Message, Refused, Verdict},
 };
 
@@ -33,7 +32,7 @@ use crate::{
     offline::{Brought, Entry, Started, StoredObjects, World},
     policies::{Loader, select},
 };
-use unserved::UnservedTypes;
+use hidden::HiddenTypes;
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -70,6 +69,10 @@ pub(super) struct Render {
     /// A type that policies read or optionally use; the verb assumes that the cluster does not serve this type
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
+    /// A type that policies read; the verb assumes that the operator may not read this type. Needs of Secrets get this
+    /// answer from an operator that does not look at Secrets
+    #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
+    forbidden: Vec<String>,
     /// Format of the output; default: yaml, with --env a table
     #[arg(short, long, value_enum)]
     output: Option<ChildrenForm>,
@@ -80,7 +83,7 @@ pub(super) struct Render {
     #[arg(long, conflicts_with = "env")]
     explain: bool,
     /// Also print the status that each object would get; with --env, print its phase and message
-    #[arg(long)]
+    #[arg(long, overrides_with = "status")]
     status: bool,
     #[command(flatten)]
     facts: ClusterFacts,
@@ -118,6 +121,7 @@ impl Render {
             set,
             compatibility,
             unserved,
+            forbidden,
             output,
             env,
             explain,
@@ -139,7 +143,7 @@ impl Render {
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
         let layers = compatibility.over(layers)?;
         let stacks = select(&policies)?;
-        let unserved = UnservedTypes::new(unserved, &stacks)?;
+        let hidden = HiddenTypes::new(unserved, forbidden, &stacks)?;
         drop(Catalogue::new(&stacks, &layers)?);
         try_settings(&stacks, &layers, &cluster, &loader.server())
             .context("the cluster-wide settings do not fit the policies")?;
@@ -151,11 +155,11 @@ impl Render {
         for (package, why) in &conflicts {
             complain("warning", format_args!("ConfigMap {package} does not serve: {why}"));
         }
-        let (is_served, objects) = (|of: &ResourceType| !unserved.contains(of), documents.iter().map(|it| &it.object));
+        let (is_served, objects) = (|of: &ResourceType| !hidden.is_unserved(of), documents.iter().map(|it| &it.object));
         let started = Started { cluster, grantable: grantable.privileges, checks: Checks::Fields };
         let brought = Brought::of(snapshot, &started, is_served, objects)?;
         warn_of_strangers(&documents, &catalogue, &brought.kinds().collect::<Vec<_>>());
-        show.all(&documents, catalogue.scopes(), &brought, &unserved, out)
+        show.all(&documents, catalogue.scopes(), &brought, &hidden, out)
     }
 }
 
@@ -196,10 +200,10 @@ impl Show {
         documents: &[Document],
         scopes: &Scopes,
         brought: &Brought,
-        unserved: &UnservedTypes,
+        hidden: &HiddenTypes,
         out: &mut Output,
     ) -> anyhow::Result<ExitCode> {
-        let hidden = |of: &ResourceType| unserved.contains(of).then_some(Sighting::Unserved);
+        let hidden = |of: &ResourceType| hidden.answer(of);
         let stored = StoredObjects::new(documents, scopes);
         let world = World::new(&stored, brought, &hidden);
         let (mut rendered, mut held_back) = (0_usize, false);

@@ -1,7 +1,9 @@
 //! `--as-test`: writes cases as tests into a project of `policy new`, in the form of the project's tests.
 //!
 //! - A project in Rust gets `tests/cases/NAME.json` for each case, and one `tests/cases.rs`, which compares all cases.
-//! - A project with a script gets `tests/NAME.yaml` and `tests/NAME.expected.yaml`, which its `test.sh` compares.
+//! - A project with a script gets `tests/NAME.yaml` and `tests/NAME.expected.yaml`, which its `test.sh` compares, and
+//!   `tests/NAME.flags` if `render` needs flags. If `render` cannot repeat the case, the project gets
+//!   `tests/cases/NAME.kaos`, which its `test.sh` replays.
 //! - Any other project gets the case itself as `tests/cases/NAME.kaos`, for `policy replay --policy`.
 
 use std::{fs, path::Path, process::ExitCode, sync::Arc};
@@ -11,7 +13,7 @@ use kaos_policy::{
     contract::{Plan, Refusal, Subject},
     failure::Failure,
     policy::Policy,
-    render::{AnsweredNeed, LayerInputs, RecordedAnswer},
+    render::{AnsweredNeed, LayerInputs},
     settings::Effective,
 };
 use serde_json::{Value, json};
@@ -20,11 +22,11 @@ use super::{
     super::{HELD_BACK, output::complain},
     files::CaseFile,
     outcome::complain_of,
+    script_test,
 };
 use crate::{
     record::{Case, CaseVerdict},
     replay::{KnownCode, ReplayError},
-    yaml,
 };
 
 /// The test that compares the cases of a project in Rust. It contains the names of the template.
@@ -52,13 +54,11 @@ pub(super) fn write(project: &Path, cases: &[CaseFile], code: &KnownCode<'_>) ->
                 }
             }
         } else if project.join("policy.js").exists() {
-            script(project, &name, &file.case)?
+            script_test::write(project, &name, &file.case)?
         } else if project.join("policy.yaml").exists() || project.join("go.mod").exists() {
-            let path = format!("tests/cases/{name}.kaos");
-            put(project, &path, &(serde_json::to_string_pretty(&file.case)? + "\n"))?;
             let run = "kaos-operator policy replay tests/cases --policy X.wasm";
             complain("note", format_args!("run `{run}` with the component of the project"));
-            path
+            put_case(project, &name, &file.case)?
         } else {
             bail!("{}: is not a project of `policy new`", project.display());
         };
@@ -160,25 +160,15 @@ fn harness(project: &Path) -> anyhow::Result<()> {
     put(project, path, &HARNESS.replace("website_policy", &package.replace('-', "_")).replace("Website", policy.trim()))
 }
 
-/// Writes the test for a project with a script. Returns the path of the input.
-fn script(project: &Path, name: &str, case: &Case) -> anyhow::Result<String> {
-    let path = format!("tests/{name}.yaml");
-    let found = case.inputs.layers.iter().flat_map(|layer| &layer.needs).flat_map(|need| match &need.answer {
-        RecordedAnswer::Objects(objects) => objects.as_slice(),
-        RecordedAnswer::Secret(_) | RecordedAnswer::Unserved | RecordedAnswer::Forbidden(_) => &[],
-    });
-    let objects: Vec<String> =
-        std::iter::once(&case.inputs.object).chain(found).map(yaml::text).collect::<Result<_, _>>()?;
-    put(project, &path, &objects.join("---\n"))?;
-    if let CaseVerdict::Planned(planned) = &case.answer.verdict {
-        let manifests: Vec<String> = planned.manifests.iter().map(yaml::text).collect::<Result<_, _>>()?;
-        let expected = format!("---\n{}", manifests.join("---\n"));
-        put(project, &format!("tests/{name}.expected.yaml"), &expected)?;
-    }
+/// Writes a case into the project, for `policy replay --policy`. Returns the path.
+pub(super) fn put_case(project: &Path, name: &str, case: &Case) -> anyhow::Result<String> {
+    let path = format!("tests/cases/{name}.kaos");
+    put(project, &path, &(serde_json::to_string_pretty(case)? + "\n"))?;
     Ok(path)
 }
 
-fn put(project: &Path, path: &str, text: &str) -> anyhow::Result<()> {
+/// Writes a file of the project.
+pub(super) fn put(project: &Path, path: &str, text: &str) -> anyhow::Result<()> {
     let path = project.join(path);
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder.and_then(|()| fs::write(&path, text)).with_context(|| path.display().to_string())

@@ -1,0 +1,118 @@
+//! Writes a case as a test for a project with a script. If `render` gives the recorded answer for files, the test has
+//! the objects that the policy saw, the flags of `render`, and the manifests. Otherwise the test is the case itself.
+
+use std::{collections::BTreeSet, path::Path};
+
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    render::{AnsweredNeed, LayerInputs, RecordedAnswer},
+    settings::Origin,
+};
+use serde_json::{Value, json};
+
+use super::as_test::{put, put_case};
+use crate::{
+    kinds::SERVED,
+    record::{Case, CaseVerdict},
+    yaml,
+};
+
+/// Writes the test. Returns the path of the test.
+pub(super) fn write(project: &Path, name: &str, case: &Case) -> anyhow::Result<String> {
+    let path = format!("tests/{name}.yaml");
+    let Cluster { objects, flags, is_exact } = Cluster::of(case);
+    let expected = match &case.answer.verdict {
+        CaseVerdict::Planned(planned)
+            if is_exact && (planned.gates.is_empty() || (case.inputs.applied && !planned.gates_hold)) =>
+        {
+            Some(&planned.manifests)
+        }
+        // A person has to correct the policy, and to look at its answer.
+        CaseVerdict::Failed(_) => None,
+        CaseVerdict::Planned(_) | CaseVerdict::Refused(_) => return put_case(project, name, case),
+    };
+    put(project, &path, &documents(&objects)?)?;
+    if !flags.is_empty() {
+        let flags: Vec<String> = flags.into_iter().collect();
+        put(project, &format!("tests/{name}.flags"), &(flags.join(" ") + "\n"))?;
+    }
+    if let Some(manifests) = expected {
+        put(project, &format!("tests/{name}.expected.yaml"), &format!("---\n{}", documents(manifests)?))?;
+    }
+    Ok(path)
+}
+
+fn documents(objects: &[Value]) -> anyhow::Result<String> {
+    Ok(objects.iter().map(yaml::text).collect::<Result<Vec<_>, _>>()?.join("---\n"))
+}
+
+/// Files and flags with which `render` gives the recorded answers to the needs.
+struct Cluster {
+    /// The object of the case, and then the objects that the needs found.
+    objects: Vec<Value>,
+    flags: BTreeSet<String>,
+    /// Whether `render` gives exactly the recorded inputs to the policy.
+    is_exact: bool,
+}
+
+impl Cluster {
+    fn of(case: &Case) -> Self {
+        let mut object = case.inputs.object.clone();
+        if case.inputs.applied {
+            object["status"] = json!({"appliedGeneration": 1});
+        }
+        let mut cluster = Self { objects: vec![object], flags: BTreeSet::new(), is_exact: true };
+        for LayerInputs { settings, needs, .. } in &case.inputs.layers {
+            // The annotations are in the object. Other settings are in the cluster.
+            cluster.is_exact &= settings.sources.iter().all(|it| it.source.origin == Origin::Annotation);
+            needs.iter().for_each(|need| cluster.answer(need));
+        }
+        cluster
+    }
+
+    fn answer(&mut self, AnsweredNeed { need, answer, .. }: &AnsweredNeed) {
+        let of = need.target.of();
+        let flag = |flag: &str| format!("--{flag} {}/{}", of.api_version, of.kind);
+        match answer {
+            RecordedAnswer::Objects(objects) => objects.iter().for_each(|found| self.add(found)),
+            // A Secret in a file has other values, and so another digest.
+            RecordedAnswer::Secret(facts) => self.is_exact &= !facts.present,
+            RecordedAnswer::Unserved => drop(self.flags.insert(flag("unserved"))),
+            RecordedAnswer::Forbidden(_) => drop(self.flags.insert(flag("forbidden"))),
+        }
+    }
+
+    /// Adds an object. Several needs may each have found other fields of one object.
+    fn add(&mut self, found: &Value) {
+        // `render` would also print the children of this object.
+        self.is_exact &= !SERVED.contains(&ResourceType::of_object(found));
+        let of = Reference::of_object(found);
+        match self.objects.iter_mut().find(|known| Reference::of_object(known) == of) {
+            Some(known) => merge(known, found),
+            None => self.objects.push(found.clone()),
+        }
+    }
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                merge(into.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_one_object_that_several_needs_found_come_together() {
+        let mut one = json!({"status": {"ready": true}, "items": [1]});
+        merge(&mut one, &json!({"status": {"endpoint": "e"}, "items": [2]}));
+        assert_eq!(one, json!({"status": {"ready": true, "endpoint": "e"}, "items": [2]}));
+    }
+}
