@@ -285,3 +285,33 @@ async fn plan_of_active_settings_changes_nothing_and_counts_their_objects() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("Nothing changes for 3 objects."), "{}", ran.stdout);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_names_a_policy_that_only_the_flags_of_the_operator_contain() {
+    let stage = Stage::start("plan-unnamed").await;
+    let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template");
+    let definition: Value =
+        serde_saphyr::from_str(&std::fs::read_to_string(format!("{template}/crd.yaml")).unwrap()).unwrap();
+    stage.cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+    stage.cluster.settled().await;
+    let site = |name: &str, status: Value| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Website", "metadata": {"name": name, "namespace": "team"},
+            "spec": {"title": "Hello"}, "status": status,
+        })
+    };
+    stage.cluster.plant(
+        "example.com",
+        "websites",
+        site("old", json!({"policy": {"name": "site", "version": "1.0.0"}})),
+    );
+    stage.cluster.plant("example.com", "websites", site("new", json!({})));
+    let script = format!("{template}/javascript/policy.js");
+    let ran = stage.policy(&["plan", &script]).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let told = "Website team/old: policy site answers for this object, but no PolicyRevision contains the policy";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("name its component with --policy"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("Website team/new: policy"), "{}", ran.stderr);
+    let ran = stage.policy(&["plan", &script, "--policy", &script]).await;
+    assert_eq!((ran.code, ran.stderr.contains("answers for this object")), (0, false), "{}{}", ran.stdout, ran.stderr);
+}

@@ -54,8 +54,9 @@ pub fn compose(
             let (phase, message) = if report.ready && is_behind {
                 let runs =
                     applied_generation.map_or("an earlier generation".to_owned(), |runs| format!("generation {runs}"));
-                let pods = &report.message;
-                let message = format!("generation {generation} is not applied: {why}; {runs} runs: {pods}");
+                let pods = without(&report.message, why);
+                let colon = if pods.is_empty() { "" } else { ": " };
+                let message = format!("generation {generation} is not applied: {why}; {runs} runs{colon}{pods}");
                 of_pods = applied_generation.unwrap_or_else(|| generation.saturating_sub(1));
                 (waiting_or_failed(outcome).to_owned(), message)
             } else {
@@ -118,6 +119,12 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     };
     let required = rendered.needs.iter().filter(|need| !need.optional);
     required.filter_map(|need| absent(&need.target)).collect()
+}
+
+/// Removes `why` from the beginning or the end of a policy's message, because the status contains it already.
+fn without<'a>(message: &'a str, why: &str) -> &'a str {
+    let rest = message.strip_suffix(why).or_else(|| message.strip_prefix(why)).filter(|_| !why.is_empty());
+    rest.map_or(message, |rest| rest.trim_matches([';', ':', ',', ' ']))
 }
 
 /// If both the host's `Ready` and the policy's own condition `Ready` are false, uses the policy's reason and message.
@@ -209,7 +216,7 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
         let message = blocked(blockers);
         return Condition { of, status: Truth::No, reason: reason.into(), message, is_lasting: is_too_many };
     }
-    let message = "all referenced objects exist".to_owned();
+    let message = "all objects that the policy needs exist".to_owned();
     Condition { of, status: Truth::Yes, reason: reason::RESOLVED.into(), message, is_lasting: false }
 }
 
@@ -297,6 +304,19 @@ fn blocked(blockers: &[Blocker]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_that_the_status_contains_already_is_not_repeated() {
+        for (message, left) in [
+            ("3 of 3 servers available; Secret login not found", "3 of 3 servers available"),
+            ("Secret login not found: 3 servers run", "3 servers run"),
+            ("Secret login not found", ""),
+            ("3 of 3 servers available", "3 of 3 servers available"),
+        ] {
+            assert_eq!(without(message, "Secret login not found"), left);
+        }
+        assert_eq!(without("3 servers run; ", ""), "3 servers run; ");
+    }
 
     #[test]
     fn names_and_values_of_a_policys_fields_are_escaped() {

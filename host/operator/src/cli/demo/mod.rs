@@ -22,7 +22,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kaos_policy::{
-    contract::{HOME, Scopes},
+    contract::{HOME, ResourceType, Scopes},
     settings,
 };
 use serde_json::Value;
@@ -180,8 +180,8 @@ impl Demo {
         screen.step(&format!("Applying {} objects", sample.len()))?;
         stage.play(sample).await?;
         let mut ready = self.until_ready(stage, screen).await?;
-        if ready {
-            ready = self.swap(policies, stage, screen).await?;
+        if ready && let Some(change) = self.change(policies, sample)? {
+            ready = self.swap(change, policies, stage, screen).await?;
         }
         // A user who passes `--policy` wants to see these policies, so the demo installs no other component.
         if ready && self.policies.is_empty() {
@@ -207,8 +207,13 @@ impl Demo {
     }
 
     /// Changes settings while the operator runs, and prints the changes of the children.
-    async fn swap(&self, policies: &[Loaded], stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
-        let (name, document) = self.change()?;
+    async fn swap(
+        &self,
+        (name, document): (String, Value),
+        policies: &[Loaded],
+        stage: &DemoCluster,
+        screen: &mut Screen,
+    ) -> anyhow::Result<bool> {
         screen.step(&format!("Changing the policies' settings, live: {name}"))?;
         for line in serde_saphyr::to_string(&document)?.lines() {
             screen.say(&format!("  {line}"))?;
@@ -312,11 +317,14 @@ impl Demo {
         Ok(definitions)
     }
 
-    fn change(&self) -> anyhow::Result<(String, Value)> {
-        Ok(match &self.settings {
-            None => (CHANGE.0.to_owned(), serde_saphyr::from_str(CHANGE.1)?),
-            Some(path) => (path.display().to_string(), input::document(path)?),
-        })
+    /// Returns the settings that the demo applies, with their name. Returns `None` if the user named no settings, and
+    /// the demo's own settings are for none of the objects.
+    fn change(&self, policies: &[Loaded], sample: &[Document]) -> anyhow::Result<Option<(String, Value)>> {
+        if let Some(path) = &self.settings {
+            return Ok(Some((path.display().to_string(), input::document(path)?)));
+        }
+        let document = serde_saphyr::from_str(CHANGE.1)?;
+        Ok(concerns(&document, policies, sample).then(|| (CHANGE.0.to_owned(), document)))
     }
 }
 
@@ -330,6 +338,14 @@ fn print_changes(before: &Children, after: &Children, screen: &mut Screen) -> io
         screen.say("  nothing")?;
     }
     Ok(())
+}
+
+/// Returns whether one of the policies that the settings name answers for one of the objects.
+fn concerns(settings: &Value, policies: &[Loaded], objects: &[Document]) -> bool {
+    let named = policies.iter().filter(|loaded| settings.get(&loaded.policy.id().name).is_some());
+    let claims = named.flat_map(|loaded| &loaded.policy.descriptor().claims);
+    let kinds: Vec<&ResourceType> = claims.map(|claim| &claim.primary).collect();
+    objects.iter().any(|document| kinds.contains(&&ResourceType::of_object(&document.object)))
 }
 
 /// Prints the errors of the input. Returns the documents, or an error if any input is unusable.

@@ -1,12 +1,13 @@
 //! Plans against a running cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::{
-    contract::ResourceType,
+    contract::{Reference, ResourceType},
     kubernetes::{Checks, VERSION},
 };
 use kube::Client;
+use serde_json::Value;
 
 use super::{
     super::{in_force::standing, output::complain},
@@ -14,6 +15,7 @@ use super::{
     change::ProposedChange,
 };
 use crate::{
+    input::Document,
     live::{DryRunAnswer, Gathered},
     plan::{Child, Difference},
     policies::{Loaded, Loader},
@@ -71,11 +73,38 @@ pub(in crate::cli::policy) async fn compared(
         if !gathered.read(comparison.needs).await? {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
+            tell_unnamed(&documents, &comparison.differences);
             comparison.differences.retain(|difference| is_meant(difference.object.namespace.as_deref()));
             try_children(&mut gathered, &mut comparison.differences).await?;
             return Ok(Planned::of(sides, &documents, comparison.differences));
         }
     }
+}
+
+/// Prints a note for each policy that answers for an object in the cluster, but that this verb cannot see. Only the
+/// flags of the running operator name such a policy.
+fn tell_unnamed(documents: &[Document], differences: &[Difference]) {
+    let mut told = BTreeSet::new();
+    for Difference { object, .. } in differences.iter().filter(|difference| difference.before.is_none()) {
+        let same = documents.iter().find(|document| Reference::of_object(&document.object) == *object);
+        let policy = same.and_then(|document| answering(&document.object));
+        if let Some(policy) = policy.filter(|policy| told.insert((object.kind.clone(), policy.clone()))) {
+            let remedy = "to compare with this policy, name its component with --policy";
+            complain(
+                "note",
+                format_args!(
+                    "{object}: policy {policy} answers for this object, but no PolicyRevision contains the policy, so \
+                     `no policy` and `new` only mean that this verb does not know it: the operator probably got the \
+                     policy with --policy: {remedy}"
+                ),
+            );
+        }
+    }
+}
+
+/// Returns the name of the policy that wrote the status of an object.
+fn answering(object: &Value) -> Option<String> {
+    object["status"]["policy"]["name"].as_str().map(str::to_owned)
 }
 
 /// Tries each changed child on the API server with a dry run. The server may refuse a child, for example because a
