@@ -325,7 +325,7 @@ fn a_demo_without_an_object_for_its_settings_changes_no_settings() {
     let folder = Folder::new("demo-own-kind");
     let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template");
     let (script, crd) = (format!("{template}/javascript/policy.js"), format!("{template}/crd.yaml"));
-    let site = "apiVersion: example.com/v1\nkind: Website\nmetadata: {name: a, namespace: n}\nspec: {title: T}\n";
+    let site = "apiVersion: example.com/v1\nkind: Website\nmetadata: {name: a, namespace: team}\nspec: {title: T}\n";
     let site = folder.write("site.yaml", site);
     let demo = ["demo", "--plain", "--once", "--policy", &script, "--crds", &crd, "-f", &site];
     let ran = finish(binary().args(demo), "");

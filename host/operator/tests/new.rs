@@ -196,7 +196,7 @@ fn tests_of_a_script_project_compare_objects_that_are_refused_with_their_status(
     let folder = Folder::new("new-refused");
     let dir = format!("{}/kite", folder.path());
     assert_eq!(new(&["--dir", &dir, "--language", "javascript"]).code, 0);
-    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: n}\nspec: {title: ' '}\n";
+    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: team}\nspec: {title: ' '}\n";
     fs::write(format!("{dir}/tests/blank.yaml"), kite).unwrap();
     fs::write(format!("{dir}/tests/blank.flags"), "--status --cluster-domain example.org\n").unwrap();
     for _ in ["writes the expected answers", "compares them"] {
@@ -204,7 +204,7 @@ fn tests_of_a_script_project_compare_objects_that_are_refused_with_their_status(
         assert!(passed, "{told}");
     }
     let expected = fs::read_to_string(format!("{dir}/tests/blank.expected.yaml")).unwrap();
-    let first = "refused: tests/blank.yaml: document 1: Kite n/a: spec.title: must not be blank";
+    let first = "refused: tests/blank.yaml: document 1: Kite team/a: spec.title: must not be blank";
     assert!(expected.starts_with(first) && expected.contains("  phase: Failed\n"), "{expected}");
     assert!(!expected.contains("digest: sha256:"), "{expected}");
     let script = fs::read_to_string(format!("{dir}/policy.js")).unwrap();
@@ -232,7 +232,7 @@ fn flags_of_a_test_hide_a_type_from_the_policy() {
     let script = script.replace("samples: [{", reads).replace("labels };\n  const deployment", seen) + needs;
     assert!(script.contains("annotations: { seen"), "{script}");
     fs::write(format!("{dir}/policy.js"), script).unwrap();
-    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: n}\nspec: {title: T}\n";
+    let kite = "apiVersion: sky.io/v1\nkind: Kite\nmetadata: {name: a, namespace: team}\nspec: {title: T}\n";
     fs::write(format!("{dir}/tests/secret.yaml"), kite).unwrap();
     fs::write(format!("{dir}/tests/secret.flags"), "--forbidden v1/Secret\n").unwrap();
     let (passed, told) = tests_of(&dir);
