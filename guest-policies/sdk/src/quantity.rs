@@ -1,5 +1,8 @@
 //! Parses Kubernetes quantities: `500m`, `1Gi`, `2e3`.
 
+/// The number of billionths in one.
+const NANOS: u128 = 1_000_000_000;
+
 /// A quantity of Kubernetes, exact to a billionth. Rounds smaller fractions up, as Kubernetes does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
@@ -33,6 +36,13 @@ impl Quantity {
     /// Returns whether the quantity is negative.
     pub fn is_negative(&self) -> bool {
         self.nanos < 0
+    }
+
+    /// Returns the quantity as a whole number, for example the bytes of `1Gi`. Rounds a fraction up, as the function
+    /// `Value` of Kubernetes does. Returns `None` if the quantity is negative or larger than a `u64`.
+    pub fn to_u64(&self) -> Option<u64> {
+        let nanos = u128::try_from(self.nanos).ok()?;
+        u64::try_from(nanos.div_ceil(NANOS)).ok()
     }
 }
 
@@ -133,6 +143,28 @@ mod tests {
     fn a_text_that_is_no_quantity_is_refused() {
         for bad in ["", "x", "1x", "1.2.3", "m", "-", "1 Gi", "1gi", "1e", "1ee3", "--1", "e3", ".", "1_000", "١"] {
             assert!(Quantity::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_rounded_up() {
+        for (text, number) in [
+            ("0", 0),
+            ("1n", 1),
+            ("500m", 1),
+            ("1", 1),
+            ("1001m", 2),
+            ("1.5Ki", 1536),
+            ("0.1Ki", 103),
+            ("512Mi", 512 << 20),
+            ("1Gi", 1 << 30),
+            ("2e3", 2000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(q(text).to_u64(), Some(number), "{text}");
+        }
+        for text in ["-1", "-1n", "18446744073709551616", "18446744073709551615.1", "1e400"] {
+            assert_eq!(q(text).to_u64(), None, "{text}");
         }
     }
 

@@ -26,7 +26,7 @@ pub trait ObservationExt {
     /// Returns the first live child of `kind`, or `None` if the cluster has no such child.
     fn live(&self, kind: &str) -> Option<Object>;
     /// Returns the counts of the first live child of `kind`, a Deployment or a StatefulSet. Without a live child, all
-    /// counts are 0.
+    /// counts are 0, and [`Rollout::serves`] and [`Rollout::is_complete`] return false.
     fn rollout(&self, kind: &str) -> Rollout;
 }
 
@@ -81,7 +81,7 @@ impl Rollout {
     }
 
     /// Returns whether all wanted pods are available and of the current generation, and no other pods exist. A workload
-    /// that wants no pods is complete when its last pod is gone.
+    /// that wants no pods is complete when its last pod is gone. A workload that does not exist is never complete.
     pub fn is_complete(&self) -> bool {
         self.is_live && self.available == self.wanted && self.replicas == self.wanted
     }

@@ -27,7 +27,9 @@ pub fn assert_recorded_plans<P: Policy>(folder: &Path) {
             written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             continue;
         }
-        let recorded = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let recorded = fs::read_to_string(&file).unwrap_or_else(|error| {
+            panic!("{}: {error}: run `UPDATE_GOLDEN=1 cargo test` to record the plans", file.display())
+        });
         assert!(
             recorded == plan,
             "the plan for sample {name} differs from {file}: check the plan, then record it with UPDATE_GOLDEN=1 cargo test\n{plan}",
