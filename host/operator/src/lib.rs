@@ -23,6 +23,7 @@ pub mod operator;
 pub mod package;
 mod parallel;
 pub mod plan;
+mod plan_gates;
 mod pods;
 pub mod policies;
 pub mod presets;

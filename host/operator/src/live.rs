@@ -154,10 +154,22 @@ impl Gathered {
                 }
                 continue;
             }
-            let Some(served) = self.served(&of).await? else { continue };
-            self.fetch(&target, &served).await?;
+            let fetched = match self.served(&of).await {
+                Ok(Some(served)) => self.fetch(&target, &served).await,
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = fetched {
+                self.asked.remove(&target);
+                return Err(error);
+            }
         }
         Ok(any)
+    }
+
+    /// Returns whether the reader has read a target. Then the documents contain every object of the target that exists.
+    pub fn has_read(&self, target: &Target) -> bool {
+        self.asked.contains(target) || self.has_listed(&target.of(), target.namespace())
     }
 
     /// Returns whether at least one object came from a read instead of from the caller. No watch reports a change of

@@ -3,8 +3,13 @@
 
 use std::time::Duration;
 
+use kaos_cluster::PodFate;
 use kaos_operator::package::{Package, pack};
 use kaos_policy::rollout::{Approval, Rollout, RolloutGate};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind},
+};
 use serde_json::{Value, json};
 
 use crate::stage::{HOME, Process, Stage, package, team};
@@ -23,9 +28,9 @@ fn packed(stage: &Stage, package: &Package) -> String {
     stage.folder.write("packed.json", serde_json::to_string(&index).unwrap())
 }
 
-/// Waits until the operator has applied the Deployment of every Agent.
-async fn until_served(stage: &Stage) {
-    for agent in ["a", "b", "c"] {
+/// Waits until the operator has applied the Deployments of these Agents.
+async fn until_served(stage: &Stage, agents: &[&str]) {
+    for agent in agents {
         for attempt in 0.. {
             if stage.cluster.object("apps", "deployments", "team", &format!("agent-{agent}")).is_some() {
                 break;
@@ -56,7 +61,7 @@ async fn the_preview_of_a_held_package_is_the_plan_and_an_approval_lets_it_serve
     let stage = Stage::start("preview").await;
     team(&stage);
     let _operator = Process::operator(&stage);
-    until_served(&stage).await;
+    until_served(&stage, &["a", "b", "c"]).await;
     let packed = packed(&stage, &candidate("registry.example/agent:2"));
     let plan = stage.policy(&["plan", &packed, "-o", "json"]).await;
     assert_eq!(plan.code, 2, "{}", plan.stderr);
@@ -129,4 +134,85 @@ async fn the_verbs_say_what_is_missing() {
         "{}",
         ran.stderr
     );
+}
+
+/// Waits until an Agent's condition `Applied` has the reason `Gated`.
+async fn until_gated(stage: &Stage, agent: &str) {
+    let is_gated = |agent: &Value| {
+        let conditions = agent["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|it| it["type"] == "Applied" && it["reason"] == "Gated")
+    };
+    for attempt in 0.. {
+        if stage.cluster.object("kaos.tools", "agents", "team", agent).is_some_and(|agent| is_gated(&agent)) {
+            break;
+        }
+        assert!(attempt < 1200, "plan gates do not hold Agent {agent}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Adds an Agent that its plan gates hold before the first apply, because its ModelAPI never becomes ready, and an
+/// Agent whose plan gates keep its children, because its MemoryStore was deleted.
+async fn held_agents(stage: &Stage) {
+    let add = |plural: &str, kind: &str, name: &str, spec: Value| {
+        let metadata = json!({"name": name, "namespace": "team", "generation": 1});
+        let object = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
+        stage.cluster.plant("kaos.tools", plural, object);
+    };
+    stage.cluster.set_pods_of("team", "modelapi-slow", Some(PodFate::NotReady));
+    add("modelapis", "ModelAPI", "slow", json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}}));
+    add("agents", "Agent", "starts", json!({"modelAPI": "slow", "model": "gpt"}));
+    let connection = json!({"name": "pg", "key": "dsn", "optional": true});
+    let storage = json!({"type": "external", "external": {"connectionSecretRef": connection}});
+    let model = json!({"modelAPI": "llm", "model": "gpt"});
+    let models = json!({"summarization": model, "embedding": model});
+    add("memorystores", "MemoryStore", "notes", json!({"storage": storage, "models": models}));
+    let memory = json!({"memory": {"memoryStore": "notes"}});
+    add("agents", "Agent", "remembers", json!({"modelAPI": "llm", "model": "gpt", "config": memory}));
+    until_gated(stage, "starts").await;
+    until_served(stage, &["remembers"]).await;
+    let of = ApiResource::from_gvk(&GroupVersionKind::gvk("kaos.tools", "v1alpha1", "MemoryStore"));
+    let stores: Api<DynamicObject> = Api::namespaced_with(Client::new(stage.cluster.service(), "team"), "team", &of);
+    stores.delete("notes", &DeleteParams::default()).await.unwrap();
+    until_gated(stage, "remembers").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_preview_and_push_agree_that_gates_keep_objects_as_they_are() {
+    let stage = Stage::start("preview-gates").await;
+    team(&stage);
+    let _operator = Process::operator(&stage);
+    until_served(&stage, &["a", "b", "c"]).await;
+    held_agents(&stage).await;
+    let deployment = || stage.cluster.object("apps", "deployments", "team", "agent-remembers").unwrap();
+    let before = deployment()["spec"].clone();
+
+    let packed = packed(&stage, &candidate("registry.example/agent:2"));
+    let text = stage.policy(&["plan", &packed]).await;
+    for told in ["Objects that change: 3 of 5.", "pods are replaced: 3.", "when their plan gates open: 2."] {
+        assert!(text.stdout.contains(told), "{told}: {}", text.stdout);
+    }
+    for told in
+        ["Agent team/remembers waits for MemoryStore team/notes", "Agent team/starts waits for ModelAPI team/slow"]
+    {
+        assert!(text.stderr.contains(told), "{told}: {}", text.stderr);
+    }
+    let plan = stage.policy(&["plan", &packed, "-o", "json"]).await.json();
+    assert_eq!(plan["waiting"], 2, "{plan:#}");
+    stage.policy(&["push", &packed]).await;
+    let preview = stage.policy(&["preview", "policy-agent-settings", "-o", "json"]).await.json()["preview"].clone();
+    for (of_plan, of_preview) in [("objects", "objects"), ("changed", "changed"), ("rolls", "podsReplaced")] {
+        assert_eq!(plan[of_plan], preview[of_preview], "{plan:#}\n{preview:#}");
+    }
+    assert_eq!(preview["summary"], "3 of 5 objects change, 3 pods replaced, 2 held by gates");
+
+    assert_eq!(stage.policy(&["approve", "agent"]).await.code, 0);
+    let ran = stage.policy(&["push", &packed]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("2 objects are held until their plan gates open: Agent team/remembers: "),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(deployment()["spec"], before, "the gates keep the children");
 }

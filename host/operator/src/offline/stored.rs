@@ -33,7 +33,8 @@ impl StoredObjects {
         &self.objects
     }
 
-    pub(super) fn named(&self, reference: &Reference) -> Option<&Value> {
+    /// Returns the object that a reference names.
+    pub(crate) fn named(&self, reference: &Reference) -> Option<&Value> {
         let target = Target::Named(reference.clone());
         let positions = self.index.find(&target, self.is_cluster_scoped(&reference.of()), &self.objects);
         positions.first().map(|position| &*self.objects[*position])

@@ -47,6 +47,7 @@ pub struct Effect {
 #[derive(Debug, Default)]
 struct Contribution {
     is_change: bool,
+    waits: bool,
     children: u64,
     rolls: u64,
     pods: u64,
@@ -131,6 +132,7 @@ impl Effect {
         };
         let mut contribution = Contribution {
             is_change: difference.is_change(),
+            waits: !difference.waits_for.is_empty(),
             children: count(children.len()),
             rolls: count(children.iter().filter(|child| child.rolls).count()),
             pods: *pods,
@@ -278,6 +280,7 @@ impl Effect {
             counts.pods += it.pods;
             counts.pods_replaced += it.pods_replaced;
             counts.failing += u64::from(it.fails);
+            counts.waiting += u64::from(it.waits);
             match it.problem {
                 Some((ObjectProblem::Refused, _)) => counts.refused += 1,
                 Some((ObjectProblem::Failed, _)) => counts.failed += 1,

@@ -2,38 +2,43 @@
 //!
 //! Both sides render the same objects, in the same way as the verb `render`. The caller gathers the objects and
 //! displays the differences.
+//!
+//! | module | content |
+//! |---|---|
+//! | `compare` | renders many objects on both sides |
+//! | `side`, `fields`, `immutable` | the answer on one side, the fields that differ, and changes that the API server refuses |
+//! | `held` | whether plan gates hold back a plan |
+//! | `effect`, `changed_path` | adds up the differences of many objects |
 
 mod changed_path;
+mod compare;
 mod effect;
 mod fields;
+mod held;
 mod immutable;
 mod side;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kaos_policy::{
-    contract::{Need, Reference, ResourceType, Target},
-    lookup::Sighting,
-    render::{RenderError, Rendered},
+    contract::{Need, Reference, Target},
+    render::Rendered,
     stamp::carried_hash,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 pub use changed_path::FrozenPath;
+pub use compare::{Comparison, Unstored, compare};
 pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
+use held::{Hold, hold};
 pub use immutable::refused;
 pub use side::{Said, Side};
 
-use crate::{
-    masking::Masks,
-    offline::{Answering, StoredObjects, World},
-    parallel::on_all_processors,
-    pods::pods,
-};
+use crate::{masking::Masks, pods::pods};
 
 /// The results for one object before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +58,10 @@ pub struct Difference {
     /// earlier revision answers instead.
     #[serde(skip)]
     pub newest: [Option<Said>; 2],
+    /// The objects that the plan after the change waits for, if plan gates hold back this plan. The children then change
+    /// only when the gates open, so `children` is empty. Empty if the plan is not held, or would change no child.
+    #[serde(skip)]
+    pub waits_for: Vec<Reference>,
 }
 
 /// A child that differs.
@@ -128,60 +137,6 @@ impl Difference {
     }
 }
 
-/// All differences, and the needs of the passes.
-#[derive(Debug, Clone, Default)]
-pub struct Comparison {
-    /// One difference for each object whose policies or settings differ between the two sides, in the order of the
-    /// objects.
-    pub differences: Vec<Difference>,
-    /// The needs of all passes.
-    pub needs: BTreeSet<Target>,
-}
-
-/// Renders each object whose policies or settings differ between the sides, and compares the results. Uses one thread
-/// for each processor.
-pub fn compare(
-    stored: &StoredObjects,
-    before: &dyn Answering,
-    after: &dyn Answering,
-    hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
-) -> Result<Comparison, RenderError> {
-    let concerned: Vec<usize> = stored
-        .objects()
-        .iter()
-        .enumerate()
-        .filter_map(|(position, object)| {
-            let sides = (before.renderer(object), after.renderer(object));
-            match sides {
-                (None, None) => None,
-                (Some(before), Some(after)) if std::ptr::eq(before, after) => None,
-                _ => Some(position),
-            }
-        })
-        .collect();
-    let share = |first: usize, threads: usize| {
-        let (before, after) = (World::new(stored, before, hidden), World::new(stored, after, hidden));
-        let mut share = (Vec::new(), BTreeSet::new());
-        for position in concerned.iter().skip(first).step_by(threads) {
-            let (before, after) = (before.entry(*position).transpose()?, after.entry(*position).transpose()?);
-            for entry in before.iter().chain(&after) {
-                share.1.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
-            }
-            let answers = [&before, &after].map(|entry| entry.as_ref().map(|entry| Answers::of(&entry.rendered)));
-            let around = Around { live: &|_| None, settings: Vec::new() };
-            share.0.push((*position, difference(&stored.objects()[*position], answers, &around)));
-        }
-        Ok::<_, RenderError>(share)
-    };
-    let (mut ordered, mut needs) = (BTreeMap::new(), BTreeSet::new());
-    for share in on_all_processors(concerned.len(), share) {
-        let (differences, asked) = share?;
-        ordered.extend(differences);
-        needs.extend(asked);
-    }
-    Ok(Comparison { differences: ordered.into_values().collect(), needs })
-}
-
 /// Returns the live object with this name, or `None` if it does not exist or is not known.
 pub type LiveObject<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
 
@@ -190,6 +145,8 @@ pub struct Around<'a> {
     /// Finds live children and objects that the policies read. If a manifest does not state the number of pods, the
     /// comparison counts the pods of the live child.
     pub live: LiveObject<'a>,
+    /// Returns whether a child exists; `None` if the caller does not know.
+    pub exists: &'a dyn Fn(&Reference) -> Option<bool>,
     /// The settings of both sides, whose secret values are masked.
     pub settings: Vec<&'a Value>,
 }
@@ -246,26 +203,41 @@ pub fn difference_of(
     newest: [Option<Said>; 2],
     around: &Around<'_>,
 ) -> Difference {
-    let Around { live, settings } = around;
+    let Around { live, exists, settings } = around;
     let planned = |answer: &Option<AnsweredSide<'_>>| -> Option<BTreeMap<Reference, Value>> {
         let manifests = answer.as_ref()?.manifests?;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
     };
     let [old, new] = answers.each_ref().map(planned);
-    let children = match (&old, &new) {
+    let pass = |side: usize| answers[side].as_ref()?.rendered?.planned();
+    let [was_held, is_held] =
+        [(0, None), (1, old.as_ref())].map(|(side, other)| hold(pass(side)?, object, other, exists));
+    let planned = match (&old, &new) {
         (Some(old), Some(new)) => children(old, new, live),
         (None, Some(new)) => appearing(new, live),
         // Without a plan, the operator does not change existing children.
         (_, None) => Vec::new(),
     };
+    let gates = || pass(1).into_iter().flat_map(|planned| &planned.gates).map(|gate| gate.on.clone());
+    let waits_for = if is_held.is_some() && !planned.is_empty() { gates().collect() } else { Vec::new() };
+    let children = match (is_held, was_held, &old, &new) {
+        (Some(_), ..) => Vec::new(),
+        (None, Some(Hold::BeforeFirstApply), _, Some(new)) => appearing(new, live),
+        (None, Some(Hold::KeepsChildren), Some(old), Some(new)) => reappearing(old, new, live),
+        _ => planned,
+    };
     let pods = match (&old, &new) {
-        (Some(old), _) => old.iter().map(|(child, manifest)| pods(manifest, || live(child))).sum(),
+        (Some(old), _) if was_held.is_none() => {
+            old.iter().map(|(child, manifest)| pods(manifest, || live(child))).sum()
+        }
+        (Some(old), _) => old.keys().filter_map(live).map(|child| pods(&child, || Some(child.clone()))).sum(),
         // The object can still have children from an earlier plan.
         (None, Some(new)) => new.keys().filter_map(live).map(|child| pods(&child, || Some(child.clone()))).sum(),
         (None, None) => 0,
     };
     let [before, after] = answers.each_ref().map(|answer| answer.as_ref().map(|answer| answer.side.clone()));
-    let mut difference = Difference { object: Reference::of_object(object), before, after, children, pods, newest };
+    let mut difference =
+        Difference { object: Reference::of_object(object), before, after, children, pods, newest, waits_for };
     if difference.is_change() || difference.newest.iter().any(Option::is_some) {
         let read: Vec<Value> = answers.iter().flatten().flat_map(|answer| read_by(answer.needs, live)).collect();
         let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
@@ -321,6 +293,14 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
         Some(Child { child: child.clone(), change, rolls, refused, manifest, removed: None, pods })
     });
     gone.chain(there).collect()
+}
+
+/// Returns the children of a plan for an object with an earlier plan that its gates hold back. The live children come
+/// from a still earlier plan. A child that the caller does not know counts as it is in the earlier plan.
+fn reappearing(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
+    let known = |child: &Reference| live(child).or_else(|| old.get(child).cloned());
+    let gone = children(old, new, &known).into_iter().filter(|child| child.change == Change::Removed);
+    gone.chain(appearing(new, &known)).collect()
 }
 
 /// Returns the children of a plan for an object that had no plan before the change. Children of a still earlier plan

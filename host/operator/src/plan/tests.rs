@@ -95,7 +95,7 @@ fn a_change_of_an_immutable_field_is_reported_as_not_applicable() {
         let one = |manifest: Value| BTreeMap::from([(Reference::of_object(&manifest), manifest)]);
         let children = children(&one(before), &one(after), &|_| None);
         let object = Reference::of_object(&set("1Gi", 1));
-        Difference { object, before: None, after: None, children, pods: 0, newest: [None, None] }
+        Difference { object, before: None, after: None, children, pods: 0, newest: [None, None], waits_for: Vec::new() }
     };
     let difference = changed(set("1Gi", 1), set("2Gi", 1));
     let why = difference.children[0].refused.as_deref().unwrap();
@@ -148,8 +148,15 @@ fn a_secret_value_is_masked_under_its_new_name_and_in_messages() {
     let side = Side { policy, overlays: Vec::new(), fuel: 1, said };
     let children = children(&one(before.clone()), &one(after.clone()), &|_| None);
     let object = Reference::of_object(&before);
-    let mut difference =
-        Difference { object, before: None, after: Some(side), children, pods: 0, newest: [None, None] };
+    let mut difference = Difference {
+        object,
+        before: None,
+        after: Some(side),
+        children,
+        pods: 0,
+        newest: [None, None],
+        waits_for: Vec::new(),
+    };
     assert!(serde_json::to_string(&difference).unwrap().contains(canary));
     difference.mask(&Masks::of([&before, &after]));
     let told = serde_json::to_string(&difference).unwrap();

@@ -36,7 +36,7 @@ use crate::{
     offline::{answer_after, is_same},
     plan::{Answers, Around, Difference, Effect, FrozenPath, difference},
     processors::Patience,
-    reconcile::{Context, decide},
+    reconcile::{Context, decide, is_there},
     timestamps::written,
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
@@ -265,9 +265,10 @@ fn for_object(
     if lookup.is_pending() {
         return ForObject::Pending;
     }
-    let has_plan = answers.iter().flatten().any(|answer| answer.used.planned().is_some());
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-    if !has_plan && !watch.children(uid).is_empty() {
+    let children = watch.children(uid);
+    let has_plan = answers.iter().flatten().any(|answer| answer.used.planned().is_some());
+    if !has_plan && !children.is_empty() {
         return ForObject::Unknown(
             "the object has children, but no policy plans them now, for example because the object waits for another \
              object"
@@ -278,7 +279,8 @@ fn for_object(
         watch.live(&child.of(), child.namespace.as_deref().unwrap_or_default(), &child.name)?.object()
     };
     let settings = answers.iter().flatten().flat_map(|answer| answer.renderer.layers()).map(|(_, it)| it.tree());
-    let around = Around { live: &live, settings: settings.collect() };
+    let exists = |child: &Reference| Some(is_there(child, &children));
+    let around = Around { live: &live, exists: &exists, settings: settings.collect() };
     let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
     ForObject::Compared(Box::new(difference(&object, sides, &around)))
 }

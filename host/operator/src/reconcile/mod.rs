@@ -69,6 +69,7 @@ pub(crate) use pass::pass;
 pub(crate) use pass_failed::PassFailed;
 pub(crate) use policy_calls::PolicyCalls;
 pub(crate) use policy_runner::PolicyRunner;
+pub(crate) use resolve::gates::is_there;
 pub(crate) use select::fallback_round::decide;
 pub(crate) use shutdown::unless_given_up;
 pub(crate) use status::{declared_fields::DeclaredFields, publish::publish_failure};

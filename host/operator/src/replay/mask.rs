@@ -102,7 +102,7 @@ pub(super) fn masked_as(verdict: CaseVerdict, case: &Case) -> CaseVerdict {
 fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     let policies = || case.inputs.layers.iter().map(|layer| &layer.policy);
     let sides = [side(before, policies()), side(now, policies())];
-    let around = Around { live: &|_| None, settings: Vec::new() };
+    let around = Around { live: &|_| None, exists: &|_| None, settings: Vec::new() };
     let difference = difference_of(&case.inputs.object, &sides, [None, None], &around);
     // Compare fields and not whole verdicts: the hashes of masked manifests always differ, and the comparison of fields
     // ignores hashes.

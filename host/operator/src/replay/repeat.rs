@@ -89,7 +89,7 @@ impl<'a> Replayer<'a> {
         let newest = [newest_of(case), falls_back.then(|| said(&answer.verdict))];
         let sides = [side(&case.answer, &recorded), after];
         let settings = case.inputs.layers.iter().map(|layer| &layer.settings.values).collect();
-        let around = Around { live: &|_| None, settings };
+        let around = Around { live: &|_| None, exists: &|_| None, settings };
         let difference = difference_of(&case.inputs.object, &sides, newest, &around);
         Ok(Some(Replayed { answer, is_same, difference, unknown }))
     }

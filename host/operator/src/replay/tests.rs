@@ -323,7 +323,7 @@ fn replays_of_many_cases_count_the_same_changes_as_a_comparison_of_the_objects()
             with_candidate(&case, translate_differently, OnRefusal::Hold);
         assert!(unknown.is_empty());
         of_replays.push(replayed);
-        let around = Around { live: &|_| None, settings: Vec::new() };
+        let around = Around { live: &|_| None, exists: &|_| None, settings: Vec::new() };
         of_objects.push(difference(&kite, [Some(Answers::of(&before)), Some(Answers::of(&after))], &around));
     }
     let children = |all: &[Difference]| all.iter().map(|it| json!([it.object, it.children])).collect::<Vec<_>>();

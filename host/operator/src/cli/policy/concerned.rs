@@ -15,7 +15,7 @@ use super::{
 use crate::{
     discovery,
     package::Package,
-    status::conditions::{APPLIED, POLICY_FALLBACK, condition},
+    status::conditions::{APPLIED, POLICY_FALLBACK, condition, reason},
     watch::Served,
 };
 
@@ -24,7 +24,7 @@ const PAGE: u32 = 500;
 /// The reasons of a false condition `Applied` for which a policy can be the cause.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
-/// The objects with children that differ from the plan, each with the reason.
+/// Objects with children that differ from the plan, each with the reason.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
 /// The objects for which a package's policy answers.
@@ -60,6 +60,11 @@ impl Concerned {
         left.retain(|object, _| !self.before.contains_key(object));
         left.extend(without);
         Ok(left)
+    }
+
+    /// Returns the objects whose plans the plan gates hold back. Their children change only when the gates open.
+    pub(super) async fn held(&self, all: &[Revision]) -> anyhow::Result<Unplanned> {
+        self.unplanned(held, all).await
     }
 
     /// Returns the objects for which `why` gives a reason.
@@ -134,6 +139,12 @@ fn unapplied(object: &Value) -> Option<String> {
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))
 }
 
+/// Returns the message of the plan gates that hold back the plan of an object; `None` if the gates hold back no plan.
+fn held(object: &Value) -> Option<String> {
+    let (why, message) = reported(object, APPLIED, "False")?;
+    (why == reason::GATED).then(|| message.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -150,6 +161,8 @@ mod tests {
             assert_eq!(unapplied(&object(&applied("False", reason))), None, "{reason}");
         }
         assert_eq!(unapplied(&object(&applied("False", "ApplyFailed"))).as_deref(), Some("ApplyFailed: x"));
+        let gated = object(&applied("False", "Gated"));
+        assert_eq!((held(&gated).as_deref(), held(&object(&applied("True", "Applied")))), (Some("x"), None));
         let message = "policy revision a-1 does not answer: it traps";
         let fallback =
             object(&json!([{"type": "PolicyFallback", "status": "True", "reason": "FellBack", "message": message}]));

@@ -185,7 +185,9 @@ pub(in crate::cli) async fn edit_effect(
     };
     let settings = |of: &RenderedObject| of.entry.rendered.settings.clone();
     let settings: Vec<Arc<Effective>> = [&before, &after].into_iter().flat_map(settings).collect();
-    let around = Around { live: &live, settings: settings.iter().map(|settings| settings.tree()).collect() };
+    let exists = |reference: &Reference| live(reference).is_some().then_some(true);
+    let around =
+        Around { live: &live, exists: &exists, settings: settings.iter().map(|settings| settings.tree()).collect() };
     let answers = [&before, &after].map(|side| Some(Answers::of(&side.entry.rendered)));
     let found = difference(edited, answers, &around);
     let problem = found.after.as_ref().map(|side| &side.said).filter(|said| **said != Said::Planned);

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     HELD_BACK,
     concerned::{Concerned, Unplanned},
+    named_objects::named_objects,
     output::{Output, complain},
     revisions::{LOOK, Revision, Revisions, name, status},
 };
@@ -23,9 +24,6 @@ use crate::{
 /// If the same content was refused before, the operator gets this time to replace the old refusal. After this time, the
 /// follower treats the old refusal as the answer to the newly installed package.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// The maximum number of objects that a message about unplanned children names.
-const NAMED: usize = 3;
 
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -124,7 +122,7 @@ impl<'a> Follower<'a> {
                     }
                     Says::Nothing => {}
                     Says::Serves => match self.open(revision).await? {
-                        None => return Ok(Ok(text)),
+                        None => return Ok(Ok(self.with_held(text).await?)),
                         Some(why) => open = Some(format!("{text}, but {why}")),
                     },
                     Says::No => return Ok(Err(text)),
@@ -185,6 +183,13 @@ impl<'a> Follower<'a> {
         }
         let left = concerned.left(revision, &self.revisions.all().await?).await?;
         Ok((!left.is_empty()).then(|| unplanned(&left)))
+    }
+
+    /// Adds a line about the objects whose plans the plan gates hold back: the follower does not wait for their children.
+    async fn with_held(&self, text: String) -> anyhow::Result<String> {
+        let Some(concerned) = &self.concerned else { return Ok(text) };
+        let held = concerned.held(&self.revisions.all().await?).await?;
+        Ok(if held.is_empty() { text } else { format!("{text}\n{}", held_back(&held)) })
     }
 
     /// Returns a message with possible reasons why no operator has recorded the package.
@@ -254,10 +259,19 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
 fn unplanned(left: &Unplanned) -> String {
     let count = left.len();
     let objects_differ = if count == 1 { "object differs" } else { "objects differ" };
-    let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
-    let objects = named.join("; ");
-    let more = if count > NAMED { "; …" } else { "" };
-    format!("{count} {objects_differ} from the plan: {objects}{more}")
+    format!("{count} {objects_differ} from the plan: {}", named(left))
+}
+
+/// Formats the objects whose plans the plan gates hold back, and the reasons.
+fn held_back(held: &Unplanned) -> String {
+    let count = held.len();
+    let objects_are = if count == 1 { "object is" } else { "objects are" };
+    format!("{count} {objects_are} held until their plan gates open: {}", named(held))
+}
+
+fn named(objects: &Unplanned) -> String {
+    let told: Vec<String> = objects.iter().map(|(object, why)| format!("{object}: {why}")).collect();
+    named_objects(&told)
 }
 
 /// Returns a note with the command that requests another check of a package that was refused or quarantined before.

@@ -49,7 +49,7 @@ fn check(benches: &[Bench; 2], rendered: &[Rendered; 2], kite: &Value, canary: &
     assert_eq!(read, case);
     let difference = {
         let answers = rendered.each_ref().map(|rendered| Some(Answers::of(rendered)));
-        difference(kite, answers, &Around { live: &|_| None, settings: Vec::new() })
+        difference(kite, answers, &Around { live: &|_| None, exists: &|_| None, settings: Vec::new() })
     };
     assert!(difference.is_change());
     assert_hidden(&table(std::slice::from_ref(&difference)), canary, what);

@@ -28,6 +28,7 @@ mod left_settings;
 mod list;
 mod live_object;
 mod named;
+mod named_objects;
 #[cfg(feature = "completion")]
 mod names;
 #[cfg(feature = "authoring")]

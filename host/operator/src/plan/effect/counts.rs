@@ -21,6 +21,8 @@ pub struct Counts {
     pub failed: u64,
     /// Objects on which a policy fails after the change.
     pub failing: u64,
+    /// Objects that change only when their plan gates open.
+    pub waiting: u64,
     /// Objects with an unknown effect, and kinds of which the caller does not know all objects.
     pub unknown: u64,
 }
@@ -44,9 +46,10 @@ impl Fuel {
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { objects, changed, pods_replaced, refused, failed, unknown, .. } = self;
+        let Self { objects, changed, pods_replaced, refused, failed, waiting, unknown, .. } = self;
         write!(f, "{changed} of {objects} objects change, {pods_replaced} pods replaced")?;
-        for (many, what) in [(refused, "refused"), (failed, "failed"), (unknown, "unknown")] {
+        for (many, what) in [(refused, "refused"), (failed, "failed"), (waiting, "held by gates"), (unknown, "unknown")]
+        {
             if *many > 0 {
                 write!(f, ", {many} {what}")?;
             }

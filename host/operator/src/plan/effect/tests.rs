@@ -35,6 +35,7 @@ fn changed(name: &str, fields: &[(&str, Value, Value)]) -> Difference {
         children,
         pods: 2,
         newest: [None, None],
+        waits_for: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use jiff::Timestamp;
 use kaos_policy::{
-    contract::{Cluster, ResourceType},
+    contract::{Cluster, ResourceType, Target},
     kubernetes::Checks,
     manifest::PolicyFile,
     settings::Origin,
@@ -28,7 +28,7 @@ use crate::{
     catalogue::{Age, reach},
     live::Gathered,
     offline::Started,
-    plan::{Difference, Said, Side},
+    plan::{Difference, Said, Side, Unstored},
     policies::Loader,
 };
 
@@ -63,8 +63,9 @@ pub(in crate::cli) async fn candidate_effect(
     }
     loop {
         let documents = gathered.documents();
-        let hidden = |of: &ResourceType| gathered.hidden(of);
-        let comparison = sides.compare_until(stop, &documents, &gathered.scopes(), &started, &hidden)?;
+        let (hidden, is_read) = (|of: &ResourceType| gathered.hidden(of), |target: &Target| gathered.has_read(target));
+        let unstored = Unstored { hidden: &hidden, is_read: &is_read };
+        let comparison = sides.compare_until(stop, &documents, &gathered.scopes(), &started, &unstored)?;
         // Repeat, because the objects from this round may have needs of their own.
         if !gathered.read(comparison.needs).await? {
             let Planned { objects, differences } = Planned::of(&sides, &documents, comparison.differences);

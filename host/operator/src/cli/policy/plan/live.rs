@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::{
-    contract::{Reference, ResourceType},
+    contract::{Reference, ResourceType, Target},
     kubernetes::{Checks, VERSION},
 };
 use kube::Client;
@@ -15,9 +15,10 @@ use super::{
     change::ProposedChange,
 };
 use crate::{
+    error_text::with_causes,
     input::Document,
     live::{DryRunAnswer, Gathered},
-    plan::{Child, Difference},
+    plan::{Child, Difference, Unstored},
     policies::{Loaded, Loader},
 };
 
@@ -65,12 +66,25 @@ pub(in crate::cli::policy) async fn compared(
         (Some(place), Some(meant)) => place == meant,
         _ => true,
     };
+    let mut sees_children = true;
     loop {
-        let hidden = |of: &ResourceType| gathered.hidden(of);
+        let (hidden, is_read) = (|of: &ResourceType| gathered.hidden(of), |target: &Target| gathered.has_read(target));
         let mut documents = gathered.documents();
-        let mut comparison = sides.compare(&documents, &gathered.scopes(), started, &hidden)?;
+        let unstored = Unstored { hidden: &hidden, is_read: &is_read };
+        let mut comparison = sides.compare(&documents, &gathered.scopes(), started, &unstored)?;
+        let mut has_new = gathered.read(comparison.needs).await?;
+        if sees_children {
+            match gathered.read(comparison.gated).await {
+                Ok(any) => has_new |= any,
+                Err(error) => {
+                    (sees_children, has_new) = (false, true);
+                    let so = "the status of the objects decides which plans their gates hold back";
+                    complain("note", format_args!("{}: {so}", with_causes(&error)));
+                }
+            }
+        }
         // Repeat, because the objects from this round may have needs of their own.
-        if !gathered.read(comparison.needs).await? {
+        if !has_new {
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
             tell_unnamed(&documents, &comparison.differences);

@@ -10,7 +10,7 @@ mod sides;
 mod summary;
 mod table;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
@@ -22,6 +22,7 @@ use super::{
     connection::{Connection, for_server},
     facts::ClusterFacts,
     grantable::GrantableFlags,
+    named_objects::named_objects,
     objects::{catalogue, claim, documents, warn_of_strangers},
     on_cluster, or_held_back,
     output::{Output, complain},
@@ -31,7 +32,7 @@ use super::{
 use crate::{
     input::InputPaths,
     offline::Started,
-    plan::{Child, Difference, Said, Side},
+    plan::{Child, Difference, Said, Side, Unstored},
     policies::Loader,
 };
 #[cfg(feature = "console")]
@@ -153,8 +154,9 @@ impl Plan {
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
-        let everything = |_: &ResourceType| None;
-        let comparison = sides.compare(&documents, catalogue.scopes(), &started, &everything)?;
+        // Files do not tell which objects a cluster lacks.
+        let unstored = Unstored { hidden: &|_: &ResourceType| None, is_read: &|_| false };
+        let comparison = sides.compare(&documents, catalogue.scopes(), &started, &unstored)?;
         sides.tell_held(&documents);
         Ok(Planned::of(&sides, &documents, comparison.differences))
     }
@@ -209,5 +211,17 @@ pub(super) fn tell(
             }
         }
     }
+    let held = differences.iter().filter(|difference| !difference.waits_for.is_empty());
+    let held: Vec<String> = held.map(waits_for).collect();
+    if !held.is_empty() {
+        let what = "objects change only when their plan gates open";
+        complain("note", format_args!("{what}: {}", named_objects(&held)));
+    }
     Ok(())
+}
+
+/// Names an object and the objects that its gates wait for.
+fn waits_for(Difference { object, waits_for, .. }: &Difference) -> String {
+    let on: BTreeSet<String> = waits_for.iter().map(ToString::to_string).collect();
+    format!("{object} waits for {}", on.into_iter().collect::<Vec<_>>().join(", "))
 }

@@ -5,7 +5,6 @@ use std::{collections::BTreeSet, sync::Arc};
 use anyhow::{Context as _, bail};
 use kaos_policy::{
     contract::{ResourceType, Scopes},
-    lookup::Sighting,
     render::Renderer,
 };
 use serde_json::Value;
@@ -21,7 +20,7 @@ use crate::{
     catalogue::{Catalogue, Kind, Snapshot},
     input::Document,
     offline::{Answering, At, Bound, Started, StoredObjects, answer, named_in_vain},
-    plan::{Comparison, compare},
+    plan::{Comparison, Unstored, compare},
     policies::Loader,
 };
 
@@ -136,9 +135,9 @@ impl Sides {
         documents: &[Document],
         scopes: &Scopes,
         started: &Started,
-        hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
+        unstored: &Unstored<'_>,
     ) -> anyhow::Result<Comparison> {
-        self.compare_until(&CancellationToken::new(), documents, scopes, started, hidden)
+        self.compare_until(&CancellationToken::new(), documents, scopes, started, unstored)
     }
 
     /// Like [`Self::compare`], but fails soon after `stop` is cancelled.
@@ -148,18 +147,18 @@ impl Sides {
         documents: &[Document],
         scopes: &Scopes,
         started: &Started,
-        hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
+        unstored: &Unstored<'_>,
     ) -> anyhow::Result<Comparison> {
         let stored = StoredObjects::new(documents, scopes);
         let mut bound = Bound::default();
         for snapshot in self.snapshots() {
             let objects = documents.iter().map(|document| &document.object);
-            bound.bind(snapshot, objects, started, |of| hidden(of).is_none())?;
+            bound.bind(snapshot, objects, started, |of| (unstored.hidden)(of).is_none())?;
         }
         let before = At { snapshot: &self.before, bound: &bound, before: None };
         let after = At { snapshot: &self.after, bound: &bound, before: Some(&self.before) };
         let [before, after] = [before, after].map(|at| Stoppable { at, stop });
-        let compared = compare(&stored, &before, &after, hidden)?;
+        let compared = compare(&stored, &before, &after, unstored)?;
         if stop.is_cancelled() {
             bail!("nobody waits for the comparison any more");
         }

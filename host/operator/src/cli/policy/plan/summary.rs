@@ -17,6 +17,8 @@ pub(super) struct Summary {
     pub(super) refused: u64,
     /// Objects on which the policy fails.
     pub(super) failed: u64,
+    /// Objects that change only when their plan gates open.
+    pub(super) waiting: u64,
     /// Fuel of a pass before and after the change.
     pub(super) fuel: (Fuel, Fuel),
 }
@@ -25,14 +27,14 @@ impl Summary {
     /// Counts the differences.
     pub(super) fn of(objects: usize, differences: &[Difference]) -> Self {
         let effect = Effect::of(differences);
-        let Counts { changed, rolls, refused, failing, .. } = effect.counts();
-        Self { objects, changed, rolls, refused, failed: failing, fuel: effect.fuel().into() }
+        let Counts { changed, rolls, refused, failing, waiting, .. } = effect.counts();
+        Self { objects, changed, rolls, refused, failed: failing, waiting, fuel: effect.fuel().into() }
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { objects, changed, rolls, refused, failed, fuel: (before, after) } = self;
+        let Self { objects, changed, rolls, refused, failed, waiting, fuel: (before, after) } = self;
         if *changed == 0 {
             write!(f, "Nothing changes for {objects} objects.")?;
         } else {
@@ -43,6 +45,9 @@ impl fmt::Display for Summary {
         }
         if *failed > 0 {
             write!(f, " Objects that the policy fails on: {failed}.")?;
+        }
+        if *waiting > 0 {
+            write!(f, " Objects that change when their plan gates open: {waiting}.")?;
         }
         write!(
             f,

@@ -1,0 +1,34 @@
+//! Decides whether plan gates hold back a plan. A pass and the comparison of plans (`plan`) use the same rules.
+//!
+//! Gates hold back plans only until the operator has applied one plan completely. If the plan sets `gates_hold`, the
+//! gates also hold back later plans while the object's workloads exist. So a missing dependency restarts no pod.
+
+use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
+use serde_json::Value;
+
+/// Returns whether the plan must wait for its gates. `are_there` is the result of [`are_there`].
+pub(crate) fn bind(planned: &Planned, object: &Value, are_there: bool) -> bool {
+    !planned.gates.is_empty() && (is_first(object, are_there) || (planned.gates_hold && are_there))
+}
+
+/// Returns whether no plan of the object was ever applied. The status records the first apply. If the kind's schema has
+/// no field for this record, or if an earlier operator created the children, the existence of the children decides.
+pub(crate) fn is_first(object: &Value, are_there: bool) -> bool {
+    !object["status"]["appliedGeneration"].is_i64() && !are_there
+}
+
+/// Returns the children whose existence decides: the planned workloads. For a plan without workloads, returns all
+/// children.
+pub(crate) fn decisive(planned: &Planned) -> Vec<Reference> {
+    let (workloads, others): (Vec<&Value>, Vec<&Value>) =
+        planned.manifests.iter().partition(|manifest| pod_template(manifest).is_some());
+    // The purpose of gates is to hold back the first start of pods, so workloads decide.
+    let decisive = if workloads.is_empty() { others } else { workloads };
+    decisive.into_iter().map(Reference::of_object).collect()
+}
+
+/// Returns whether all children exist whose existence decides.
+pub(crate) fn are_there(planned: &Planned, is_there: impl Fn(&Reference) -> bool) -> bool {
+    let decisive = decisive(planned);
+    !decisive.is_empty() && decisive.iter().all(is_there)
+}
