@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::Value;
 
 use super::{sdk::Sdk, shipped::ShippedSources};
 
@@ -35,11 +36,19 @@ pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<File
     files.extend([
         ("Cargo.toml".to_owned(), named(&manifest, names) + include_str!("project/manifest.toml")),
         ("src/lib.rs".to_owned(), named(template!("src/lib.rs"), names)),
+        ("tests/samples.rs".to_owned(), named(template!("tests/samples.rs"), names)),
+        ("samples/plans/minimal.json".to_owned(), sorted(&named(template!("samples/plans/minimal.json"), names))?),
         ("settings.schema.json".to_owned(), named(template!("settings.schema.json"), names)),
         ("policy.yaml".to_owned(), named(template!("policy.yaml"), names)),
     ]);
     files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
     Ok(files)
+}
+
+/// Sorts the fields of a recorded plan, because the name of the policy is a field too.
+fn sorted(plan: &str) -> anyhow::Result<String> {
+    let plan: Value = serde_json::from_str(plan).context("the recorded plan of the template")?;
+    Ok(format!("{plan:#}\n"))
 }
 
 /// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
@@ -129,6 +138,7 @@ fn surroundings(names: &Names<'_>, readme: &str, sdk: &Sdk) -> Files {
         ("README.md".to_owned(), named(readme, names) + sdk.caution()),
         (".cargo/config.toml".to_owned(), include_str!("project/config.toml").to_owned()),
         (".github/workflows/policy.yml".to_owned(), named(include_str!("project/ci.yml"), names)),
+        ("rustfmt.toml".to_owned(), include_str!("project/rustfmt.toml").to_owned()),
         (".gitignore".to_owned(), "/target\n/*.wasm\n".to_owned()),
     ])
 }
@@ -306,6 +316,27 @@ mod tests {
         let file = kaos_policy::manifest::PolicyFile::parse(&text("policy.yaml")).unwrap();
         assert_eq!((file.name, file.version), (None, None));
         assert!(text("Cargo.toml").contains("version = \"0.1.0\""));
+    }
+
+    #[test]
+    fn every_rust_project_has_the_format_of_the_templates() {
+        let sdk = Sdk::Version("0.1.0".to_owned());
+        let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
+        let agent = from_shipped(&ShippedSources::named("agent").unwrap(), "red-kite", &sdk).unwrap();
+        for files in [from_template(&names, &sdk).unwrap(), overlay("red-hat", None, &sdk).unwrap(), agent] {
+            assert_eq!(files["rustfmt.toml"], include_str!("../../../../../../rustfmt.toml"));
+        }
+    }
+
+    #[test]
+    fn the_recorded_plan_has_the_names_of_the_project_in_the_order_of_the_sdk() {
+        for (name, first) in [("red-kite", "app"), ("aaa", "aaa")] {
+            let names = Names { name, kind: "Kite", api_version: "sky.io/v2" };
+            let files = from_template(&names, &Sdk::Version("0.1.0".to_owned())).unwrap();
+            let (_, labels) = files["samples/plans/minimal.json"].split_once("\"labels\": {").unwrap();
+            assert!(labels.trim_start().starts_with(&format!("\"{first}\"")), "{labels}");
+            assert!(labels.contains(&format!("\"{name}\": \"blog\"")), "{labels}");
+        }
     }
 
     #[test]
