@@ -12,12 +12,16 @@ use crate::{
     watch::discover,
 };
 
+/// The remedy if a verb does not know a policy of the operator.
+pub(crate) const NOT_VISIBLE: &str =
+    "a policy that the operator got with --policy is not visible in the cluster: pass --policy X.wasm";
+
 /// The error if no kind was found for a word.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeantError {
     /// The word does not name exactly one kind.
-    #[error(transparent)]
-    Kind(#[from] KindError),
+    #[error("{0}{remedy}", remedy = remedy(.0))]
+    Kind(#[source] KindError),
     /// The word may name a kind of a group version that discovery could not read.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
@@ -30,6 +34,13 @@ pub(crate) enum MeantError {
     },
 }
 
+fn remedy(error: &KindError) -> String {
+    match error {
+        KindError::Unknown { .. } => format!("; {NOT_VISIBLE}"),
+        KindError::Several { .. } => String::new(),
+    }
+}
+
 /// Returns the kind that a user means by a word, among `kinds`.
 pub(crate) async fn meant(
     client: &Client,
@@ -39,7 +50,7 @@ pub(crate) async fn meant(
     let (found, failed) = discover(client, kinds).await;
     match (kinds::meant(word, kinds, |of| found.get(of).cloned().flatten()), failed.into_iter().next()) {
         (Ok(of), _) => Ok(of.clone()),
-        (Err(kind), None) => Err(kind.into()),
+        (Err(kind), None) => Err(MeantError::Kind(kind)),
         (Err(kind), Some((version, why))) => Err(MeantError::Unasked { kind, version, why }),
     }
 }
@@ -72,7 +83,8 @@ mod tests {
             assert_eq!(meant(&client, &kinds, word).await?, proxy, "{word}");
         }
         let unknown = meant(&client, &kinds, "proxys").await.unwrap_err().to_string();
-        assert_eq!(unknown, "proxys: no policy answers for this kind, only for Proxy, Kite");
+        let told = "proxys: no policy answers for this kind, only for Proxy, Kite; a policy that the operator got with";
+        assert!(unknown.starts_with(told) && unknown.ends_with("pass --policy X.wasm"), "{unknown}");
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{Folder, binary, finish, ignores};
+use crate::support::{Folder, binary, finish, ignores, run};
 use serde_json::Value;
 
 /// Time limit for kubectl to wait for a change.
@@ -331,4 +331,16 @@ fn a_demo_without_an_object_for_its_settings_changes_no_settings() {
     let ran = finish(binary().args(demo), "");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("Website/a: Ready") && !ran.stdout.contains("settings, live"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_demo_without_an_object_for_a_policy_waits_for_nothing() {
+    let folder = Folder::new("demo-nothing");
+    let file = folder.write("namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n");
+    let ran = run(["demo", "--once", "--plain", "-f", &file], "");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for told in ["Applying 1 object\n", "no object of a kind for which a policy answers: nothing to wait for"] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("Changing the policies' settings"), "{}", ran.stdout);
 }

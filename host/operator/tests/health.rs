@@ -7,6 +7,8 @@ use std::{
 };
 
 use crate::{
+    overlay::example,
+    panicking::fuse,
     stage::{Process, Stage},
     support::{Ran, binary, fits},
 };
@@ -362,4 +364,28 @@ async fn unknown_kinds_objects_and_formats_are_refused_with_a_remedy() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_only_the_operator_has_is_visible_with_its_file() {
+    let stage = Stage::start("health-own").await;
+    fuse(&stage).await;
+    let component = example(&stage.folder, "panics");
+    let remedy = "a policy that the operator got with --policy is not visible in the cluster: pass --policy X.wasm";
+    let none = stage.ask(&["status", "-n", "team"]).await;
+    assert!(none.stdout.starts_with("There are no objects") && none.stderr.contains(remedy), "{}", none.stderr);
+    for verb in [&["why"][..], &["tree"], &["policy", "explain"]] {
+        let ran = stage.ask(&[verb, &["fuse/f", "-n", "team"]].concat()).await;
+        assert!(ran.code == 2 && ran.stderr.contains(remedy), "{verb:?}: {}", ran.stderr);
+    }
+    let ask = async |words: &[&str]| stage.ask(&[words, &["-n", "team", "--policy", &component]].concat()).await;
+    let ran = ask(&["status"]).await;
+    assert!(ran.code == 1 && ran.stdout.contains("0 of 1 objects are ready."), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains(remedy), "{}", ran.stderr);
+    let ran = ask(&["why", "fuse/f"]).await;
+    assert!(ran.code == 1 && ran.stdout.contains("Fuse team/f is not ready."), "{}{}", ran.stdout, ran.stderr);
+    let ran = ask(&["tree", "fuse/f"]).await;
+    assert!(ran.code == 0 && ran.stdout.contains("Fuse team/f"), "{}{}", ran.stdout, ran.stderr);
+    let ran = ask(&["policy", "explain", "fuse/f"]).await;
+    assert!(ran.code == 0 && ran.stdout.contains("policy panics 0.1.0"), "{}{}", ran.stdout, ran.stderr);
 }

@@ -29,7 +29,7 @@ fn assert_told(text: &str) {
 }
 
 /// Adds the kind of the panicking policy, and an object of this kind.
-async fn fuse(stage: &Stage) {
+pub(crate) async fn fuse(stage: &Stage) {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}}});

@@ -1,5 +1,7 @@
 //! Flags for the facts about a cluster that policies see.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use kaos_policy::contract::Cluster;
 
@@ -9,6 +11,22 @@ pub(super) struct Home {
     /// Namespace that the operator runs in
     #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     pub(super) operator_namespace: String,
+}
+
+/// The policies that the running operator got from its flags. The cluster does not show these policies.
+#[derive(Debug, Clone, Args)]
+pub(super) struct OperatorPolicies {
+    /// Component of a policy that the running operator got with --policy
+    #[arg(long = "policy", value_name = "X.wasm")]
+    pub(super) policies: Vec<PathBuf>,
+}
+
+/// The facts about a running operator that its cluster does not show.
+#[derive(Debug, Clone)]
+pub(super) struct OperatorFacts {
+    pub(super) cluster: Cluster,
+    /// The policies that the operator got with `--policy`.
+    pub(super) policies: Vec<PathBuf>,
 }
 
 /// The facts about the cluster that policies see.

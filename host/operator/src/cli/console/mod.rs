@@ -29,13 +29,13 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Args;
-use kaos_policy::contract::Cluster;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::on_cluster_with_threads,
+    facts::OperatorFacts,
     health::ClusterFlags,
     output::{Output, complain},
     stop::asked_to_stop,
@@ -68,9 +68,9 @@ impl Console {
     /// Serves the page until the user interrupts the verb.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { port, no_browser, namespaces, access } = self;
-        let (connection, cluster) = access.split();
+        let (connection, operator) = access.split();
         on_cluster_with_threads(connection, async |client| {
-            let console = ServedConsole::start(client, cluster, port, namespaces).await?;
+            let console = ServedConsole::start(client, operator, port, namespaces).await?;
             out.text(&format!("{}\n", console.address()))?;
             out.flush()?;
             let _opening = if no_browser { None } else { console.open() };
@@ -94,13 +94,13 @@ impl ServedConsole {
     /// Listens on the port, reads the policies of the cluster, and starts the watches.
     pub(super) async fn start(
         client: Client,
-        cluster: Cluster,
+        operator: OperatorFacts,
         port: u16,
         namespaces: Vec<String>,
     ) -> anyhow::Result<Self> {
         let (listeners, port) = listen(port).await?;
         let guard = Guard::new(port)?;
-        let model = model::start(client, cluster, namespaces).await?;
+        let model = model::start(client, operator, namespaces).await?;
         Ok(Self { listeners, guard, model })
     }
 

@@ -1,9 +1,10 @@
 //! Compares the children before and after a change of a policy, field by field.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use serde_json::Value;
 
+use super::screen::Screen;
 use crate::plan::{self, Field};
 
 /// The children by kind, namespace and name.
@@ -13,7 +14,7 @@ pub(super) type Children = BTreeMap<String, Arc<Value>>;
 const DECIDED: [&str; 4] = ["kind", "spec", "data", "binaryData"];
 
 /// Returns a line for each field that differs, and for each child that was created or deleted.
-pub(super) fn between(before: &Children, after: &Children) -> Vec<String> {
+fn between(before: &Children, after: &Children) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, old) in before {
         match after.get(name) {
@@ -23,6 +24,19 @@ pub(super) fn between(before: &Children, after: &Children) -> Vec<String> {
     }
     lines.extend(after.keys().filter(|name| !before.contains_key(*name)).map(|name| format!("+ {name}")));
     lines
+}
+
+/// Prints the changes between two sets of children.
+pub(super) fn tell(before: &Children, after: &Children, screen: &mut Screen) -> io::Result<()> {
+    let changes = between(before, after);
+    screen.step(&format!("All changes in {} children:", after.len()))?;
+    for line in &changes {
+        screen.say(&format!("  {line}"))?;
+    }
+    if changes.is_empty() {
+        screen.say("  nothing")?;
+    }
+    Ok(())
 }
 
 fn fields(old: &Value, new: &Value) -> Vec<String> {

@@ -1,9 +1,14 @@
 //! Opens the console on the demo's cluster.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{
-    super::console::{OpeningFile, ServedConsole},
+    super::{
+        console::{OpeningFile, ServedConsole},
+        facts::OperatorFacts,
+    },
     screen::Screen,
     stage::DemoCluster,
 };
@@ -23,12 +28,18 @@ pub(super) struct DemoConsole {
 impl DemoConsole {
     /// Serves the console if the user wants it, and opens a browser. The returned file must exist until the browser has
     /// read it.
-    pub(super) async fn open(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<Option<OpeningFile>> {
+    pub(super) async fn open(
+        &self,
+        stage: &DemoCluster,
+        policies: &[PathBuf],
+        screen: &mut Screen,
+    ) -> anyhow::Result<Option<OpeningFile>> {
         if !self.console {
             return Ok(None);
         }
         screen.step("Serving the console, which shows the cluster as pages in a browser")?;
-        let console = ServedConsole::start(stage.client.clone(), sample_cluster(), 0, Vec::new()).await?;
+        let operator = OperatorFacts { cluster: sample_cluster(), policies: policies.to_vec() };
+        let console = ServedConsole::start(stage.client.clone(), operator, 0, Vec::new()).await?;
         screen.say(&console.address())?;
         let opening = if self.no_browser { None } else { console.open() };
         tokio::spawn(console.answer());

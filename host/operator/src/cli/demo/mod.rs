@@ -1,6 +1,7 @@
 //! `demo`: shows the operator on a laptop. The verb starts an embedded cluster and the operator, waits until a sample
 //! is ready, and then changes the policies while the operator runs.
 
+mod answers;
 mod changes;
 #[cfg(feature = "console")]
 mod console;
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "console")]
 use self::console::DemoConsole;
-use self::{changes::Children, screen::Screen, stage::DemoCluster};
+use self::{screen::Screen, stage::DemoCluster};
 use super::{
     HELD_BACK,
     compatibility::Compatibility,
@@ -151,7 +152,7 @@ impl Demo {
         let operator = Operator::new(stage.client.clone(), catalogue, metrics, options).installing(installing);
         let mut running = tokio::spawn(operator.run(stop.clone()));
         #[cfg(feature = "console")]
-        let _opening = self.console.open(&stage, &mut screen).await?;
+        let _opening = self.console.open(&stage, &self.policies, &mut screen).await?;
         let ready = tokio::select! {
             ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
             // Stop the demo: without the operator, the objects on the screen would no longer change.
@@ -177,14 +178,22 @@ impl Demo {
         stage: &mut DemoCluster,
         screen: &mut Screen,
     ) -> anyhow::Result<bool> {
-        screen.step(&format!("Applying {} objects", sample.len()))?;
+        let objects = if sample.len() == 1 { "object" } else { "objects" };
+        screen.step(&format!("Applying {} {objects}", sample.len()))?;
         stage.play(sample).await?;
-        let mut ready = self.until_ready(stage, screen).await?;
-        if ready && let Some(change) = self.change(policies, sample)? {
+        let waits = answers::any(policies, sample);
+        if !waits {
+            screen.say("no object of a kind for which a policy answers: nothing to wait for")?;
+        }
+        let mut ready = !waits || self.until_ready(stage, screen).await?;
+        if waits
+            && ready
+            && let Some(change) = self.change(policies, sample)?
+        {
             ready = self.swap(change, policies, stage, screen).await?;
         }
         // A user who passes `--policy` wants to see these policies, so the demo installs no other component.
-        if ready && self.policies.is_empty() {
+        if waits && ready && self.policies.is_empty() {
             ready = self.ship(stage, screen).await?;
         }
         if ready && self.is_sample() {
@@ -234,7 +243,7 @@ impl Demo {
         protections::hold(stage, screen, self.patience()).await?;
         protections::fail(stage, screen, self.patience()).await?;
         let ready = self.until_ready(stage, screen).await?;
-        print_changes(&before, &stage.children().await?, screen)?;
+        changes::tell(&before, &stage.children().await?, screen)?;
         Ok(ready)
     }
 
@@ -253,7 +262,7 @@ impl Demo {
             }
         }
         let ready = self.until_ready(stage, screen).await?;
-        print_changes(&before, &stage.children().await?, screen)?;
+        changes::tell(&before, &stage.children().await?, screen)?;
         Ok(ready)
     }
 
@@ -324,28 +333,8 @@ impl Demo {
             return Ok(Some((path.display().to_string(), input::document(path)?)));
         }
         let document = serde_saphyr::from_str(CHANGE.1)?;
-        Ok(concerns(&document, policies, sample).then(|| (CHANGE.0.to_owned(), document)))
+        Ok(answers::concern(&document, policies, sample).then(|| (CHANGE.0.to_owned(), document)))
     }
-}
-
-fn print_changes(before: &Children, after: &Children, screen: &mut Screen) -> io::Result<()> {
-    let changes = changes::between(before, after);
-    screen.step(&format!("All changes in {} children:", after.len()))?;
-    for line in &changes {
-        screen.say(&format!("  {line}"))?;
-    }
-    if changes.is_empty() {
-        screen.say("  nothing")?;
-    }
-    Ok(())
-}
-
-/// Returns whether one of the policies that the settings name answers for one of the objects.
-fn concerns(settings: &Value, policies: &[Loaded], objects: &[Document]) -> bool {
-    let named = policies.iter().filter(|loaded| settings.get(&loaded.policy.id().name).is_some());
-    let claims = named.flat_map(|loaded| &loaded.policy.descriptor().claims);
-    let kinds: Vec<&ResourceType> = claims.map(|claim| &claim.primary).collect();
-    objects.iter().any(|document| kinds.contains(&&ResourceType::of_object(&document.object)))
 }
 
 /// Prints the errors of the input. Returns the documents, or an error if any input is unusable.

@@ -41,10 +41,10 @@ impl Events {
     /// Prints the Events.
     pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: ObjectWord { kind, name }, access, namespace, output } = self;
-        let (connection, cluster) = access.split();
+        let (connection, operator) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = StateReader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, operator).await?;
             let object = reader.object(&kind, &place, &name).await?;
             reader.below(FollowedObjects::All).await?;
             reader.events(&place).await?;

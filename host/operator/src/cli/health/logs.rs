@@ -66,10 +66,10 @@ impl Logs {
     /// Prints the logs.
     pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: ObjectWord { kind, name }, access, namespace, container, follow, tail, previous } = self;
-        let (connection, cluster) = access.split();
+        let (connection, operator) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = StateReader::start(client.clone(), cluster).await?;
+            let mut reader = StateReader::start(client.clone(), operator).await?;
             let object = reader.object(&kind, &place, &name).await?;
             reader.below(FollowedObjects::All).await?;
             reader.tell_missing();

@@ -1,10 +1,12 @@
 //! The cluster, the namespaces and the operator that a verb asks about.
 
 use clap::Args;
-use kaos_policy::contract::Cluster;
 use kube::Client;
 
-use super::super::{connection::Connection, facts::ClusterFacts};
+use super::super::{
+    connection::Connection,
+    facts::{ClusterFacts, OperatorFacts, OperatorPolicies},
+};
 
 /// Flags that name a cluster and the operator in it.
 #[derive(Debug, Args)]
@@ -13,12 +15,15 @@ pub(in crate::cli) struct ClusterFlags {
     pub(in crate::cli) connection: Connection,
     #[command(flatten)]
     facts: ClusterFacts,
+    #[command(flatten)]
+    own: OperatorPolicies,
 }
 
 impl ClusterFlags {
-    /// Returns the connection, and the facts about the operator's cluster.
-    pub(in crate::cli) fn split(self) -> (Connection, Cluster) {
-        (self.connection, self.facts.cluster())
+    /// Returns the connection, and the facts about the operator.
+    pub(in crate::cli) fn split(self) -> (Connection, OperatorFacts) {
+        let Self { connection, facts, own: OperatorPolicies { policies } } = self;
+        (connection, OperatorFacts { cluster: facts.cluster(), policies })
     }
 }
 

@@ -16,7 +16,7 @@ use kube::Client;
 use serde_json::Value;
 
 use super::{
-    super::{connection::is_answered, output::complain, policy::serving},
+    super::{connection::is_answered, facts::OperatorFacts, output::complain, policy::serving},
     graph::{Graph, ObjectNeeds},
     pod,
     rights::{MissingRight, resource},
@@ -55,9 +55,9 @@ pub(super) struct StateReader {
 impl StateReader {
     /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds exist and
     /// which objects an object uses.
-    pub(super) async fn start(client: Client, cluster: Cluster) -> anyhow::Result<Self> {
-        let snapshot = serving(&client, &cluster).await?;
-        Ok(Self::with(Gathered::new(client.clone()), client, cluster, snapshot))
+    pub(super) async fn start(client: Client, operator: OperatorFacts) -> anyhow::Result<Self> {
+        let snapshot = serving(&client, &operator).await?;
+        Ok(Self::with(Gathered::new(client.clone()), client, operator.cluster, snapshot))
     }
 
     /// Creates a reader from the policies that serve.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::contract::{Cluster, ResourceType};
+use kaos_policy::contract::ResourceType;
 use kube::Client;
 
 use super::{
@@ -12,8 +12,9 @@ use super::{
         HELD_BACK,
         arguments::{KindOrObject, kind_or_object},
         connection::on_cluster,
+        facts::OperatorFacts,
         format::{Format, FormatParser},
-        output::Output,
+        output::{Output, complain},
         table::Table,
     },
     answer::{StatusAnswer, StatusItem, short},
@@ -24,7 +25,10 @@ use super::{
     rights::MissingRight,
     trace::{Chain, Tracer},
 };
-use crate::input::{Document, Identity};
+use crate::{
+    discovery::NOT_VISIBLE,
+    input::{Document, Identity},
+};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -58,16 +62,19 @@ impl Status {
     /// Prints the objects that are not ready.
     pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { meant, access, namespaces, watch, output } = self;
-        let (connection, cluster) = access.split();
+        let (connection, operator) = access.split();
         on_cluster(connection, async |client| {
             let place = namespaces.of(&client);
-            let look = || StatusView::look(client.clone(), cluster.clone(), &meant, place.as_deref());
+            let look = || StatusView::look(client.clone(), operator.clone(), &meant, place.as_deref());
             if !watch {
                 let (seen, reader) = look().await?;
                 seen.write(out, &output, place.is_none())?;
                 out.flush()?;
                 if output.is_table() {
                     reader.tell_missing();
+                    if seen.objects.is_empty() && operator.policies.is_empty() {
+                        complain("note", NOT_VISIBLE);
+                    }
                 }
                 return Ok(if seen.all_ready() { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) });
             }
@@ -95,12 +102,12 @@ impl Status {
 impl StatusView {
     async fn look(
         client: Client,
-        cluster: Cluster,
+        operator: OperatorFacts,
         meant: &[KindOrObject],
         place: Option<&str>,
     ) -> anyhow::Result<(Self, StateReader)> {
-        let home = cluster.operator_namespace.clone();
-        let mut reader = StateReader::start(client, cluster).await?;
+        let home = operator.cluster.operator_namespace.clone();
+        let mut reader = StateReader::start(client, operator).await?;
         let mut named: Vec<(ResourceType, Option<&str>)> = Vec::new();
         for KindOrObject { kind, name } in meant {
             named.push((reader.meant(kind).await?, name.as_deref()));

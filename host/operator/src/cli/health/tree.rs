@@ -42,10 +42,10 @@ impl Tree {
     /// Prints the tree.
     pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: ObjectWord { kind, name }, access, namespace, output } = self;
-        let (connection, cluster) = access.split();
+        let (connection, operator) = access.split();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = StateReader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, operator).await?;
             let object = reader.object(&kind, &place, &name).await?;
             reader.uses(FollowedObjects::All).await?;
             reader.below(FollowedObjects::All).await?;
@@ -104,7 +104,12 @@ impl Drawing<'_> {
             UseSight::There(other) => self.entry(other, Relation::Used, above),
             UseSight::Absent if *optional => absent(HealthState::Exists, "does not exist, and is optional"),
             UseSight::Absent => absent(HealthState::Missing, "does not exist"),
-            UseSight::NotRead => absent(HealthState::Unknown, "was not read"),
+            UseSight::NotRead if reference.of().is_secret() => {
+                absent(HealthState::Unknown, "not checked: the command line reads no Secrets")
+            }
+            UseSight::NotRead => {
+                absent(HealthState::Unknown, "not read: you lack the right, or the cluster does not serve this type")
+            }
         }
     }
 }

@@ -48,11 +48,11 @@ impl Why {
     /// Prints the causes.
     pub(in crate::cli) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: ObjectWord { kind, name }, access, namespace, output } = self;
-        let (connection, cluster) = access.split();
-        let home = cluster.operator_namespace.clone();
+        let (connection, operator) = access.split();
+        let home = operator.cluster.operator_namespace.clone();
         on_cluster(connection, async |client| {
             let place = namespace.or_of_context(&client);
-            let mut reader = StateReader::start(client, cluster).await?;
+            let mut reader = StateReader::start(client, operator).await?;
             let object = reader.object(&kind, &place, &name).await?;
             // A ready object may use objects that are not ready.
             reader.uses(FollowedObjects::All).await?;

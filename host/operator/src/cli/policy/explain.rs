@@ -17,7 +17,7 @@ use super::{
     ObjectWord, OutputFormat,
     answering::{PolicySet, Shipped},
     connection::Connection,
-    facts::ClusterFacts,
+    facts::{ClusterFacts, OperatorPolicies},
     grantable::GrantablePrivileges,
     live_object::LiveObject,
     object_word, origins,
@@ -53,18 +53,20 @@ pub(super) struct Explain {
     #[command(flatten)]
     facts: ClusterFacts,
     #[command(flatten)]
+    own: OperatorPolicies,
+    #[command(flatten)]
     grantable: GrantablePrivileges,
 }
 
 impl Explain {
     /// Renders the object as a pass of the operator does, and prints everything that determined the result.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { object: ObjectWord { kind, name }, connection, namespace, output, facts, grantable } = self;
+        let Self { object: ObjectWord { kind, name }, connection, namespace, output, facts, own, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
         let loader = Loader::cached(started.cluster.clone())?.accepting_all();
         let told = super::on_cluster(connection, async |client| {
             let word = (kind.as_str(), namespace.as_str(), name.as_str());
-            let mut live = LiveObject::find(client, &loader, &started, word).await?;
+            let mut live = LiveObject::find(client, &loader, &started, &own.policies, word).await?;
             explained(&mut live.gathered, &live.standing, &live.snapshot, &started, &live.identity).await
         })?;
         match output {

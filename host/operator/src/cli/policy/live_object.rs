@@ -1,6 +1,6 @@
 //! Finds the object of a running cluster that the user names, and the policies that serve there.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use kube::Client;
@@ -29,15 +29,16 @@ pub(super) struct LiveObject {
 }
 
 impl LiveObject {
-    /// Reads the policies and the object. Prints a note for each revision that does not serve.
+    /// Reads the policies and the object. `own` are the policies that the operator got with `--policy`. Prints a note for each revision that does not serve.
     pub(super) async fn find(
         client: Client,
         loader: &Loader,
         started: &Started,
+        own: &[PathBuf],
         (kind, namespace, name): (&str, &str, &str),
     ) -> anyhow::Result<Self> {
         let home = &started.cluster.operator_namespace;
-        let standing = standing(&client, loader, &loader.load(&[])?, home).await?;
+        let standing = standing(&client, loader, &loader.load(own)?, home).await?;
         let Installed { snapshot, conflicts } =
             standing.install(&Catalogue::default()).context("cannot combine the active policies")?;
         for (revision, why) in &conflicts {

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::{
     ObjectWord,
     connection::Connection,
-    facts::ClusterFacts,
+    facts::{ClusterFacts, OperatorPolicies},
     grantable::GrantablePrivileges,
     live_object::LiveObject,
     object_word,
@@ -77,6 +77,8 @@ pub(super) struct Record {
     #[command(flatten)]
     facts: ClusterFacts,
     #[command(flatten)]
+    own: OperatorPolicies,
+    #[command(flatten)]
     grantable: GrantablePrivileges,
 }
 
@@ -103,6 +105,7 @@ impl Record {
             connection,
             namespace,
             facts,
+            own,
             grantable,
         } = self;
         let cluster = facts.cluster();
@@ -141,7 +144,7 @@ impl Record {
             let loader = Loader::cached(started.cluster.clone())?.accepting_all();
             let asked = super::on_cluster(connection.clone(), async |client| {
                 let word = (kind.as_str(), namespace.as_str(), name.as_str());
-                let mut live = LiveObject::find(client, &loader, &started, word).await?;
+                let mut live = LiveObject::find(client, &loader, &started, &own.policies, word).await?;
                 rendered(&mut live.gathered, &live.snapshot, &started, &live.identity, None).await
             })?;
             live_case(&asked)

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use kaos_policy::contract::Cluster;
 use kube::Client;
 
 use super::{
     answering::{Installed, PolicySet},
     connection::is_answered,
+    facts::OperatorFacts,
     in_force::standing,
     output::complain,
 };
@@ -29,8 +29,8 @@ pub(in crate::cli) struct ServingPolicies {
 
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, prints a note and
 /// returns the default policies.
-pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyhow::Result<Arc<Snapshot>> {
-    let ServingPolicies { snapshot, note, .. } = serving_policies(client, cluster, &Catalogue::default()).await?;
+pub(in crate::cli) async fn serving(client: &Client, operator: &OperatorFacts) -> anyhow::Result<Arc<Snapshot>> {
+    let ServingPolicies { snapshot, note, .. } = serving_policies(client, operator, &Catalogue::default()).await?;
     if let Some(note) = note {
         complain("note", note);
     }
@@ -41,11 +41,11 @@ pub(in crate::cli) async fn serving(client: &Client, cluster: &Cluster) -> anyho
 /// policies with a note. Installs the policies into `catalogue`, which keeps the entries that did not change.
 pub(in crate::cli) async fn serving_policies(
     client: &Client,
-    cluster: &Cluster,
+    OperatorFacts { cluster, policies }: &OperatorFacts,
     catalogue: &Catalogue,
 ) -> anyhow::Result<ServingPolicies> {
     let loader = Loader::cached(cluster.clone())?.accepting_all();
-    let (own, home) = (loader.load(&[])?, &cluster.operator_namespace);
+    let (own, home) = (loader.load(policies)?, &cluster.operator_namespace);
     let (policies, note) = match standing(client, &loader, &own, home).await {
         Ok(policies) => (policies, None),
         // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.

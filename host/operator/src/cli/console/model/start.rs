@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use kaos_policy::contract::{Cluster, ResourceType};
+use kaos_policy::contract::ResourceType;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     catalogue::{Catalogue, Snapshot},
-    cli::{output::complain, policy::serving_policies},
+    cli::{facts::OperatorFacts, output::complain, policy::serving_policies},
     discovery,
     error_text::with_causes,
     watch::Served,
@@ -34,12 +34,12 @@ pub(super) const REREAD: Duration = Duration::from_mins(5);
 /// Reads the policies, finds the namespaces that the user may see, and starts the watches.
 pub(in crate::cli::console) async fn start(
     client: Client,
-    cluster: Cluster,
+    operator: OperatorFacts,
     named: Vec<String>,
 ) -> anyhow::Result<Arc<Model>> {
     descriptors::raise_limit();
     let catalogue = Catalogue::default();
-    let serving = serving_policies(&client, &cluster, &catalogue).await?;
+    let serving = serving_policies(&client, &operator, &catalogue).await?;
     let mut kinds = Vec::new();
     for (of, _) in serving.snapshot.kinds() {
         if let Some(served) = discovery::served(&client, of).await? {
@@ -47,7 +47,7 @@ pub(in crate::cli::console) async fn start(
         }
     }
     let places = Places::find(&client, &kinds, named, wanted(&serving.snapshot).len()).await?;
-    let model = Arc::new(Model::new(client, cluster, places, (catalogue, serving)));
+    let model = Arc::new(Model::new(client, operator, places, (catalogue, serving)));
     for (of, served) in kinds {
         model.lock().serves(of, Some(served));
     }
@@ -92,7 +92,7 @@ pub(super) async fn watch(model: &Arc<Model>) -> anyhow::Result<()> {
 /// Returns where to watch a type.
 async fn places_of(model: &Model, of: &ResourceType, served: &Served, role: Role) -> anyhow::Result<Vec<Place>> {
     Ok(match role {
-        Role::Record => vec![Some(model.cluster.operator_namespace.clone())],
+        Role::Record => vec![Some(model.operator.cluster.operator_namespace.clone())],
         Role::Claimed => model.places.of_kind(of, served),
         Role::Child => model.places.of_child(&model.client, served).await?,
     })

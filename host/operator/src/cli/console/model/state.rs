@@ -27,6 +27,7 @@ use super::{
 use crate::{
     catalogue::{Catalogue, Snapshot},
     cli::{
+        facts::OperatorFacts,
         health::Sources,
         policy::{ServingPolicies, serving_policies},
     },
@@ -42,7 +43,7 @@ pub(super) const RECORD: (&str, &str) = ("kaos.tools/v1alpha1", "PolicyRevision"
 /// The objects and policies of a cluster.
 pub(in crate::cli::console) struct Model {
     pub(super) client: Client,
-    pub(super) cluster: Cluster,
+    pub(super) operator: OperatorFacts,
     pub(super) places: Places,
     /// The policies. If a new read finds the same policy, the catalogue keeps its old entry.
     catalogue: Catalogue,
@@ -67,13 +68,13 @@ impl Model {
     /// Creates a model without objects.
     pub(super) fn new(
         client: Client,
-        cluster: Cluster,
+        operator: OperatorFacts,
         places: Places,
         (catalogue, serving): (Catalogue, ServingPolicies),
     ) -> Self {
         Self {
             client,
-            cluster,
+            operator,
             places,
             catalogue,
             serving: Mutex::new(Arc::new(serving)),
@@ -92,7 +93,7 @@ impl Model {
 
     /// Reads which policies serve.
     pub(super) async fn read_policies(&self) -> anyhow::Result<ServingPolicies> {
-        serving_policies(&self.client, &self.cluster, &self.catalogue).await
+        serving_policies(&self.client, &self.operator, &self.catalogue).await
     }
 
     /// Replaces the policies. If the same policies answer for an object as before, the object keeps its connections.
@@ -205,13 +206,18 @@ impl Model {
 
     /// Returns the facts about the operator's cluster.
     pub(in crate::cli::console) fn cluster(&self) -> &Cluster {
-        &self.cluster
+        &self.operator.cluster
     }
 
     /// Returns the inputs of a survey.
     pub(in crate::cli::console) fn sources(self: &Arc<Self>) -> Sources {
         let known: Arc<dyn KnownObjects> = Arc::<Self>::clone(self);
-        Sources { client: self.client.clone(), cluster: self.cluster.clone(), snapshot: self.snapshot(), known }
+        Sources {
+            client: self.client.clone(),
+            cluster: self.operator.cluster.clone(),
+            snapshot: self.snapshot(),
+            known,
+        }
     }
 
     /// Starts to gather objects. The reader takes objects of this model before it sends requests.

@@ -20,7 +20,9 @@ use super::{
     watched_type::{Role, WatchedType},
     *,
 };
-use crate::{definitions::embedded, input::Identity, policies::sample_cluster, watch::Served};
+use crate::{
+    cli::facts::OperatorFacts, definitions::embedded, input::Identity, policies::sample_cluster, watch::Served,
+};
 
 /// The number of objects in the tests of a cluster at rest, unless an environment variable sets another number.
 const OBJECTS: usize = 100;
@@ -68,7 +70,8 @@ pub(in crate::cli::console) const MODEL_API: (&str, &str) = ("modelapis", "Model
 pub(in crate::cli::console) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
     let client = kube::Client::new(cluster.service(), "default");
     let named = named.iter().map(|&name| name.to_owned()).collect();
-    let model = start(client, sample_cluster(), named).await.expect("a model");
+    let model =
+        start(client, OperatorFacts { cluster: sample_cluster(), policies: Vec::new() }, named).await.expect("a model");
     until(|| !model.is_loading() && model.unconnected(1).1.is_empty()).await;
     model
 }
