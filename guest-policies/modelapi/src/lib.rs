@@ -33,7 +33,7 @@ mod wanted;
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND, security};
 
@@ -47,18 +47,17 @@ impl Policy for ModelApi {
     fn describe() -> Descriptor {
         let route = resource_type(ROUTE_API, ROUTE_KIND);
         let [gateway, network] = security::types();
-        let deployments = resource_type("apps/v1", "Deployment");
         let claim = Claim {
             primary: resource_type(API_VERSION, "ModelAPI"),
             emits: vec![
                 resource_type("v1", "ConfigMap"),
-                deployments.clone(),
+                resource_type("apps/v1", "Deployment"),
                 resource_type("v1", "Service"),
                 route.clone(),
                 gateway.clone(),
                 network.clone(),
             ],
-            reads: vec![deployments],
+            reads: Vec::new(),
             wishes: vec![route, gateway, network],
             finalizer: None,
             samples: samples::samples(),
@@ -71,10 +70,6 @@ impl Policy for ModelApi {
             settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
-    }
-
-    fn needs(subject: &Subject) -> Vec<Need> {
-        keyless::need(subject).into_iter().collect()
     }
 
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

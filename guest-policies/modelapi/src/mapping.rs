@@ -5,7 +5,7 @@ use kaos_crds::KeySelector;
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};
 
-use crate::keyless::{self, Permission};
+use crate::keyless;
 use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
 use crate::wanted::Wanted;
@@ -22,9 +22,9 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
         env.user(list, &path)?;
     }
     match &request.wanted {
-        Wanted::Proxy(_) => {
+        Wanted::Proxy(proxy) => {
             proxied(request, &mut env);
-            if keyless::permission(subject, request)? == Permission::Given {
+            if keyless::is_permitted(request, proxy) {
                 env.set(keyless::VARIABLE, "true", "settings.proxyConfig.withoutMasterKey");
             }
         }

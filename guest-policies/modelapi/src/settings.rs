@@ -105,7 +105,7 @@ pub struct ProxyConfigFile {
     /// Directory of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
-    /// Name of the file.
+    /// Name of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub file_name: String,
     /// Name of the volume.
@@ -119,8 +119,8 @@ pub struct ProxyConfigFile {
     pub extra_args: Vec<String>,
     /// Whether LiteLLM 1.104 starts without a master key.
     pub without_master_key: bool,
-    /// Older or taken-over proxies do not get `withoutMasterKey`.
-    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([-0-9]{10}T[:0-9]{8}Z)?$")))]
+    /// Older ModelAPIs do not get `withoutMasterKey`.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([-0-9]{10}T[:0-9]{8}Z)?$", "x-env" = "TAKEOVER_TIME")))]
     pub without_master_key_since: String,
 }
 

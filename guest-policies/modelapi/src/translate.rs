@@ -10,7 +10,6 @@ use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload
 use serde_json::Value;
 
 use crate::hosted;
-use crate::keyless::{self, Permission};
 use crate::providers::Config;
 use crate::proxy::ProxyParts;
 use crate::request::{Request, workload};
@@ -58,10 +57,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let extra = extra(&request.settings);
     let mut manifests: Vec<Child> = parts.config_map.into_iter().map(|config| extra.child(config)).collect();
     let mut mapping = Vec::new();
-    if let Some(mut deployment) = deployment {
-        if keyless::permission(subject, request)? == Permission::LeftOut {
-            keyless::mark(&mut deployment.child);
-        }
+    if let Some(deployment) = deployment {
         manifests.push(deployment.child);
         mapping = deployment.env;
     }

@@ -5,14 +5,13 @@
 mod support;
 
 use kaos_modelapi::ModelApi;
-use kaos_policy_sdk::types::Plan;
-use kaos_policy_sdk::{Policy as _, testing};
+use kaos_policy_sdk::testing;
 use serde_json::{Value, json};
 
 const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 
-/// Returns the plan for a proxy that was created at this time. `live` are the objects of the cluster.
-fn plan(spec: &Value, created: Option<&str>, since: &str, live: &[Value]) -> Plan {
+/// Returns whether the plan gives the permission to a proxy that was created at this time.
+fn is_permitted(spec: &Value, created: Option<&str>, since: &str) -> bool {
     let mut object = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
         "metadata": {"name": "llm", "namespace": "n"}, "spec": {"mode": "Proxy"}});
     object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
@@ -22,25 +21,9 @@ fn plan(spec: &Value, created: Option<&str>, since: &str, live: &[Value]) -> Pla
     let mut settings = support::default_settings::<ModelApi>();
     settings["proxyConfig"]["withoutMasterKey"] = json!(true);
     settings["proxyConfig"]["withoutMasterKeySince"] = json!(since);
-    let subject = testing::subject(&object).settings(&settings).beside::<ModelApi>(live).build();
-    testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{refused:?}"))
-}
-
-fn has_permission(plan: &Plan) -> bool {
+    let subject = testing::subject(&object).settings(&settings).build();
+    let plan = testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{refused:?}"));
     testing::env_value(&plan.env, "model-api", PERMISSION) == Some("true")
-}
-
-/// Returns whether the plan gives the permission to a proxy that was created at this time.
-fn is_permitted(spec: &Value, created: Option<&str>, since: &str) -> bool {
-    has_permission(&plan(spec, created, since, &[]))
-}
-
-/// Returns the Deployment of the proxy with this metadata.
-fn deployment(metadata: &Value) -> Value {
-    let mut deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "modelapi-llm", "namespace": "n"}});
-    deployment["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
-    deployment
 }
 
 #[test]
@@ -56,47 +39,6 @@ fn only_proxies_that_are_not_older_than_the_time_get_the_permission() {
         assert_eq!(is_permitted(&spec, created, since), is, "{created:?}");
         assert!(is_permitted(&spec, created, ""), "without a time, all proxies get the permission");
     }
-}
-
-#[test]
-fn a_proxy_of_kaos_keeps_its_pods_without_the_permission_until_its_mark_goes() {
-    let spec = json!({"proxyConfig": {"models": ["m"]}});
-    let (created, since) = (Some("2027-01-01T00:00:00Z"), "2026-11-28T00:00:00Z");
-    let with = |live: &[Value], since| plan(&spec, created, since, live);
-    let mark = |plan: &Plan| {
-        let deployment = testing::manifest(plan, "Deployment");
-        deployment.str_at(&["metadata", "annotations", "kaos.tools/pods-without"]).map(str::to_owned)
-    };
-    // KAOS's operator sets no label `managed-by`.
-    let of_kaos = deployment(&json!({"labels": {"app": "modelapi"}}));
-    let taken_over = with(std::slice::from_ref(&of_kaos), since);
-    assert_eq!((has_permission(&taken_over), mark(&taken_over).as_deref()), (false, Some(PERMISSION)));
-    // This operator has applied the plan.
-    let labels = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
-    let marked = deployment(&json!({"labels": labels, "annotations": {"kaos.tools/pods-without": PERMISSION}}));
-    let again = with(&[marked], since);
-    assert_eq!((has_permission(&again), mark(&again).as_deref()), (false, Some(PERMISSION)));
-    // The mark or the Deployment is gone, or all proxies get the permission.
-    for (live, since) in [(vec![deployment(&json!({"labels": labels}))], since), (vec![], since), (vec![of_kaos], "")] {
-        let plan = with(&live, since);
-        assert_eq!((has_permission(&plan), mark(&plan)), (true, None), "{live:?} {since}");
-    }
-}
-
-#[test]
-fn a_proxy_whose_deployment_does_not_matter_does_not_ask_for_it() {
-    let needs = |created: &str, key: bool| {
-        let env = if key { json!([{"name": "LITELLM_MASTER_KEY", "value": "sk-1"}]) } else { json!([]) };
-        let object = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
-            "metadata": {"name": "llm", "namespace": "n", "creationTimestamp": created},
-            "spec": {"mode": "Proxy", "proxyConfig": {"models": ["m"]}, "container": {"env": env}}});
-        let mut settings = support::default_settings::<ModelApi>();
-        settings["proxyConfig"]["withoutMasterKey"] = json!(true);
-        settings["proxyConfig"]["withoutMasterKeySince"] = json!("2026-11-28T00:00:00Z");
-        ModelApi::needs(&testing::subject(&object).settings(&settings).build()).len()
-    };
-    assert_eq!((needs("2027-01-01T00:00:00Z", false), needs("2027-01-01T00:00:00Z", true)), (1, 0));
-    assert_eq!(needs("2026-01-01T00:00:00Z", false), 0);
 }
 
 #[test]

@@ -37,3 +37,4 @@ mod upgrading_keyless;
 mod upgrading_protected;
 mod upgrading_references;
 mod upgrading_refused;
+mod upgrading_takeover;

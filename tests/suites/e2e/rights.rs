@@ -213,13 +213,11 @@ async fn objects_live(world: &World) {
         world.delete(&at(stranger)).await;
     }
     until_ready(world, &serving(&world.namespace)).await;
-    // Make the operator use its right to read volume claims and Deployments. Usually, it only watches these children,
-    // because policies read them, and it reads a child only before a takeover.
+    // Make the operator use its right to read a volume claim. Usually, it only watches the volume claim, and it reads
+    // the volume claim only before a takeover.
     let digest = "kaos.tools/applied-digest";
-    for child in [CLAIM, "Deployment/mcpserver-echo"] {
-        world.patch(child, &json!({"metadata": {"annotations": {digest: null}}})).await;
-        world.until("the child is taken over", child, |it| it["metadata"]["annotations"][digest].is_string()).await;
-    }
+    world.patch(CLAIM, &json!({"metadata": {"annotations": {digest: null}}})).await;
+    world.until("the claim is taken over", CLAIM, |it| it["metadata"]["annotations"][digest].is_string()).await;
     for (owner, theirs) in [("ModelAPI/llm", 0..4), ("MemoryStore/notes", 4..6), ("Agent/a", 6..7)] {
         for stray in &strays(&world.look(owner).await)[theirs] {
             world.apply(stray).await;

@@ -19,7 +19,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::secured::described;
-use crate::support::{Release, at};
+use crate::support::{Release, SYSTEM, at};
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
 /// All samples that contain objects, except samples 14 and 19. API servers refuse sample 14, and the ConfigMaps of
@@ -46,6 +46,8 @@ const SAMPLES: [&str; 17] = [
 /// The settings that result from the chart's values for a Gateway.
 const ROUTED: [&str; 6] =
     ["--set", "gateway.enabled=true", "--set", "gateway.name=kaos-gateway", "--set", "gateway.namespace=kaos-system"];
+/// The values of the release.
+const FLAGS: [&str; 4] = ["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"];
 const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 /// The kinds of children that the takeover must not replace.
 const DEAR: [&str; 5] = ["ServiceAccount", "PersistentVolumeClaim", "HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
@@ -309,9 +311,26 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
     wrong
 }
 
+/// Upgrades the release. The chart must record a time that is later than all ModelAPIs, and keep this time in the next
+/// upgrade.
+async fn records_the_takeover(release: &Release) {
+    let system = release.over(SYSTEM);
+    let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();
+    // The upgrade leaves the NetworkPolicies of KAOS's operator, so the chart asks for this value.
+    let flags = [&FLAGS[..], &["--set", "security.acceptUnserved=true"]].concat();
+    release.helm("upgrade", &flags).expect();
+    let recorded = time().await;
+    let times = "jsonpath={.items[*].metadata.creationTimestamp}";
+    let created = release.cluster.kubectl(&["get", "modelapis", "--all-namespaces", "-o", times]).expect();
+    assert!(created.split_whitespace().count() > 5, "{created}");
+    assert!(created.split_whitespace().all(|created| created < recorded.as_str()), "{recorded:?}: {created}");
+    release.helm("upgrade", &flags).expect();
+    assert_eq!(time().await, recorded);
+}
+
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
-    let release = Release::install(&["--set", "compatibility=kaos-0.8", "--set", "gatewayAPI.enabled=true"]).await;
+    let release = Release::install(&FLAGS).await;
     // This test adds a type that the release does not contain.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -338,6 +357,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
     assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
+    // A release of KAOS has no ConfigMap with a preset.
+    release.over(SYSTEM).delete("ConfigMap/kaos-operator-compatibility").await;
     // `upgrade-check` reports the leftovers of KAOS's operator, and the only pod that the upgrade will replace.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
@@ -347,8 +368,9 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     };
     assert_eq!((of("rolls", ""), of("note", "AccessGrant"), of("lost", "Agent today-20/plain")), (1, 3, 1), "{told:#}");
     assert_eq!((of("rolls", "ModelAPI today-16/llm"), of("note", "ModelAPI today-16/llm")), (1, 1), "{told:#}");
-    assert_eq!(of("breaks", "NetworkPolicy"), 1, "{told:#}");
+    assert_eq!((of("breaks", "NetworkPolicy"), of("note", "takeoverTime")), (1, 1), "{told:#}");
 
+    records_the_takeover(&release).await;
     let operator = release.working_operator().await;
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     until_taken_over(&all).await;

@@ -52,6 +52,8 @@
 {{- $text = nospace $text | default (join "," $.Values.watchNamespaces) -}}
 {{- else if eq $row.variable "AUTHZ_POLICY_CONFIGMAP_NAMESPACE" -}}
 {{- $text = $text | default $.Release.Namespace -}}
+{{- else if eq $row.variable "TAKEOVER_TIME" -}}
+{{- $text = include "kaos-operator.takeover-time" $ -}}
 {{- end -}}
 {{- $written := true -}}
 {{- if hasKey $cases ($row.when | default "") -}}

@@ -13,6 +13,7 @@ use super::{
     report::{Sort, UpgradeFinding},
     rolls, secured,
     table::{Case, asked},
+    takeover,
     values::Values,
 };
 use crate::{
@@ -43,6 +44,7 @@ impl UpgradeTarget<'_> {
         let mut findings = secured::findings(documents, self.values, self.home);
         findings.extend(reference_grants::findings(documents, self.values, self.home));
         findings.extend(left::findings(documents, self.snapshot, &self.preset.name));
+        findings.extend(takeover::finding(documents, self.values, self.preset, self.home));
         let then = self.values.applied_to(documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
         let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;

@@ -10,7 +10,7 @@ use super::{
     rolls::workloads,
     secured,
 };
-use crate::{config_maps::OPERATOR_CONFIG, error_text::with_causes, live::Gathered};
+use crate::{config_maps::OPERATOR_CONFIG, error_text::with_causes, live::Gathered, presets::COMPATIBILITY};
 
 /// Types whose objects no policy answers for. The check reads them only to report the effect of the upgrade on them.
 const BESIDE: [(&str, &str); 7] = [
@@ -23,9 +23,23 @@ const BESIDE: [(&str, &str); 7] = [
     ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
 ];
 
-/// Returns the findings about the cluster, and the number of objects for which a policy answers.
-pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
+/// Reads the objects with which the chart finds the time of the takeover.
+pub(super) async fn begun(client: Client, home: &str) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::new(client);
+    let config = ResourceType::new("v1", "ConfigMap");
+    for name in [OPERATOR_CONFIG, COMPATIBILITY] {
+        gathered.object(&config, home, name).await?;
+    }
+    gathered.list(&ResourceType::new(API_VERSION, "ModelAPI"), None).await?;
+    gathered.list(&workloads(), None).await?;
+    Ok(gathered)
+}
+
+/// Returns the findings about the cluster, and the number of objects for which a policy answers.
+pub(super) async fn checked(
+    mut gathered: Gathered,
+    check: &UpgradeTarget<'_>,
+) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
     let claims = || check.snapshot.kinds().flat_map(|(_, answers)| answers.claims());
     for of in check.snapshot.kinds().map(|(of, _)| of).chain(claims().flat_map(|claim| &claim.reads)) {
         gathered.list(of, None).await?;
@@ -33,11 +47,8 @@ pub(super) async fn checked(client: Client, check: &UpgradeTarget<'_>) -> anyhow
     for of in claims().flat_map(|claim| &claim.wishes) {
         gathered.serves(of).await?;
     }
-    gathered.list(&workloads(), None).await?;
-    let config = ResourceType::new("v1", "ConfigMap");
-    let there = gathered.object(&config, check.home, OPERATOR_CONFIG).await?;
     let mut unread = Vec::new();
-    if there.is_none() {
+    if secured::config(&gathered.documents(), check.home).is_none() {
         unread.push(secured::without_earlier(check.home, Sort::Open));
     }
     for (api_version, kind) in BESIDE {

@@ -23,7 +23,7 @@ const NAME: &str = "litellm";
 /// The container of a ModelAPI.
 const CONTAINER: &str = "model-api";
 /// The variable with the permission to run without a master key.
-const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
+pub(super) const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The variable with the master key.
 const KEY: &str = "LITELLM_MASTER_KEY";
 /// The beginning of a text in LiteLLM's configuration that names a variable.
@@ -55,15 +55,12 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
         return None;
     }
     let spec = &planned.manifests.iter().find_map(pod_template)?["spec"];
-    let container = spec["containers"].as_array()?.iter().find(|container| container["name"] == CONTAINER)?;
+    let container = server_of(spec)?;
     let image = container["image"].as_str()?;
     let version = version(image);
     let configs = referred_config_maps(spec, &planned.manifests);
     let mut texts = configs.iter().filter_map(|config| config["data"].as_object()).flat_map(|data| data.values());
-    if is_permitted(container)
-        || has_text(container, KEY)
-        || texts.any(|text| text.as_str().is_some_and(|text| has_key(text, container)))
-    {
+    if !is_keyless(container) || texts.any(|text| text.as_str().is_some_and(|text| has_key(text, container))) {
         return None;
     }
     let message = match (version, is_kept) {
@@ -98,6 +95,20 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     Some(UpgradeFinding::new(sort, object.identity.to_string(), message, REMEDY))
 }
 
+/// Returns the container with the proxy of a Deployment.
+pub(super) fn server(deployment: &Value) -> Option<&Value> {
+    server_of(&deployment["spec"]["template"]["spec"])
+}
+
+fn server_of(spec: &Value) -> Option<&Value> {
+    spec["containers"].as_array()?.iter().find(|container| container["name"] == CONTAINER)
+}
+
+/// Returns whether a proxy has neither the permission nor a variable with a master key.
+pub(super) fn is_keyless(container: &Value) -> bool {
+    !is_permitted(container) && !has_text(container, KEY)
+}
+
 /// Returns the variable of a container with this name. If there are several, the last one counts.
 fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
     container["env"].as_array()?.iter().rfind(|variable| variable["name"] == *name)
@@ -111,7 +122,7 @@ fn has_text(container: &Value, name: &str) -> bool {
 }
 
 /// Returns whether the proxy has the permission to run without a master key.
-fn is_permitted(container: &Value) -> bool {
+pub(super) fn is_permitted(container: &Value) -> bool {
     variable(container, PERMISSION).is_some_and(|variable| {
         !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(table::is_on)
     })

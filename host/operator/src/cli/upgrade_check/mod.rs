@@ -2,6 +2,7 @@
 
 mod check;
 mod gather;
+mod go_image;
 mod keyless;
 mod left;
 mod protection;
@@ -12,9 +13,10 @@ mod rolls;
 mod secured;
 mod service_address;
 mod table;
+mod takeover;
 mod values;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
 use clap::Args;
@@ -33,7 +35,11 @@ use super::{
     settings,
 };
 use crate::{
-    catalogue::Catalogue, error_text::with_causes, input::InputPaths, offline::Started, policies::Loader,
+    catalogue::{Catalogue, Snapshot},
+    error_text::with_causes,
+    input::{Document, InputPaths},
+    offline::Started,
+    policies::Loader,
     presets::Preset,
 };
 use check::UpgradeTarget;
@@ -138,17 +144,30 @@ impl UpgradeCheck {
         let home = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?.accepting(size);
         let own = loader.load(&[])?;
-        let mut layers = settings::layers(&own, None, &[])?;
-        layers.extend(values.layers(preset, &home));
-        let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
-        let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
-        let check = UpgradeTarget { values, preset, home: &home, snapshot: &snapshot, started: &started };
+        let taken_over = |documents: &[Document]| -> anyhow::Result<(Values, Arc<Snapshot>)> {
+            let mut values = values.clone();
+            values.takeover = takeover::time(documents, &values, &home);
+            let mut layers = settings::layers(&own, None, &[])?;
+            layers.extend(values.layers(preset, &home));
+            let beside =
+                Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
+            let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
+            Ok((values, snapshot))
+        };
         if filenames.is_empty() {
-            return on_cluster(connection, async |client| gather::checked(client, &check).await);
+            return on_cluster(connection, async |client| {
+                let gathered = gather::begun(client, &home).await?;
+                let (values, snapshot) = taken_over(&gathered.documents())?;
+                let (values, snapshot) = (&values, &snapshot);
+                let check = UpgradeTarget { values, preset, home: &home, snapshot, started: &started };
+                gather::checked(gathered, &check).await
+            });
         }
         let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
+        let (values, snapshot) = taken_over(&documents)?;
+        let check = UpgradeTarget { values: &values, preset, home: &home, snapshot: &snapshot, started: &started };
         let (mut findings, _) = check.of(&documents, catalogue.scopes(), &|_| None)?;
         if secured::config(&documents, &home).is_none() {
             // The files may contain only a part of a cluster, so this is only a note.

@@ -14,6 +14,8 @@ const TABLE: &str = include_str!("../../../../../deploy/helm/kaos-operator/files
 pub(super) const SERVED: &str = "SECURITY_PDP_ENABLED";
 /// The variable with the address of a decision point of the user.
 pub(super) const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
+/// The variable with the time of the upgrade from KAOS's operator.
+pub(super) const TAKEOVER_TIME: &str = "TAKEOVER_TIME";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
 

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{compatibility::Compatibility, output::complain},
-    table::{Case, Environment, Need, Row, cases_of, rows},
+    go_image,
+    table::{Case, Environment, Need, Row, TAKEOVER_TIME, cases_of, rows},
 };
 use crate::{
     config_maps::OPERATOR_CONFIG,
@@ -24,8 +25,6 @@ const USUAL: &str = "kaos-0.8";
 pub(super) const DATA: &str = "kaos-authz-policy";
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
-/// The names of KAOS's operator image, without the registry.
-const OF_GO: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
 /// The value with the repository of the operator's image.
 pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
 
@@ -42,10 +41,12 @@ const IMAGES: [(&str, &str); 5] = [
 ];
 
 /// The values that the chart gets in the upgrade.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Values {
     root: Value,
     rows: Vec<Row>,
+    /// The time of the takeover that the chart finds in the cluster.
+    pub(super) takeover: String,
     /// Whether Agents get no tokens with the preset.
     is_anonymous: bool,
 }
@@ -63,7 +64,7 @@ impl Values {
             }
             merge(&mut root, read);
         }
-        let mut values = Self { root, rows: rows()?, is_anonymous: false };
+        let mut values = Self { root, rows: rows()?, takeover: String::new(), is_anonymous: false };
         values.carry(&defaults);
         Ok(values)
     }
@@ -133,12 +134,9 @@ impl Values {
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 
-    /// Returns the image of KAOS's operator, if the values name it.
+    /// Returns whether the values name the image of KAOS's operator.
     pub(super) fn is_of_go(&self) -> bool {
-        let repository = self.text(REPOSITORY);
-        OF_GO
-            .iter()
-            .any(|image| repository.strip_suffix(image).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
+        go_image::is_repository(&self.text(REPOSITORY))
     }
 
     /// Returns the cases that apply with these values and with `extraConfig`.
@@ -185,6 +183,7 @@ impl Values {
                     listed if listed.is_empty() => self.text("watchNamespaces"),
                     listed => listed,
                 },
+                TAKEOVER_TIME if given.is_empty() => self.takeover.clone(),
                 _ if row.negated && given == "false" => "true".to_owned(),
                 _ if row.negated => String::new(),
                 _ => given,
