@@ -1,6 +1,6 @@
 //! Runs a recorded case on a [`Stage`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use kaos_policy::render::Renderer;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::Case;
 use crate::normalize;
-use crate::stage::{Key, Stage, key};
+use crate::stage::{Key, MappedVariable, Stage, key};
 
 /// The label and the annotation that the host adds to every manifest.
 const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-digest"];
@@ -25,6 +25,8 @@ pub struct Ended {
     /// The fuel of the last pass over the first object of the field `primary`. Zero for native policies, because they
     /// use no fuel.
     pub fuel: u64,
+    /// The variables of all plans.
+    pub variables: BTreeSet<MappedVariable>,
 }
 
 /// Applies the objects of a case in their order, and runs passes until nothing changes.
@@ -70,7 +72,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     let conditions = conditions(&stage.status_of(&primaries[0]));
     let fuel = stage.fuel.get(&primaries[0]).copied().unwrap_or_default();
     let objects = primaries.iter().filter_map(|primary| stage.as_written(primary)).collect();
-    Ok(Ended { outcome: Value::Object(outcome), conditions, objects, fuel })
+    Ok(Ended { outcome: Value::Object(outcome), conditions, objects, fuel, variables: stage.variables })
 }
 
 /// Returns the status of each condition, by the type of the condition.

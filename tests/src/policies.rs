@@ -77,13 +77,18 @@ const RECORDED_WITH: &str = "kaos-0.1";
 pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
     let mut layers = Preset::named(RECORDED_WITH)?.layers();
     layers.push(Layer::env(Origin::Environment, case.environment.clone()));
+    renderers_with(policies, &layers)
+}
+
+/// Returns a renderer for each kind, with these settings.
+pub fn renderers_with(policies: &[Arc<Policy>], layers: &[Layer]) -> Result<BTreeMap<String, Renderer>> {
     let cluster =
         Cluster { served: vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")], ..Cluster::default() };
     let mut renderers = BTreeMap::new();
     for policy in policies {
         for claim in &policy.descriptor().claims {
             let stack = Stack::single(Arc::clone(policy))?;
-            let renderer = Renderer::new(&stack, &layers, cluster.clone())?.with_checks(Checks::Fields);
+            let renderer = Renderer::new(&stack, layers, cluster.clone())?.with_checks(Checks::Fields);
             renderers.insert(claim.primary.kind.clone(), renderer);
         }
     }

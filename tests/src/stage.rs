@@ -33,6 +33,19 @@ pub struct Stage {
     composed: BTreeMap<Key, Value>,
     /// The fuel of the last pass over each object.
     pub fuel: BTreeMap<Key, u64>,
+    /// The variables of all plans.
+    pub variables: BTreeSet<MappedVariable>,
+}
+
+/// A variable that a plan gives to pods.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MappedVariable {
+    /// The kind of the object.
+    pub kind: String,
+    /// The variable's name.
+    pub name: String,
+    /// The path from which the value comes.
+    pub origin: String,
 }
 
 impl Stage {
@@ -46,6 +59,7 @@ impl Stage {
             deployments: BTreeMap::new(),
             composed: BTreeMap::new(),
             fuel: BTreeMap::new(),
+            variables: BTreeSet::new(),
         }
     }
 
@@ -157,6 +171,13 @@ impl Stage {
             object["status"] = Value::Object(status);
         }
         self.fuel.insert(key.clone(), rendered.fuel + assessed.fuel);
+        if let Verdict::Planned(planned) = &rendered.verdict {
+            self.variables.extend(planned.env.iter().map(|variable| MappedVariable {
+                kind: key.0.clone(),
+                name: variable.name.clone(),
+                origin: variable.origin.clone(),
+            }));
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod fields;
 mod flags;
 mod links;
 mod man;
+mod mapped;
 mod output;
 mod page;
 mod plain_words;

@@ -1,7 +1,7 @@
-//! People write `docs/reference/variables.md` by hand. The page must have exactly one row for each variable that the
-//! default policies set. Every variable must appear in the result of a recorded case.
+//! Checks `docs/reference/variables.md`, and generates its table of origins and images. People write the other tables.
+//! They must have exactly one row for each variable that the default policies set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -9,42 +9,83 @@ use kaos_agent::KAOS_IMAGE;
 use kaos_tests::case::{self, Case};
 use serde_json::Value;
 
-use crate::page::ROOT;
+use crate::mapped::{self, Row, as_told};
+use crate::page::{ROOT, code, stands, table};
 
-/// Variables of pods that come only from settings. No variable of the operator's environment changes these settings, so
-/// no recorded case contains these variables.
-const OF_SETTINGS: [(&str, &str); 8] = [
-    ("Agent", "AGENT_AUTH_IDENTITY"),
-    ("Agent", "AGENT_AUTH_TOKEN_FILE"),
-    ("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS"),
-    ("Agent", "MEMORY_REQUIRE_PRINCIPAL"),
-    ("Agent", "MEMORY_REQUIRE_AGENT_IDENTITY"),
-    ("ModelAPI", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"),
-    ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
-    ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
-];
 /// Variables of pods that come from the registry of runtimes in the recorded cases.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
-/// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
-/// before the object's name, and the text after the object's name.
-const NAMED: [(&str, &str, &str); 2] =
-    [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
+/// The beginning of the generated table, and the text after the table.
+const GENERATED: (&str, &str) = ("| Variable | Kind | The value comes from | Read by |", "\n## Read by the images");
 
-/// Fails if a variable has no row, or if a row has no variable.
+/// Fails if a variable has no row, if a row has no variable, or if the generated table is stale.
 pub(crate) fn check() {
-    let mut set: BTreeSet<(String, String)> = case::all().unwrap().iter().flat_map(variables).collect();
-    set.extend(OF_SETTINGS.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
+    let mapped = mapped::all();
+    let mut set: BTreeSet<Row> = case::all().unwrap().iter().flat_map(variables).collect();
+    set.extend(mapped.keys().cloned());
+    mapped::check_sources(&set);
     let page = fs::read_to_string(Path::new(ROOT).join("docs/reference/variables.md")).unwrap();
-    let (chapters, of_images) = page.split_once("## Read by the images").expect("a chapter about images");
+    let (before, rest) = page.split_once(GENERATED.0).expect("the generated table");
+    let (_, of_images) = rest.split_once(GENERATED.1).expect("a chapter about images");
+    stands("variables.md", &format!("{before}{}{}{of_images}", generated(&set, &mapped), GENERATED.1));
+    let (chapters, _) = before.split_once("\n## Fields, variables and images").expect("a chapter about fields");
     let told = rows(chapters);
     compare_with_images(&told, of_images);
     compare_with_versions(of_images);
     let missing: Vec<_> = set.difference(&told).collect();
     assert!(missing.is_empty(), "docs/reference/variables.md has no row for: {missing:?}");
     let unset: Vec<_> = told.difference(&set).collect();
-    assert!(unset.is_empty(), "the page has rows for variables that no pod of a recorded case has: {unset:?}");
+    assert!(unset.is_empty(), "the page has rows for variables that no policy sets: {unset:?}");
 }
 
+/// Returns the table of all variables, with the places that their values come from, and the images that read them.
+fn generated(set: &BTreeSet<Row>, mapped: &BTreeMap<Row, BTreeSet<String>>) -> String {
+    let reads = reads();
+    let row = |row: &Row| {
+        let places: Vec<&str> = mapped.get(row).into_iter().flatten().map(String::as_str).collect();
+        let places = if places.is_empty() { "fixed".to_owned() } else { places.join(", ") };
+        let (kind, name) = row;
+        vec![code(name), kind.clone(), places, read_by(&reads, kind, name)]
+    };
+    let rows: Vec<Vec<String>> = set.iter().map(row).collect();
+    let heads: Vec<&str> = GENERATED.0.split('|').map(str::trim).filter(|head| !head.is_empty()).collect();
+    table(&heads, &rows).trim_end().to_owned() + "\n"
+}
+
+/// Returns the images that read a variable.
+fn read_by(reads: &Value, kind: &str, name: &str) -> String {
+    let image = IMAGES.iter().find(|(known, _)| *known == kind && name != OF_OLLAMA);
+    let Some((_, image)) = image else { return "not checked".to_owned() };
+    let is_read = |(read, how): (&String, &Value)| how == "used" && mapped::as_told(&read.replace("{}", "x")) == name;
+    let newest = if *image == "litellm" { "LiteLLM 1.108" } else { "KAOS 0.8.4" };
+    let versions = KAOS_IMAGE.1.iter().find(|(entry, _)| kind == "Agent" && covers(entry, name));
+    match versions {
+        Some((_, versions)) => told_versions(versions),
+        None if reads[*image].as_object().unwrap().iter().any(is_read) => newest.to_owned(),
+        None => format!("not by {newest}"),
+    }
+}
+
+fn reads() -> Value {
+    let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
+    serde_json::from_str(&reads).unwrap()
+}
+
+/// Returns whether an entry of the policy's table is about a variable.
+fn covers(entry: &str, name: &str) -> bool {
+    entry.strip_suffix('*').map_or(entry == name, |beginning| name.starts_with(beginning))
+}
+
+/// Returns the versions of the policy's table in words.
+fn told_versions(versions: &str) -> String {
+    match versions.strip_prefix('<') {
+        Some(before) => format!("versions before {before}"),
+        None if versions == "never" => "no version".to_owned(),
+        None => format!("{versions} and newer"),
+    }
+}
+
+/// The variable of ModelAPIs for Ollama, which has no package.
+const OF_OLLAMA: &str = "OLLAMA_DEBUG";
 /// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
@@ -52,8 +93,7 @@ const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory")
 /// the pod's image does not use. The second table must have the variables that an image reads, but that no policy sets.
 /// The step `runtimes` of `tests/run` compares `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
-    let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
-    let reads: Value = serde_json::from_str(&reads).unwrap();
+    let reads = reads();
     let (mut read, mut used) = (BTreeSet::new(), BTreeSet::new());
     for (kind, image) in IMAGES {
         for (name, how) in reads[image].as_object().unwrap() {
@@ -78,20 +118,12 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
 /// agrees with the packages.
 fn compare_with_versions(chapter: &str) {
     let (image, known) = KAOS_IMAGE;
-    let reads = fs::read_to_string(Path::new(ROOT).join("tests/runtimes/reads.json")).unwrap();
-    let reads: Value = serde_json::from_str(&reads).unwrap();
+    let reads = reads();
     let is_used = |name: &str| reads["agent"][name] == "used";
-    let covers = |entry: &str, name: &str| {
-        entry.strip_suffix('*').map_or(entry == name, |beginning| name.starts_with(beginning))
-    };
     assert!(chapter.contains(&format!("`{image}`")), "the image has another name");
     let mut table = "| Variables | Read by |\n|---|---|\n".to_owned();
     for (entry, versions) in known {
-        let told = match versions.strip_prefix('<') {
-            Some(before) => format!("versions before {before}"),
-            None if versions == "never" => "no version".to_owned(),
-            None => format!("{versions} and newer"),
-        };
+        let told = told_versions(versions);
         table += &format!("| `{entry}` | {told} |\n");
         let names = reads["agent"].as_object().unwrap().keys();
         let all: Vec<&String> = names.filter(|name| covers(entry, name)).collect();
@@ -153,14 +185,6 @@ fn names(value: &Value, found: &mut BTreeSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| names(item, found)),
         _ => {}
     }
-}
-
-/// Returns the variable's name in the form on the page.
-fn as_told(name: &str) -> String {
-    let is = |(_, before, after): &&(&str, &str, &str)| {
-        name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|within| !within.is_empty())
-    };
-    NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
 }
 
 /// Returns the variables on the page, with the kinds of their chapters.
