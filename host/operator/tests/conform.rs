@@ -418,9 +418,12 @@ fn the_most_frequent_refusals_are_listed() {
     let ran = project.conform(&[]);
     assert!(ran.stdout.contains("spec.mode: must be odd"), "{}{}", ran.stdout, ran.stderr);
     let findings = project.conform(&["-o", "json"]).json();
-    let first = &findings["refusals"][0];
-    assert_eq!((&first["end"], &first["about"]), (&json!("invalid"), &json!("spec.mode")), "{findings:#}");
-    assert!(first["objects"].as_u64() > Some(1) && first["objects"].as_u64() <= findings["ends"]["invalid"].as_u64());
+    let refusals = findings["refusals"].as_array().unwrap();
+    let objects = |refusal: &Value| refusal["objects"].as_u64().unwrap();
+    assert!(refusals.is_sorted_by_key(|refusal| std::cmp::Reverse(objects(refusal))), "{refusals:#?}");
+    let of_mode = refusals.iter().find(|refusal| refusal["about"] == "spec.mode").expect("the refusal");
+    assert_eq!((&of_mode["end"], &of_mode["message"]), (&json!("invalid"), &json!("must be odd")));
+    assert!(objects(of_mode) > 1 && Some(objects(of_mode)) <= findings["ends"]["invalid"].as_u64(), "{findings:#}");
 }
 
 #[test]

@@ -44,6 +44,5 @@ pub use checks::check;
 pub use error::ConformError;
 pub use inputs::Inputs;
 pub use passes::Passes;
-pub use refusals::FrequentRefusal;
-pub use results::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, End, Findings};
+pub use results::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, End, Findings, FrequentRefusal};
 pub use spread::Spread;

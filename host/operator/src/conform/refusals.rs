@@ -3,27 +3,13 @@
 use std::collections::BTreeMap;
 
 use kaos_policy::contract::Refusal;
-use serde::Serialize;
 
-use super::results::End;
+use super::results::{End, FrequentRefusal};
 
 /// The maximum number of different subjects that the count distinguishes.
 const MAX_COUNTED: usize = 1000;
 /// The maximum number of subjects that a report lists.
 const MAX_LISTED: usize = 5;
-
-/// A frequent reason why the policy refused objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FrequentRefusal {
-    /// The end of the passes.
-    pub end: End,
-    /// The field or the object that the refusal names, without the positions of list items and the names of objects.
-    pub about: String,
-    /// The message of the first of these refusals.
-    pub message: String,
-    /// The number of objects.
-    pub objects: u64,
-}
 
 /// The refusals so far.
 #[derive(Debug, Default)]

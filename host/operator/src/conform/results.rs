@@ -9,7 +9,7 @@ use kaos_policy::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{refusals::FrequentRefusal, spread::Spread};
+use super::spread::Spread;
 
 /// A property that the checks test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -95,6 +95,19 @@ impl End {
             Self::Failed => "failed",
         }
     }
+}
+
+/// A frequent reason why the policy refused objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FrequentRefusal {
+    /// The end of the passes.
+    pub end: End,
+    /// The field or the object that the refusal names, without the positions of list items and the names of objects.
+    pub about: String,
+    /// The message of the first of these refusals.
+    pub message: String,
+    /// The number of objects.
+    pub objects: u64,
 }
 
 /// A claimed kind.

@@ -22,6 +22,7 @@ use super::{
     super::{HELD_BACK, output::complain},
     files::CaseFile,
     outcome::complain_of,
+    project::{put, put_case},
     script_test,
 };
 use crate::{
@@ -158,18 +159,4 @@ fn harness(project: &Path) -> anyhow::Result<()> {
         bail!("{}: Cargo.toml has no name, or src/lib.rs does not export a policy", project.display());
     };
     put(project, path, &HARNESS.replace("website_policy", &package.replace('-', "_")).replace("Website", policy.trim()))
-}
-
-/// Writes a case into the project, for `policy replay --policy`. Returns the path.
-pub(super) fn put_case(project: &Path, name: &str, case: &Case) -> anyhow::Result<String> {
-    let path = format!("tests/cases/{name}.kaos");
-    put(project, &path, &(serde_json::to_string_pretty(case)? + "\n"))?;
-    Ok(path)
-}
-
-/// Writes a file of the project.
-pub(super) fn put(project: &Path, path: &str, text: &str) -> anyhow::Result<()> {
-    let path = project.join(path);
-    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| fs::write(&path, text)).with_context(|| path.display().to_string())
 }

@@ -4,6 +4,7 @@ mod as_test;
 mod candidate;
 mod files;
 mod outcome;
+mod project;
 mod script_test;
 mod show;
 

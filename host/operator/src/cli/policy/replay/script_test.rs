@@ -10,7 +10,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::as_test::{put, put_case};
+use super::project::{put, put_case};
 use crate::{
     kinds::SERVED,
     record::{Case, CaseVerdict},
