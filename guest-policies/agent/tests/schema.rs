@@ -13,6 +13,6 @@ fn the_schema_file_matches_the_settings_type() {
     }
     assert!(
         FILE == wanted,
-        "settings.schema.json is stale; run: WRITE_SCHEMA=1 cargo test -p kaos-agent --test schema"
+        "settings.schema.json is stale; to write it again, run: WRITE_SCHEMA=1 cargo test -p kaos-agent --test schema"
     );
 }

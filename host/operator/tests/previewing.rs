@@ -192,9 +192,7 @@ async fn plan_preview_and_push_agree_that_gates_keep_objects_as_they_are() {
     for told in ["Objects that change: 3 of 5.", "pods are replaced: 3.", "when their plan gates open: 2."] {
         assert!(text.stdout.contains(told), "{told}: {}", text.stdout);
     }
-    for told in
-        ["Agent team/remembers waits for MemoryStore team/notes", "Agent team/starts waits for ModelAPI team/slow"]
-    {
+    for told in ["Agent team/remembers waits for MemoryStore notes", "Agent team/starts waits for ModelAPI slow"] {
         assert!(text.stderr.contains(told), "{told}: {}", text.stderr);
     }
     let plan = stage.policy(&["plan", &packed, "-o", "json"]).await.json();
