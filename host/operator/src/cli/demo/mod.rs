@@ -23,7 +23,7 @@ use std::{
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kaos_policy::{
-    contract::{HOME, ResourceType, Scopes},
+    contract::{HOME, Scopes},
     settings,
 };
 use serde_json::Value;
