@@ -24,7 +24,7 @@ pub(crate) use step;
 
 /// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace for
 /// ever.
-const JOINED_FOR: Duration = Duration::from_mins(60);
+const JOINED_FOR: Duration = Duration::from_hours(1);
 
 /// The annotation, and the field of the W3C's trace context, that names the trace of a change of the object.
 const TRACEPARENT: &str = "traceparent";

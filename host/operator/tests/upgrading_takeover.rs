@@ -47,7 +47,11 @@ fn proxies_of_kaos_keep_their_pods_and_later_upgrades_keep_the_time() {
     let recorded = config("kaos-operator-config", &json!({"TAKEOVER_TIME": "2026-12-01T00:00:00Z"}));
     let own = config("kaos-operator-compatibility", &json!({"kaos-0.8.yaml": ""}));
     let january = |further: &[Value], values: &str| rolls("kaos-0.1", further, values);
-    assert_eq!((january(&[], "{}"), january(&[of_kaos.clone()], "{}")), (0, 0), "the chart records the time of now");
+    assert_eq!(
+        (january(&[], "{}"), january(std::slice::from_ref(&of_kaos), "{}")),
+        (0, 0),
+        "the chart records the time of now"
+    );
     // This release found no ModelAPI, or its takeover was earlier, so the ModelAPI is new.
     assert_eq!((january(&[of_kaos, own.clone()], "{}"), january(&[recorded.clone(), own.clone()], "{}")), (1, 1));
     let later = "takeoverTime: '2027-02-01T00:00:00Z'";

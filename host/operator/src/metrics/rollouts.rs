@@ -76,7 +76,7 @@ impl Rollouts {
         lock(&self.counted).retain(|(package, cause)| {
             let is_kept = packages.contains(package);
             if !is_kept {
-                self.returned.remove(&returned_by(package, *cause));
+                self.returned.remove(&returned_by(package, cause));
             }
             is_kept
         });

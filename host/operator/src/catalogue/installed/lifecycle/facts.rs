@@ -127,28 +127,30 @@ impl<'a> Facts<'a> {
             && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
     }
 
-    /// Returns the quarantined revision of a package whose predecessor must serve. It is the package's content, or the
-    /// content that failed last: the package can have another content meanwhile that does not serve yet, or never will.
-    /// Returns `None` if the failure came before the package's content: then its predecessor served already. Also returns
-    /// `None` if a user deleted the package after the failure: the predecessor must not come back then.
+    /// Returns the quarantined revision of a package whose predecessor must serve. It is the content that failed last: the
+    /// package can have another content by now that does not serve yet, or never will. If this failure came before the
+    /// package's content, its predecessor served already, so only a quarantined content counts. The same is true if a
+    /// user deleted the package after the failure: the predecessor must not come back then.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
         let SourceRevision { source, revision, created } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
-        match content.map(|(name, _)| (name, self.state(name))) {
-            Some((name, RevisionState::Quarantined)) => return Some(name),
-            Some((_, state)) if state.is_let_in() => return None,
-            _ => {}
+        let state = content.map(|(name, _)| self.state(name));
+        if state.is_some_and(RevisionState::is_let_in) {
+            return None;
         }
+        let own = content.filter(|_| state == Some(RevisionState::Quarantined)).map(|(name, _)| name);
         let since = |name: &String| parsed(self.status(name)?.since.as_deref());
         let quarantined = self.records.iter().filter(|(name, revision)| {
             revision.spec.source == **source && self.state(name) == RevisionState::Quarantined
         });
-        let (failed, _) = quarantined.max_by_key(|(name, _)| (since(name), *name))?;
-        let failed_at = since(failed)?;
-        let recorded = content.and_then(|(_, revision)| revision.metadata.creation_timestamp.as_ref());
-        let is_newer = |created: Option<Timestamp>| created.is_some_and(|created| created > failed_at);
-        let is_replaced = is_newer(parsed(Some(*created))) || is_newer(recorded.map(|time| time.0));
-        (!is_replaced && !self.was_deleted_after(failed, source, failed_at)).then_some(failed)
+        let last = quarantined.max_by_key(|(name, _)| (since(name), *name)).filter(|(failed, _)| {
+            let Some(failed_at) = since(failed) else { return false };
+            let recorded = content.and_then(|(_, revision)| revision.metadata.creation_timestamp.as_ref());
+            let is_newer = |created: Option<Timestamp>| created.is_some_and(|created| created > failed_at);
+            let is_replaced = is_newer(parsed(Some(*created))) || is_newer(recorded.map(|time| time.0));
+            !is_replaced && !self.was_deleted_after(failed, source, failed_at)
+        });
+        last.map(|(name, _)| name).or(own)
     }
 
     /// Returns whether a user deleted the source of a failed revision after the failure.

@@ -65,7 +65,9 @@ impl Cluster {
         for LayerInputs { settings, needs, .. } in &case.inputs.layers {
             // The annotations are in the object. Other settings are in the cluster.
             cluster.is_exact &= settings.sources.iter().all(|it| it.source.origin == Origin::Annotation);
-            needs.iter().for_each(|need| cluster.answer(need));
+            for need in needs {
+                cluster.answer(need);
+            }
         }
         cluster
     }
