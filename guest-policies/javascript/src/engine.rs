@@ -10,14 +10,19 @@ use rquickjs::{
 use serde_json::Value;
 
 use crate::{
-    error_text::{ErrorText, exported_at},
+    bindings::exports::kaos::policy::script::Kind,
+    error_text::{ErrorText, defined_at, exported_at},
     failure::fail,
     helpers,
     plain::{Wrong, plain},
+    progress,
 };
 
-/// The functions that the engine calls. A script must export `describe` and `translate`, because they have no default.
-const FUNCTIONS: [&str; 5] = ["describe", "needs", "mapEnv", "translate", "assess"];
+/// The functions of a policy that is not an overlay. A script must export `describe` and `translate`, because they have
+/// no default.
+const POLICY: [&str; 5] = ["describe", "needs", "mapEnv", "translate", "assess"];
+/// The functions of an overlay. The function `amend` makes a script an overlay.
+const OVERLAY: [&str; 4] = ["describe", "needs", "mapEnv", "amend"];
 const PRELUDE: &str = include_str!("prelude.js");
 /// The maximum stack while the script loads. When the host's stack is full, the host ends the sandbox without a
 /// message, so QuickJS must reach its own limit first. The parser uses much of the host's stack for each level of a
@@ -51,7 +56,7 @@ struct Loaded {
     file: String,
 }
 
-/// The result of a call. Only `mapEnv` and `translate` may refuse.
+/// The result of a call. Only `mapEnv`, `translate` and `amend` may refuse.
 pub(crate) enum Answer {
     /// The returned value; `None` for `undefined`.
     Returned(Option<Value>),
@@ -59,10 +64,11 @@ pub(crate) enum Answer {
     Refused(Value),
 }
 
-/// Loads a script.
-pub(crate) fn load(file: &str, source: &str, memory: u64) -> Result<(), String> {
-    let loaded = Loaded::new(file, source, memory)?;
-    LOADED.with(|cell| cell.set(loaded)).map_err(|_| format!("{file}: another script is loaded already"))
+/// Loads a script. Stops the script at the poll with the number `stop_at`; never, if the number is 0.
+pub(crate) fn load(file: &str, source: &str, memory: u64, stop_at: u64) -> Result<Kind, String> {
+    let (loaded, kind) = Loaded::new(file, source, memory, stop_at)?;
+    LOADED.with(|cell| cell.set(loaded)).map_err(|_| format!("{file}: another script is loaded already"))?;
+    Ok(kind)
 }
 
 /// Calls a function of the script with values as JSON text. Ends the sandbox if the function fails.
@@ -80,21 +86,23 @@ pub(crate) fn wrong_answer(name: &str, wrong: &Wrong) -> ! {
 }
 
 impl Loaded {
-    fn new(file: &str, source: &str, memory: u64) -> Result<Self, String> {
+    fn new(file: &str, source: &str, memory: u64, stop_at: u64) -> Result<(Self, Kind), String> {
         let broken = |error: rquickjs::Error| format!("{file}:1:1: the script engine does not start: {error}");
         let runtime = Runtime::new().map_err(broken)?;
         // The rest of the memory is for the engine itself, and for the texts that the host and the engine exchange.
         runtime.set_memory_limit(usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX));
         runtime.set_gc_threshold(GARBAGE);
         runtime.set_max_stack_size(PARSER_STACK);
+        runtime.set_interrupt_handler(Some(Box::new(move || progress::poll() == stop_at)));
         let context = Context::custom::<Intrinsics>(&runtime).map_err(broken)?;
-        let functions = context.with(|ctx| -> Result<_, String> {
+        let (functions, kind) = context.with(|ctx| -> Result<_, String> {
             let defaults = prelude(&ctx).map_err(broken)?;
             let exports = evaluated(&ctx, file, source)?;
-            let functions = functions(file, &exports, &defaults)?;
-            Ok(Persistent::save(&ctx, functions))
+            let kind = kind(file, &exports)?;
+            let functions = functions(file, kind, &exports, &defaults)?;
+            Ok((Persistent::save(&ctx, functions), kind))
         })?;
-        Ok(Self { functions, context, runtime, file: file.to_owned() })
+        Ok((Self { functions, context, runtime, file: file.to_owned() }, kind))
     }
 
     fn call(&self, name: &str, arguments: &[String]) -> Result<Answer, String> {
@@ -102,6 +110,7 @@ impl Loaded {
         self.context.with(|ctx| {
             let broken = |error: rquickjs::Error| format!("{}:1:1: {name} cannot be called: {error}", self.file);
             let function = self.function(&ctx, name).map_err(broken)?;
+            progress::begin(defined_at(&function));
             let mut list = Args::new(ctx.clone(), arguments.len());
             for text in arguments {
                 let argument = ctx.json_parse(text.as_str()).and_then(|argument| list.push_arg(argument));
@@ -163,11 +172,37 @@ fn evaluated<'js>(ctx: &Ctx<'js>, file: &str, source: &str) -> Result<Object<'js
     module.namespace().catch(ctx).map_err(told)
 }
 
+/// Returns the world of the script. A script that exports `amend` is an overlay.
+fn kind(file: &str, exports: &Object<'_>) -> Result<Kind, String> {
+    let has = |name: &str| exports.get::<_, Script<'_>>(name).is_ok_and(|exported| !exported.is_undefined());
+    if !has("amend") {
+        return Ok(Kind::Policy);
+    }
+    for name in POLICY.into_iter().filter(|name| !OVERLAY.contains(name)) {
+        if has(name) {
+            return Err(format!(
+                "{file}:1:1: the script exports `amend` and `{name}`, but an overlay changes the plan of another \
+                 policy: remove one of the functions"
+            ));
+        }
+    }
+    Ok(Kind::Overlay)
+}
+
 /// Returns the script's functions. For each function that the script does not export, returns the default function.
-fn functions<'js>(file: &str, exports: &Object<'js>, defaults: &Object<'js>) -> Result<Object<'js>, String> {
+fn functions<'js>(
+    file: &str,
+    kind: Kind,
+    exports: &Object<'js>,
+    defaults: &Object<'js>,
+) -> Result<Object<'js>, String> {
+    let names: &[&str] = match kind {
+        Kind::Policy => &POLICY,
+        Kind::Overlay => &OVERLAY,
+    };
     let broken = |error: rquickjs::Error| format!("{file}:1:1: the exports cannot be read: {error}");
     let functions = Object::new(exports.ctx().clone()).map_err(broken)?;
-    for name in FUNCTIONS {
+    for &name in names {
         let exported: Script<'js> = exports.get(name).map_err(broken)?;
         let function = match (exported.is_undefined(), exported.is_function()) {
             (_, true) => exported,
@@ -191,7 +226,7 @@ fn refusal<'js>(ctx: &Ctx<'js>, name: &str, caught: &CaughtError<'js>) -> Option
     const TAGS: [&str; 3] = ["invalid", "waiting", "unsupported"];
     let CaughtError::Value(thrown) = caught else { return None };
     let tag: String = thrown.as_object()?.get("tag").ok()?;
-    if !["mapEnv", "translate"].contains(&name) || !TAGS.contains(&tag.as_str()) {
+    if !["mapEnv", "translate", "amend"].contains(&name) || !TAGS.contains(&tag.as_str()) {
         return None;
     }
     Some(plain(ctx, thrown).map(Option::unwrap_or_default))

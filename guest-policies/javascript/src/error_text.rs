@@ -65,9 +65,15 @@ fn place<'a>(file: &str, stack: &'a str) -> Option<&'a str> {
     })
 }
 
-/// Returns `LINE:COLUMN` of a function's definition.
-pub(crate) fn exported_at(function: &Function<'_>) -> String {
+/// Returns the line and the column of a function's definition.
+pub(crate) fn defined_at(function: &Function<'_>) -> (u32, u32) {
     let number =
         |name: &str| function.as_object().and_then(|it| it.get::<_, Option<u32>>(name).ok()).flatten().unwrap_or(1);
-    format!("{}:{}", number("lineNumber"), number("columnNumber"))
+    (number("lineNumber"), number("columnNumber"))
+}
+
+/// Returns `LINE:COLUMN` of a function's definition.
+pub(crate) fn exported_at(function: &Function<'_>) -> String {
+    let (line, column) = defined_at(function);
+    format!("{line}:{column}")
 }

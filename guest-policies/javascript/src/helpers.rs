@@ -32,6 +32,7 @@ pub(crate) fn native<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     native.set("parseYaml", Func::from(|ctx, value| answer(&ctx, &value, pods::parse_yaml)))?;
     native.set("shown", Func::from(|ctx, value| answer(&ctx, &value, pods::shown)))?;
     native.set("shellWord", Func::from(|ctx, value| answer(&ctx, &value, pods::shell_word)))?;
+    native.set("onRegistry", Func::from(|ctx, value| answer(&ctx, &value, pods::on_registry)))?;
     native.set("unexpanded", Func::from(|ctx, value| answer(&ctx, &value, pods::unexpanded)))?;
     Ok(native)
 }

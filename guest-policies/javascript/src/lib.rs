@@ -15,6 +15,7 @@
 //! | `plain` | reads a value of the script as JSON |
 //! | `fields` | the table of fields that the conversions treat specially |
 //! | `error_text` | turns an exception into a message with a line, a column and a remedy |
+//! | `progress` | records in memory how far the script came |
 //! | `failure` | ends the sandbox with a message |
 //! | `export` | implements the exports |
 //! | `no_imports` | replaces the clock that the C code would import |
@@ -31,5 +32,6 @@ mod names;
 mod no_imports;
 mod plain;
 mod pods;
+mod progress;
 mod sdk_types;
 mod to_script;

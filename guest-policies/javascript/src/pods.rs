@@ -2,7 +2,7 @@
 //!
 //! A function that can refuse an object returns `{refused}` or `{value}`. `prelude.js` throws the refusal.
 
-use kaos_policy_sdk::{env, patch, quote, types::Refusal, yaml};
+use kaos_policy_sdk::{amend, env, patch, quote, types::Refusal, yaml};
 use serde_json::{Value, json};
 
 use crate::{
@@ -76,6 +76,11 @@ pub(crate) fn shown(value: &Value) -> Answer {
 pub(crate) fn shell_word(value: &Value) -> Answer {
     let source: String = record(Some(value))?;
     Ok(json!(quote::shell_word(&source)).to_string())
+}
+
+/// Replaces the registry of an image.
+pub(crate) fn on_registry(value: &Value) -> Answer {
+    Ok(json!(amend::on_registry(&text_of(value, "image")?, &text_of(value, "registry")?)).to_string())
 }
 
 /// Escapes a text so that Kubernetes expands no variable in it.

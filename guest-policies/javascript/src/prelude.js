@@ -73,6 +73,9 @@
     shown: (text, most) => native.shown({ text, most }),
     shellWord: (text) => native.shellWord(text),
     unexpanded: (text) => native.unexpanded(text),
+    onRegistry: (image, registry) => native.onRegistry({ image, registry }),
+    podTemplate,
+    containers,
     yaml: (text) => answered(native.parseYaml({ text })),
     yamlTexts: (text) => answered(native.parseYaml({ text, onlyTexts: true })),
     available,
@@ -85,6 +88,18 @@
     if ((status.observedGeneration ?? 0) < (workload?.metadata?.generation ?? 0)) return 0;
     const old = Math.max(0, (status.replicas ?? 0) - (status.updatedReplicas ?? 0));
     return Math.max(0, (status.availableReplicas ?? 0) - old);
+  }
+
+  // Returns the pod template of a workload. A bare Pod is its own template.
+  function podTemplate(manifest) {
+    const spec = manifest?.spec;
+    const all = [manifest, spec?.template, spec?.jobTemplate?.spec?.template];
+    return all.find((template) => Array.isArray(template?.spec?.containers));
+  }
+
+  // Returns all containers of a pod template, including the init containers.
+  function containers(template) {
+    return [...(template?.spec?.initContainers ?? []), ...(template?.spec?.containers ?? [])];
   }
 
   const WORKLOADS = ['Deployment', 'StatefulSet'];

@@ -92,20 +92,29 @@ pub enum Failure {
         reason: String,
     },
     /// The pass ran out of fuel.
-    #[error("{verb} ran out of fuel: it takes more than the {} units of a pass {}", count(limit), verb.purpose())]
+    #[error(
+        "{}{verb} ran out of fuel: it takes more than the {} units of a pass {}{}",
+        place(at.as_deref()), count(limit), verb.purpose(), remedy(at.as_deref(), "end the loop, or compute less")
+    )]
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
+        /// The last known place in the script: `policy.js:LINE:COLUMN`. `None` for a component.
+        at: Option<String>,
         /// The fuel of a pass.
         limit: u64,
     },
     /// The pass asked for too much memory.
     #[error(
-        "{verb} ran out of memory: it needs {} {}, but a pass has {}", bytes(*wanted), verb.purpose(), bytes(*limit)
+        "{}{verb} ran out of memory: it needs {} {}, but a pass has {}{}",
+        place(at.as_deref()), bytes(*wanted), verb.purpose(), bytes(*limit),
+        remedy(at.as_deref(), "build smaller values, or raise limits.memory in policy.yaml")
     )]
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
+        /// The last known place in the script: `policy.js:LINE:COLUMN`. `None` for a component.
+        at: Option<String>,
         /// The memory size that the pass asked for.
         wanted: usize,
         /// The maximum size of the memory.
@@ -226,6 +235,16 @@ impl Failure {
     }
 }
 
+/// Returns the beginning of a message about a place in a script.
+fn place(at: Option<&str>) -> String {
+    at.map(|at| format!("{at}: ")).unwrap_or_default()
+}
+
+/// Returns the end of a message for the author of a script, and nothing for the author of a component.
+fn remedy(at: Option<&str>, remedy: &str) -> String {
+    at.map(|_| format!(": {remedy}")).unwrap_or_default()
+}
+
 fn list(breaches: &[Breach]) -> String {
     breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -236,16 +255,29 @@ mod tests {
 
     #[test]
     fn a_limit_is_reported_in_units_with_the_purpose_that_exceeded_it() {
-        let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
+        let fuel = Failure::OutOfFuel { verb: Verb::Translate, at: None, limit: 500_000_000 };
         let told = "translate ran out of fuel: it takes more than the 500,000,000 units of a pass to compute the \
             manifests";
         assert_eq!(fuel.to_string(), told);
-        let memory = Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 };
+        let memory = Failure::OutOfMemory { verb: Verb::MapEnv, at: None, wanted: 38_076_416, limit: 32 << 20 };
         let told = "map-env ran out of memory: it needs 36.4 MiB to compute the environment variables, but a pass has \
             32 MiB";
         assert_eq!(memory.to_string(), told);
         let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };
         assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the limit for an answer");
+    }
+
+    #[test]
+    fn a_limit_that_a_script_exceeded_is_reported_with_place_and_remedy() {
+        let at = || Some("policy.js:3:7".to_owned());
+        let fuel = Failure::OutOfFuel { verb: Verb::Translate, at: at(), limit: 500_000_000 };
+        let told = "policy.js:3:7: translate ran out of fuel: it takes more than the 500,000,000 units of a pass to \
+            compute the manifests: end the loop, or compute less";
+        assert_eq!(fuel.to_string(), told);
+        let memory = Failure::OutOfMemory { verb: Verb::MapEnv, at: at(), wanted: 38_076_416, limit: 32 << 20 };
+        let told = "policy.js:3:7: map-env ran out of memory: it needs 36.4 MiB to compute the environment variables, \
+            but a pass has 32 MiB: build smaller values, or raise limits.memory in policy.yaml";
+        assert_eq!(memory.to_string(), told);
     }
 
     #[test]
@@ -255,8 +287,8 @@ mod tests {
         let all = [
             Failure::Trap { verb, reason: reason.clone() },
             Failure::Script { verb, reason: reason.clone() },
-            Failure::OutOfFuel { verb, limit: 1 },
-            Failure::OutOfMemory { verb, wanted: 2, limit: 1 },
+            Failure::OutOfFuel { verb, at: None, limit: 1 },
+            Failure::OutOfMemory { verb, at: None, wanted: 2, limit: 1 },
             Failure::AnswerTooLarge { verb, limit: 1 },
             Failure::NotUtf8 { verb },
             Failure::NotJson { verb, what, reason: reason.clone() },

@@ -29,6 +29,8 @@ const SHARED: &str = "meta";
 const POLICY: &str = "translation";
 /// The interface that only overlays export.
 const OVERLAY: &str = "amendment";
+/// The interface that only the script engine exports. The script engine runs policies and overlays.
+const SCRIPT: &str = "script";
 
 /// The result of inspecting a component's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +163,8 @@ fn version(seen: &Walked) -> Result<String, InspectError> {
 fn world(seen: &Walked) -> Result<World, InspectError> {
     let has = |name: &str| seen.interfaces().any(|(interface, _)| interface == name);
     match (has(SHARED), has(POLICY), has(OVERLAY)) {
+        // Scripts of both worlds run in the script engine.
+        (true, true, true) if has(SCRIPT) => Ok(World::Policy),
         (true, true, false) => Ok(World::Policy),
         (true, false, true) => Ok(World::Overlay),
         (_, true, true) => Err(InspectError::TwoWorlds),

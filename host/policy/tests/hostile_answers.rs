@@ -64,7 +64,7 @@ fn the_well_behaved_guest_passes_the_gate_and_costs_little() {
 
 #[test]
 fn an_endless_loop_ends_when_the_fuel_does() {
-    assert_eq!(failure("loops for ever"), Failure::OutOfFuel { verb: Verb::Translate, limit: limits().fuel });
+    assert_eq!(failure("loops for ever"), Failure::OutOfFuel { verb: Verb::Translate, at: None, limit: limits().fuel });
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn endless_recursion_traps_at_the_end_of_its_stack() {
 #[test]
 fn growing_memory_in_a_loop_ends_at_the_first_page_too_many() {
     let limit = limits().memory;
-    let Failure::OutOfMemory { verb: Verb::Translate, wanted, limit: had } = failure("grows for ever") else {
+    let Failure::OutOfMemory { verb: Verb::Translate, wanted, limit: had, .. } = failure("grows for ever") else {
         panic!()
     };
     assert_eq!((had, wanted), (limit, limit + (64 << 10)));

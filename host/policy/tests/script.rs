@@ -3,10 +3,10 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use kaos_policy::{
+    code::World,
     contract::{Cluster, ResourceType},
     failure::{Failure, Verb},
     gate::{Candidate, CodeForm, LoadError},
-    limits::Limits,
     policy::Policy,
 };
 use serde_json::{Value, json};
@@ -159,20 +159,97 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
     }
 }
 
+/// Returns whether a failure is about this line of the script, and about this column if the text names one.
+fn is_at(failure: &Failure, place: &str) -> bool {
+    failure.to_string().starts_with(&format!("policy.js:{place}:"))
+}
+
 #[test]
-fn endless_work_and_too_much_memory_end_at_the_limits() {
-    let fuel = limits().fuel;
-    let gate_fuel = Limits { fuel, ..limits() }.doubled().fuel;
-    match failure("for (;;) {}") {
-        Failure::OutOfFuel { verb: Verb::Translate, limit } => assert!(limit == fuel || limit == gate_fuel),
+fn endless_work_ends_at_the_limit_for_fuel_and_names_the_line() {
+    for (body, place) in [
+        ("let a = 0;\nfor (;;) {\n  a += 1;\n}", "5"),
+        ("while (true) {}", "3"),
+        ("\nfor (;;) { try { for (;;) {} } catch { } finally { } }", "4"),
+        ("for (;;) {\n  JSON.parse(JSON.stringify(subject));\n}", "4"),
+        ("for (;;) {\n  kaos.yaml('a: 1');\n}", "4"),
+        ("[1, 2].forEach((a) => {\n  for (;;) {}\n});", "4"),
+        ("return [...'abc'].map((a) =>\n  { while (a) { } });", "4"),
+        ("\n/(a+)+$/.test('a'.repeat(40) + 'b');", "4"),
+        ("const a = {get b() {\n  for (;;) {} }};\nreturn a.b;", "4"),
+        ("const endless = {*[Symbol.iterator]() {\n  for (;;) yield 1; }};\nfor (const a of endless) {}", "5"),
+        ("\nreturn (async () => { for (;;) {} })();", "4"),
+    ] {
+        let failure = failure(body);
+        assert!(matches!(failure, Failure::OutOfFuel { verb: Verb::Translate, .. }), "{body}: {failure:?}");
+        assert!(is_at(&failure, place), "{body}: {failure}");
+        assert!(failure.to_string().ends_with(": end the loop, or compute less"), "{body}: {failure}");
+    }
+    match load("let a = 1;\n\nfor (;;) a += 1;") {
+        Err(LoadError::Instantiate(failure @ Failure::OutOfFuel { verb: Verb::Load, .. })) => {
+            assert!(is_at(&failure, "3"), "{failure}");
+        }
         other => panic!("{other:?}"),
     }
-    match load("for (;;) {}") {
-        Err(LoadError::Instantiate(Failure::OutOfFuel { verb: Verb::Load, .. })) => {}
-        other => panic!("{other:?}"),
+}
+
+/// A function that does not poll before the sandbox ends is named by the place of its definition: `2:8`.
+#[test]
+fn too_much_memory_ends_at_the_limit_and_names_the_line() {
+    let mut wrong = Vec::new();
+    for (body, place) in [
+        ("\nreturn 'x'.repeat(1e9);", "4:12"),
+        ("let a = 'x';\nfor (;;) {\n  a += a;\n}", "5"),
+        ("const a = [];\nfor (;;) a.push({});", "4"),
+        ("const a = [];\nfor (;;) a.push('x' + a.length);", "4"),
+        ("const a = {};\nfor (let i = 0; ; i++) a['k' + i] = i;", "4"),
+        ("\nreturn new Array(1e8).fill(0);", "2:8"),
+        ("let a = 'x'.repeat(1e6);\nfor (;;) a = JSON.parse(JSON.stringify([a, a]));", "2:8"),
+        ("const a = new Map();\nfor (;;) a.set({}, 'x'.repeat(1000));", "4"),
+        ("const a = [];\nfor (;;) { try { a.push('x'.repeat(1e5) + a.length); } catch { } }", "4"),
+        ("\nreturn {manifests: [{a: 'x'.repeat(9e6)}]};", "2:8"),
+    ] {
+        let failure = failure(body);
+        let is_typed = matches!(failure.category(), "ScriptError" | "OutOfMemory" | "OutOfFuel");
+        if !is_typed || !is_at(&failure, place) {
+            wrong.push(format!("{body}: {failure:?}"));
+        }
     }
-    let reason = told("return 'x'.repeat(1e9);");
-    assert!(reason.contains("InternalError in translate: out of memory: build smaller values"), "{reason}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn a_script_that_stops_is_the_same_after_each_run() {
+    let once = failure("for (let i = 0; ; i++) {\n  if (i % 7) JSON.stringify(subject);\n}");
+    for _ in 0..3 {
+        assert_eq!(failure("for (let i = 0; ; i++) {\n  if (i % 7) JSON.stringify(subject);\n}"), once);
+    }
+}
+
+/// Returns a script for an overlay whose `amend` has this body. The body begins in line 3, column 1.
+fn amending(body: &str) -> String {
+    translating(body).replace("translate(subject, env)", "amend(subject, below)")
+}
+
+#[test]
+fn a_script_that_exports_amend_is_an_overlay() {
+    let checked = check(&candidate(&amending("return below;")), limits());
+    assert_eq!(checked.result.unwrap().world(), World::Overlay);
+    assert_eq!(checked.inspection.unwrap().world, World::Overlay);
+    assert_eq!(load(&translating(PLAN)).unwrap().world(), World::Policy);
+    for (body, place, told) in [
+        ("return {};", "2:8", "amend returns a wrong value: manifests is missing: write a list"),
+        ("below.manifests[7].kind;", "3:1", "TypeError in amend: cannot read property 'kind' of undefined"),
+        ("\nwhile (below) { }", "4", "amend ran out of fuel: "),
+    ] {
+        match load(&amending(body)) {
+            Err(LoadError::FailsSample { failure, .. }) => {
+                assert!(is_at(&failure, place) && failure.to_string().contains(told), "{failure}");
+            }
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+    let both = refused(&(amending("return below;") + "export const translate = () => {};"));
+    assert!(both.starts_with("policy.js:1:1: the script exports `amend` and `translate`, but an overlay"), "{both}");
 }
 
 #[test]

@@ -72,6 +72,38 @@ fn an_overlay_changes_the_registry_of_every_image_and_its_removal_restores_the_p
 }
 
 #[test]
+fn a_script_can_be_an_overlay() {
+    play(scenario(), async |world| {
+        let before = agent_serves(world).await;
+        let script = include_str!("../../../guest-policies/overlay-template/javascript/policy.js");
+        let with = |script: &str, registry: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "mirror", "namespace": "kaos-system", "labels": {"kaos.tools/policy": "package"}},
+                "data": {"policy.js": script, "policy.yaml": format!("settings: {{registry: '{registry}'}}")}})
+        };
+        world.apply(&with(script, "mirror.test:5000/hub")).await;
+        let moved = |live: &Value| images(live).iter().all(|image| image.starts_with("mirror.test:5000/hub/"));
+        world.until("its images come from the mirror", AGENT, moved).await;
+        assert_eq!(until_state(world, "mirror", "Active").await["status"]["policy"], "mirror");
+        // An edit that never ends is refused with the line, and the last good overlay serves.
+        let endless = script.replace("  return below;", "  while (below) {}");
+        world.apply(&with(&endless, "mirror.test:5000/hub")).await;
+        let refused = until_state(world, "mirror", "Refused").await;
+        let line = script.lines().position(|line| line == "  return below;").unwrap() + 1;
+        let message = refused["status"]["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("policy.js:{line}:")) && message.contains("amend ran out of fuel"),
+            "{message}"
+        );
+        world.quiet().await;
+        assert_eq!(changes(&world.look(AGENT).await), changes(&before) + 1, "one rollout");
+        world.restart().await;
+        world.quiet().await;
+        removal_restores(world, "mirror", &before).await;
+    });
+}
+
+#[test]
 fn an_overlay_adds_tolerations_and_labels_and_follows_its_settings() {
     play(scenario(), async |world| {
         let placement = guests::example("placement").unwrap();

@@ -1,6 +1,6 @@
 //! Packages with a script: a ConfigMap with the key `policy.js` alone serves, and an edit takes effect without a build.
 
-use kaos_tests::harness::{World, play};
+use kaos_tests::harness::{World, kinds::Kind, play};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -86,6 +86,39 @@ fn a_script_that_throws_on_one_object_shows_the_line_in_the_status_of_the_object
         until_edition(world, "ConfigMap/w", "2").await;
         world.apply(&widget("fragile", &json!({"fragile": true}))).await;
         let told = |live: &Value| live["status"].to_string().contains("policy.js:13:");
+        world.until("the status names the line", "Widget/fragile", told).await;
+    });
+}
+
+#[test]
+fn an_edit_with_an_endless_loop_is_refused_with_the_line_of_the_loop() {
+    play(scenario(), async |world| {
+        first_script_serves(world).await;
+        world.apply(&script(&edition("2", "let turns = 0; for (;;) turns += 1;"))).await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "FailsSample");
+        let message = refused["status"]["message"].as_str().unwrap();
+        let told = ["policy.js:13:", "translate ran out of fuel: ", "end the loop, or compute less"];
+        assert!(told.iter().all(|part| message.contains(part)), "{message}");
+        let events = world.list_in(Kind::named("Event"), "kaos-system").await;
+        let is_told = |event: &Value| event["message"].as_str().is_some_and(|text| text.contains("policy.js:13:"));
+        assert!(events.iter().any(is_told), "{events:?}");
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn a_script_that_never_ends_on_one_object_shows_the_line_in_the_status_of_the_object() {
+    play(scenario(), async |world| {
+        first_script_serves(world).await;
+        world.apply(&script(&edition("2", "while (object.spec?.fragile) JSON.stringify(object);"))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        let told = |live: &Value| {
+            let status = live["status"].to_string();
+            status.contains("policy.js:13:") && status.contains("translate ran out of fuel")
+        };
         world.until("the status names the line", "Widget/fragile", told).await;
     });
 }

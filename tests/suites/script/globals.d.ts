@@ -12,6 +12,21 @@ export interface Policy {
   assess?(subject: Subject, seen: Observation): Report;
 }
 
+/**
+ * The functions that a script for an overlay exports. An overlay changes the answer of the policy below. `describe` and
+ * `amend` have no default.
+ */
+export interface Overlay {
+  /** The overlay's name, version, claims and settings. */
+  describe(): Descriptor;
+  /** The objects that the overlay must see. Default: none. */
+  needs?(subject: Subject): Need[];
+  /** The environment variables. `base` is the mapping of the layer below. Throws a Refusal. Default: `base`. */
+  mapEnv?(subject: Subject, base: EnvVar[]): EnvVar[];
+  /** The changed plan. `below` is the plan of the layer below, which the function may change. Throws a Refusal. */
+  amend(subject: Subject, below: Plan): Plan;
+}
+
 /** Builds the mapping of environment variables. The user's variables win over the policy's. */
 export interface Env {
   /** Sets a text. Kubernetes does not expand `$(NAME)` in it. */
@@ -63,6 +78,15 @@ declare global {
     shellWord(text: string): string;
     /** The text with escapes, so that Kubernetes expands no `$(NAME)` in it. */
     unexpanded(text: string): string;
+    /**
+     * The image on another registry. `registry` is a host, and may have a path: `mirror.example.com/hub`. An image
+     * without a registry is an image of Docker Hub. For an empty registry, the image stays as it is.
+     */
+    onRegistry(image: string, registry: string): string;
+    /** The pod template of a workload in a plan; undefined for other manifests. */
+    podTemplate(manifest: Json): Json;
+    /** All containers of a pod template, including the init containers. */
+    containers(template: Json): Json[];
     /** Reads a YAML text with one document. Throws a SyntaxError with the line and the column. */
     yaml(text: string): Json;
     /** Like `yaml`, but every number and Boolean stays the text that the user wrote: `1.10` stays `1.10`. */

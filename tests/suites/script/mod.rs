@@ -2,6 +2,7 @@
 //! in JavaScript answer like their versions in Rust.
 
 mod mcpserver;
+mod overlay;
 mod queue;
 pub(crate) mod records;
 mod same;

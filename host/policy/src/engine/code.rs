@@ -5,7 +5,7 @@ use wasmtime::{
     component::{Instance as WasmInstance, InstancePre, ResourceAny},
 };
 
-use super::{state::State, trap};
+use super::{progress::Progress, state::State, trap};
 use crate::{
     adapter::v0_1::{convert, overlay, policy},
     code::{Code, Sandbox, World},
@@ -32,7 +32,8 @@ enum Instance {
     Overlay(overlay::Overlay),
 }
 
-struct WasmSandbox {
+/// An instance of a component.
+pub(super) struct WasmSandbox {
     store: Store<State>,
     instance: Instance,
     /// The component's resource for the pass; `None` before the pass begins.
@@ -53,21 +54,26 @@ impl WasmCode {
 }
 
 impl WasmCode {
-    /// Opens a sandbox of a policy that is not an overlay. First calls `prepare` with the sandbox's instance.
-    pub(super) fn open_prepared(
+    /// Opens a sandbox of the script engine, and calls `load` with the instance of the script engine. `load` returns
+    /// the world of the script. The script engine exports both worlds.
+    pub(super) fn open_script(
         &self,
         limits: &Limits,
-        prepare: impl FnOnce(&mut Store<State>, &WasmInstance) -> Result<(), Failure>,
-    ) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        load: impl FnOnce(&mut Store<State>, &WasmInstance) -> Result<World, Failure>,
+    ) -> Result<WasmSandbox, Failure> {
         let Linked::Policy(linked) = &self.linked else {
             return Err(Failure::Sandbox("an overlay is not a script engine".to_owned()));
         };
         let mut store = State::store(&self.engine, limits).map_err(|error| Failure::Sandbox(format!("{error:#}")))?;
+        store.data_mut().runs_script = true;
         let whole = linked.instance_pre().instantiate(&mut store);
-        let opened = whole.and_then(|whole| Ok((whole, policy::Policy::new(&mut store, &whole)?)));
-        let (whole, instance) = opened.map_err(|error| trap::failure(&mut store, limits, Verb::Open, &error))?;
-        prepare(&mut store, &whole)?;
-        Ok(Box::new(WasmSandbox { store, instance: Instance::Policy(instance), pass: None, limits: *limits }))
+        let whole = whole.map_err(|error| trap::failure(&mut store, limits, Verb::Open, &error))?;
+        let instance = match load(&mut store, &whole)? {
+            World::Policy => policy::Policy::new(&mut store, &whole).map(Instance::Policy),
+            World::Overlay => overlay::Overlay::new(&mut store, &whole).map(Instance::Overlay),
+        };
+        let instance = instance.map_err(|error| trap::failure(&mut store, limits, Verb::Open, &error))?;
+        Ok(WasmSandbox { store, instance, pass: None, limits: *limits })
     }
 }
 
@@ -97,6 +103,19 @@ impl Code for WasmCode {
 }
 
 impl WasmSandbox {
+    /// Returns the world whose functions the sandbox has.
+    pub(super) fn world(&self) -> World {
+        match self.instance {
+            Instance::Policy(_) => World::Policy,
+            Instance::Overlay(_) => World::Overlay,
+        }
+    }
+
+    /// Returns the progress of the script when the sandbox ended.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        self.store.data().progress
+    }
+
     fn pass(&self) -> Result<ResourceAny, Failure> {
         self.pass.ok_or_else(Failure::no_pass)
     }

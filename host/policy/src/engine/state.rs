@@ -2,7 +2,7 @@
 
 use wasmtime::{ResourceLimiter, Store, error::bail};
 
-use super::{config, ticks};
+use super::{config, progress::Progress, ticks};
 use crate::limits::Limits;
 
 /// The maximum number of entries in one table.
@@ -13,11 +13,19 @@ pub(super) struct State {
     memory: usize,
     memory_limit: usize,
     pub(super) denied: Option<usize>,
+    /// Whether the sandbox contains the script engine.
+    pub(super) runs_script: bool,
+    /// The progress of the script when the sandbox ended.
+    pub(super) progress: Option<Progress>,
 }
 
 impl State {
+    fn new(memory_limit: usize) -> Self {
+        Self { memory: 0, memory_limit, denied: None, runs_script: false, progress: None }
+    }
+
     pub(super) fn store(engine: &wasmtime::Engine, limits: &Limits) -> wasmtime::Result<Store<Self>> {
-        let state = Self { memory: 0, memory_limit: config::slot_memory(limits), denied: None };
+        let state = Self::new(config::slot_memory(limits));
         let mut store = Store::new(engine, state);
         store.limiter(|state| state);
         store.set_fuel(limits.fuel)?;
@@ -62,7 +70,7 @@ mod tests {
 
     #[test]
     fn all_memories_together_have_the_limit() {
-        let mut state = State { memory: 0, memory_limit: 100, denied: None };
+        let mut state = State::new(100);
         assert!(state.memory_growing(0, 60, None).unwrap());
         assert!(state.memory_growing(0, 30, None).unwrap());
         assert!(state.memory_growing(30, 40, None).unwrap());

@@ -148,6 +148,14 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Returns the error for code of which the host can open no sandbox.
+    pub(super) fn of_start(failure: Failure) -> Self {
+        match failure {
+            Failure::Script { reason, .. } => Self::Script(reason),
+            failure => Self::Instantiate(failure),
+        }
+    }
+
     /// Returns the reason in one word.
     pub fn reason(&self) -> &'static str {
         match self {

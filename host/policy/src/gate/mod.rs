@@ -38,7 +38,6 @@ use crate::{
     describe::check_capitals,
     digest::Digest,
     engine::{BuiltIn, Compiled, Engine, EngineError, ScriptCode, ScriptEngine},
-    failure::Failure,
     limits::Limits,
     manifest::PolicyFile,
     policy::Policy,
@@ -172,16 +171,13 @@ impl Run<'_> {
     fn all(&mut self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
         let Gate { bounds, limits, .. } = *self.gate;
         let file = &candidate.file;
+        let limits = file.limits.unwrap_or(limits).at_most(limits);
         let (digest, code) = match candidate.form {
             CodeForm::Component => self.component(candidate, &bounds)?,
-            CodeForm::Script => self.script(candidate, &bounds)?,
+            CodeForm::Script => self.script(candidate, &bounds, &limits)?,
         };
-        let limits = file.limits.unwrap_or(limits).at_most(limits);
         let turn = turns::next(self.gate.turns)?;
-        drop(code.open(&limits).map_err(|failure| match failure {
-            Failure::Script { reason, .. } => LoadError::Script(reason),
-            failure => LoadError::Instantiate(failure),
-        })?);
+        drop(code.open(&limits).map_err(LoadError::of_start)?);
         self.passed(Step::Instantiate, format!("world {}", code.world().name()));
         let policy = self.describe(code, digest, file)?;
         self.described = Some(Arc::clone(&policy));
@@ -225,7 +221,12 @@ impl Run<'_> {
 
     /// Checks the bytes of a script, and returns their digest and the code. The first script of a process also loads the
     /// script engine.
-    fn script(&mut self, candidate: &Candidate, bounds: &Bounds) -> Result<(Digest, Arc<dyn Code>), LoadError> {
+    fn script(
+        &mut self,
+        candidate: &Candidate,
+        bounds: &Bounds,
+        limits: &Limits,
+    ) -> Result<(Digest, Arc<dyn Code>), LoadError> {
         let Candidate { bytes, file, .. } = candidate;
         let text = bytes::script(bytes, bounds)?;
         self.passed(Step::Size, format!("{} bytes", bytes.len()));
@@ -245,7 +246,13 @@ impl Run<'_> {
         };
         self.inspection = Some(Inspection::of_script(digest, bytes.len(), *engine));
         self.passed(Step::Compile, outcome);
-        Ok((digest, Arc::new(ScriptCode::new(code, *engine, text.to_owned()))))
+        let turn = turns::next(self.gate.turns)?;
+        let script = ScriptCode::new(code, *engine, text.to_owned(), limits).map_err(LoadError::of_start)?;
+        drop(turn);
+        if let Some(inspection) = &mut self.inspection {
+            inspection.world = script.world();
+        }
+        Ok((digest, Arc::new(script)))
     }
 
     /// Returns the component's code. Uses built-in or cached code if the engine can load it, otherwise compiles the

@@ -211,7 +211,7 @@ mod tests {
         let policy = PolicyId { name: "p".into(), version: "1.0.0".into(), digest: Digest::of(b"p") };
         let object = json!({"spec": {"env": variables(5_000)}}).to_string();
         let told = |failure| PolicyFailure::new(&policy, failure, &object, &[]).to_string();
-        let lack = told(Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 });
+        let lack = told(Failure::OutOfMemory { verb: Verb::MapEnv, at: None, wanted: 38_076_416, limit: 32 << 20 });
         assert!(lack.contains("variables, but a pass has 32 MiB: spec.env of the object has 140.6 KiB"), "{lack}");
         let other = told(Failure::NotUtf8 { verb: Verb::MapEnv });
         assert!(other.ends_with("the answer of map-env is not UTF-8"), "{other}");

@@ -1,0 +1,48 @@
+//! Records the progress of the script in memory, so that the host finds the place at which a sandbox ended.
+//!
+//! A sandbox without fuel or memory ends at once, and cannot report a place. QuickJS polls at each jump and each call
+//! whether it must stop the script, and every 16th poll calls a function of this module. The function counts its calls.
+//! After the end of the sandbox, the host reads the count from the memory. Then the host repeats the same calls in a
+//! second sandbox, and the second sandbox stops the script at this count. QuickJS reports the place of a stopped
+//! script.
+
+use core::cell::Cell;
+
+/// The record that the host searches for. All numbers are little-endian.
+#[repr(C, align(16))]
+struct Record {
+    mark: [u8; 16],
+    /// The number of calls of [`poll`].
+    polls: Cell<u64>,
+    /// This number at the beginning of the running function.
+    polls_before: Cell<u64>,
+    /// The line and the column of the running function of the script. Both are 0 while the script loads.
+    line: Cell<u32>,
+    column: Cell<u32>,
+}
+
+// SAFETY: the component has one thread.
+unsafe impl Sync for Record {}
+
+#[used]
+static RECORD: Record = Record {
+    mark: *b"kaos:script-poll",
+    polls: Cell::new(0),
+    polls_before: Cell::new(0),
+    line: Cell::new(0),
+    column: Cell::new(0),
+};
+
+/// Counts a call, and returns the count.
+pub(crate) fn poll() -> u64 {
+    let polls = RECORD.polls.get().wrapping_add(1);
+    RECORD.polls.set(polls);
+    polls
+}
+
+/// Records that a function of the script begins, which is defined at this line and column.
+pub(crate) fn begin((line, column): (u32, u32)) {
+    RECORD.polls_before.set(RECORD.polls.get());
+    RECORD.line.set(line);
+    RECORD.column.set(column);
+}
