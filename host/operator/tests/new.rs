@@ -83,7 +83,7 @@ fn a_script_needs_no_sdk_and_a_default_policy_is_no_script() {
     let ran = run(["policy", "new", "own", "--from", "agent", "--language", "javascript"], "");
     assert!(ran.code == 2 && ran.stderr.contains("the default policies are written in Rust"), "{}", ran.stderr);
     let ran = new(&["--language", "go", "--overlay"]);
-    assert!(ran.code == 2 && ran.stderr.contains("an overlay must be written in Rust"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("an overlay must be written in Rust or JavaScript"), "{}", ran.stderr);
     let ran = new(&["--language", "rust"]);
     assert!(ran.code == 2 && ran.stderr.contains("--sdk is missing"), "{}", ran.stderr);
 }
@@ -146,6 +146,34 @@ fn new_creates_an_overlay_for_all_default_policies_or_for_one_kind() {
         let (ran, _) = made("not", &more);
         assert!(ran.code == 2 && ran.stderr.contains(told), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn an_overlay_in_javascript_is_checked_and_amends_what_render_prints() {
+    let folder = Folder::new("new-overlay-script");
+    let dir = format!("{}/near", folder.path());
+    let ran = run(["policy", "new", "near", "--overlay", "--language", "javascript", "--dir", &dir], "");
+    assert!(ran.code == 0 && ran.stderr.contains("run `kaos-operator policy check policy.js` there"), "{}", ran.stderr);
+    let script = format!("{dir}/policy.js");
+    let ran = run(["policy", "check", &script], "");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ran = run(["policy", "conform", &script], "");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ran = run(["policy", "inspect", &script], "");
+    assert!(ran.code == 0 && ran.stdout.contains("overlay"), "{}{}", ran.stdout, ran.stderr);
+    fs::write(format!("{dir}/policy.yaml"), "settings: {registry: registry.example.com/hub}").unwrap();
+    let objects = "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: tools}\nspec: \
+        {runtime: python-string, params: 'def a(): pass'}\n";
+    let images = |more: &[&str]| {
+        let ran = run(["render", "-f", "-"].iter().chain(more), objects);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout.lines().filter(|line| line.contains("image:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (before, after) = (images(&[]), images(&["--policy", &script]));
+    assert!(!before.is_empty() && before.len() == after.len(), "{before:?} {after:?}");
+    assert!(after.iter().all(|image| image.contains("registry.example.com/hub/")), "{after:?}");
+    let ran = run(["render", "--explain", "-f", "-", "--policy", &script], objects);
+    assert!(ran.code == 0 && ran.stdout.contains("near"), "the overlay set the image: {}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

@@ -16,13 +16,6 @@ pub(super) struct Names<'a> {
     pub(super) api_version: &'a str,
 }
 
-/// Embeds a file of the template for overlays. This repository also builds and tests this template.
-macro_rules! overlay_template {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/overlay-template/", $path))
-    };
-}
-
 /// The line of the template's `Cargo.toml` that declares the dependency on the SDK.
 const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 
@@ -58,9 +51,7 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
     let code = kind.map_or_else(
         || overlay_template!("src/lib.rs").to_owned(),
         |(api_version, kind)| {
-            let (before, listed) = overlay_template!("src/lib.rs").split_once(KINDS).unwrap_or_default();
-            let after = listed.split_once("];\n").map_or("", |(_, after)| after);
-            format!("{before}{KINDS}(\"{api_version}\", \"{kind}\")];\n{after}")
+            with_kinds(overlay_template!("src/lib.rs"), KINDS, &format!("(\"{api_version}\", \"{kind}\")"))
         },
     );
     let names = Names { name, kind: "", api_version: "" };
@@ -72,6 +63,13 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
         ("policy.yaml".to_owned(), overlaid(overlay_template!("policy.yaml"), name)),
     ]);
     Ok(files)
+}
+
+/// Replaces the list of kinds in the code of a template for overlays. The list begins with `list`.
+pub(super) fn with_kinds(code: &str, list: &str, kinds: &str) -> String {
+    let (before, listed) = code.split_once(list).unwrap_or_default();
+    let after = listed.split_once("];\n").map_or("", |(_, after)| after);
+    format!("{before}{list}{kinds}];\n{after}")
 }
 
 /// The beginning of the list of kinds in the template for overlays.
@@ -95,7 +93,7 @@ pub(super) fn kind_of(policy: &str) -> anyhow::Result<(&'static str, &'static st
 }
 
 /// Replaces the names of the template for overlays in a text.
-fn overlaid(text: &str, name: &str) -> String {
+pub(super) fn overlaid(text: &str, name: &str) -> String {
     let word = name.replace('-', "_");
     let replaced = [
         ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
@@ -103,6 +101,10 @@ fn overlaid(text: &str, name: &str) -> String {
         ("mirror-overlay", format!("{name}-policy")),
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),
+        ("'mirror'", format!("'{name}'")),
+        ("policy-mirror", format!("policy-{name}")),
+        ("# mirror:", format!("# {name}:")),
+        ("remove mirror", format!("remove {name}")),
         ("example:mirror", format!("example:{name}")),
     ];
     replace(text, &replaced)

@@ -7,6 +7,13 @@ macro_rules! template {
     };
 }
 
+/// Embeds a file of the template for overlays. This repository also builds and tests this template.
+macro_rules! overlay_template {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/overlay-template/", $path))
+    };
+}
+
 mod files;
 mod go;
 mod python;
@@ -86,8 +93,9 @@ enum Language {
 
 impl Language {
     /// The command that runs the tests of a new project.
-    fn tests(self) -> &'static str {
+    fn tests(self, is_overlay: bool) -> &'static str {
         match self {
+            Self::Javascript if is_overlay => "kaos-operator policy check policy.js",
             Self::Rust => "cargo test",
             Self::Javascript | Self::Python => "sh test.sh",
             Self::Go => "go test ./...",
@@ -141,8 +149,14 @@ impl New {
                 )
             }
             (None, kind, api_version, Some(sdk)) if overlay => files::overlay(&name, api_version.zip(kind), sdk)?,
+            (None, kind, api_version, None) if overlay && language == Language::Javascript => {
+                script::overlay(&name, api_version.zip(kind))
+            }
             (None, _, _, None) if overlay => {
-                bail!("an overlay must be written in Rust: leave out --language, or leave out --overlay")
+                bail!(
+                    "an overlay must be written in Rust or JavaScript: leave out --language, use --language \
+                     javascript, or leave out --overlay"
+                )
             }
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
@@ -170,7 +184,7 @@ impl New {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
-        let tests = language.tests();
+        let tests = language.tests(overlay);
         complain("made", format_args!("{}: run `{tests}` there; README.md describes the next steps", place.display()));
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,7 @@
-//! Creates the files of a new project in JavaScript. The template is in `guest-policies/template/javascript`.
+//! Creates the files of a new project in JavaScript. The templates are in `guest-policies/template/javascript` and
+//! `guest-policies/overlay-template/javascript`.
 
-use super::files::{Files, Names, definition, named};
+use super::files::{Files, Names, definition, named, overlaid, with_kinds};
 
 /// Returns the files of a project that starts from the template.
 pub(super) fn from_template(names: &Names<'_>) -> Files {
@@ -21,9 +22,65 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
     files
 }
 
+/// The beginning of the list of kinds in the template for overlays.
+const KINDS: &str = "const KINDS = [";
+/// The steps of the CI file that run the tests of a project. An overlay has no tests of its own.
+const TESTS: &str = "\
+      - run: sh test.sh
+      # Without committed expectations, the tests write them and pass.
+      - run: test -z \"$(git status --porcelain tests)\"
+";
+const CHECK: &str = "      - run: kaos-operator policy check policy.js\n";
+
+/// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
+/// overlay amends. If `kind` is `None`, the overlay amends the kinds in the template.
+pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>) -> Files {
+    let code = overlay_template!("javascript/policy.js");
+    let code = kind.map_or_else(
+        || code.to_owned(),
+        |(api_version, kind)| with_kinds(code, KINDS, &format!("{{ apiVersion: '{api_version}', kind: '{kind}' }}")),
+    );
+    let ci = include_str!("project/ci-javascript.yml").replace(TESTS, CHECK);
+    let names = Names { name, kind: "", api_version: "" };
+    Files::from([
+        ("README.md".to_owned(), overlaid(overlay_template!("javascript/README.md"), name)),
+        (".github/workflows/policy.yml".to_owned(), named(&ci, &names)),
+        ("kustomization.yaml".to_owned(), overlaid(overlay_template!("javascript/kustomization.yaml"), name)),
+        ("policy.d.ts".to_owned(), template!("javascript/policy.d.ts").to_owned()),
+        ("policy.js".to_owned(), overlaid(&code, name)),
+        ("policy.yaml".to_owned(), overlaid(overlay_template!("javascript/policy.yaml"), name)),
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_for_an_overlay_has_its_own_name_and_kinds() {
+        let all = |kind: Option<(&str, &str)>| -> String {
+            let files = overlay("red-hat", kind);
+            files.into_iter().flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
+        };
+        let default = all(None);
+        for left in ["'mirror'", "# mirror", "policy-mirror", "MIRROR", "website", "test.sh", "--crds", "\u{1}"] {
+            assert!(!default.contains(left), "{left}: {default}");
+        }
+        for there in [
+            "name: 'red-hat'",
+            "{ apiVersion: 'kaos.tools/v1alpha1', kind: 'ModelAPI' },",
+            "DEFAULT_RED_HAT_REGISTRY",
+            "  - name: policy-red-hat\n",
+            "policy check policy.js",
+            "policy pack policy.js >red-hat.yaml",
+            "policy remove red-hat",
+        ] {
+            assert!(default.contains(there), "{there}: {default}");
+        }
+        let one = all(Some(("sky.io/v2", "Kite")));
+        assert!(one.contains("const KINDS = [{ apiVersion: 'sky.io/v2', kind: 'Kite' }];"), "{one}");
+        assert!(!one.contains("ModelAPI"), "{one}");
+    }
 
     #[test]
     fn a_new_script_project_contains_no_name_of_the_template() {
