@@ -77,6 +77,28 @@ fn a_new_go_project_contains_its_library_and_says_how_to_test_it() {
 }
 
 #[test]
+fn the_ci_file_installs_the_operator_from_the_named_source() {
+    let folder = Folder::new("new-ci");
+    let ci = |name: &str, more: &[&str]| {
+        let dir = format!("{}/{name}", folder.path());
+        let ran = new(&[&["--dir", &dir], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        (fs::read_to_string(format!("{dir}/.github/workflows/policy.yml")).unwrap(), ran.stderr)
+    };
+    let (text, told) = ci("release", &["--language", "javascript"]);
+    assert!(text.contains("--tag v") && told.contains("name another source with --operator"), "{told}");
+    let (text, told) = ci("url", &["--language", "go", "--operator", "https://x.io/y#v2"]);
+    assert!(text.contains("cargo install --locked --git https://x.io/y --tag v2 kaos-operator --features"), "{text}");
+    assert!(!told.contains("--operator"), "{told}");
+    let (text, _) = ci("path", &["--language", "python", "--operator", "vendor/operator"]);
+    assert!(text.contains("cargo install --locked --path vendor/operator/host/operator --features"), "{text}");
+    let (text, told) = ci("sdk", &["--sdk", "https://x.io/y"]);
+    assert!(text.contains("--git https://x.io/y kaos-operator") && !told.contains("--operator"), "{text}{told}");
+    let ran = new(&["--language", "go", "--operator", "/home/me/operator"]);
+    assert!(ran.code == 2 && ran.stderr.contains("is a directory of this machine"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_script_needs_no_sdk_and_a_default_policy_is_no_script() {
     let ran = new(&["--language", "javascript", "--sdk", SDK]);
     assert!(ran.code == 2 && ran.stderr.contains("--sdk is only for a policy in Rust"), "{}", ran.stderr);

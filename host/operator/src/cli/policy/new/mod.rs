@@ -14,6 +14,7 @@ macro_rules! overlay_template {
     };
 }
 
+mod ci;
 mod files;
 mod go;
 mod python;
@@ -32,6 +33,7 @@ use clap::{Args, ValueEnum};
 use kaos_policy::{describe::is_policy_name, names::is_label};
 
 use super::output::complain;
+use ci::OperatorSource;
 use files::Names;
 pub(super) use sdk::Sdk;
 use shipped::ShippedSources;
@@ -75,6 +77,11 @@ pub(super) struct New {
     /// A URL can end with # and a tag of the repository
     #[arg(long, value_name = "PATH|URL|VERSION", required_unless_present = "language")]
     sdk: Option<String>,
+    /// Source from which the CI file of the project installs kaos-operator: the URL of a git repository, or a path in
+    /// the project, such as a submodule. A URL can end with # and a tag or a commit. Default: the repository of --sdk,
+    /// or the release with the version of this program
+    #[arg(long, value_name = "URL|PATH")]
+    operator: Option<String>,
 }
 
 /// The language of a new policy.
@@ -111,7 +118,7 @@ pub(super) fn shipped_files(name: &str, from: &str, sdk: &Sdk) -> anyhow::Result
 impl New {
     /// Writes the project and prints the next step.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { name, from, overlay, below, kind, api_version, dir, language, sdk } = self;
+        let Self { name, from, overlay, below, kind, api_version, dir, language, sdk, operator } = self;
         let below = below.map(|policy| files::kind_of(&policy)).transpose()?;
         let (kind, api_version) = match below {
             Some((api_version, kind)) => (Some(kind.to_owned()), Some(api_version.to_owned())),
@@ -129,7 +136,8 @@ impl New {
             (_, None) => None,
             (_, Some(_)) => bail!("--sdk is only for a policy in Rust: leave out --sdk"),
         };
-        let files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
+        let operator = OperatorSource::of(operator.as_deref(), sdk.as_ref())?;
+        let mut files = match (from, kind.as_deref(), api_version.as_deref(), &sdk) {
             (Some(from), _, _, Some(sdk)) => {
                 let files = shipped_files(&name, &from, sdk)?;
                 if name != from {
@@ -180,11 +188,15 @@ impl New {
                 }
             }
         };
+        operator.set(&mut files);
         for (path, content) in files {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
         let tests = language.tests(overlay);
+        if let Some(note) = operator.note() {
+            complain("note", note);
+        }
         complain("made", format_args!("{}: run `{tests}` there; README.md describes the next steps", place.display()));
         Ok(ExitCode::SUCCESS)
     }
