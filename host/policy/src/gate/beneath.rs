@@ -61,7 +61,7 @@ impl Beneath {
 
     /// Returns a workload of this type with the variables of the mapping. Returns `None` if the type is not a workload.
     fn workload(&self, of: &ResourceType, env: &[EnvVar]) -> Option<Value> {
-        let labels = json!({"app": self.name});
+        let labels = json!({"app": label(&self.name)});
         let named: BTreeSet<&str> = env.iter().map(|variable| variable.container.as_str()).collect();
         let names = if named.is_empty() { BTreeSet::from([CONTAINER]) } else { named };
         let container = |name: &str| {
@@ -114,6 +114,12 @@ impl Beneath {
             extra: "{}".to_owned(),
         }
     }
+}
+
+/// Returns the beginning of a name as the value of a label. Names can be longer than such values.
+fn label(name: &str) -> &str {
+    let end = name.char_indices().nth(63).map_or(name.len(), |(at, _)| at);
+    name.get(..end).unwrap_or(name).trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
 }
 
 impl Code for Beneath {
