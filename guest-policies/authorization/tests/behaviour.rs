@@ -217,7 +217,7 @@ fn more_selected_kinds_than_a_pass_can_read_are_refused_with_a_remedy() {
     assert!(asked(50).is_ok());
     let refused = asked(51).unwrap_err();
     let Refusal::Unsupported(message) = &refused else { panic!("{refused:?}") };
-    assert!(message.contains("for 153 pairs") && message.contains("limit is 148 pairs"), "{message}");
+    assert!(message.contains("in 153 pairs") && message.contains("the limit of 148"), "{message}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ declare global {
     /** The text with escapes, so that Kubernetes expands no `$(NAME)` in it. */
     unexpanded(text: string): string;
     /**
-     * The image on another registry. `registry` is a host, and may have a path: `mirror.example.com/hub`. An image
+     * The image on another registry. `registry` is a host, and may have a path: `mirror.internal/hub`. An image
      * without a registry is an image of Docker Hub. For an empty registry, the image stays as it is.
      */
     onRegistry(image: string, registry: string): string;
