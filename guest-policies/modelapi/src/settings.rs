@@ -29,7 +29,7 @@ pub struct Settings {
     pub model_store: ModelStore,
     /// The pull of the hosted model.
     pub model_pull: ModelPull,
-    /// Log level of servers that set no level: `LITELLM_LOG` of the proxy, `OLLAMA_DEBUG` of a hosted model.
+    /// Log level of servers that set no level: `LITELLM_LOG` (proxy), `OLLAMA_DEBUG` (hosted).
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
     /// Additional labels of every child and pod.
@@ -105,7 +105,7 @@ pub struct ProxyConfigFile {
     /// Directory of the configuration file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
-    /// Name of the configuration file.
+    /// Name of the file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub file_name: String,
     /// Name of the volume.
@@ -115,7 +115,7 @@ pub struct ProxyConfigFile {
     pub drop_params: bool,
     /// Name of LiteLLM's callback, if telemetry is enabled.
     pub telemetry_callback: String,
-    /// Additional arguments, after file and port.
+    /// Arguments after file and port.
     pub extra_args: Vec<String>,
     /// Whether LiteLLM 1.104 starts without a master key.
     pub without_master_key: bool,

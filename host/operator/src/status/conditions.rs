@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// Whether a policy accepts the spec.
 pub(crate) const ACCEPTED: &str = "Accepted";
-/// Whether all referenced objects exist.
+/// Whether all objects that the policy needs exist.
 pub(crate) const RESOLVED: &str = "Resolved";
 /// Whether the children match the plan.
 pub(crate) const APPLIED: &str = "Applied";

@@ -111,7 +111,7 @@ impl Sandbox for ScriptSandbox<'_> {
     }
 
     fn begin(&mut self, subject: &Subject) -> Result<(), Failure> {
-        self.ask(subject.clone(), |sandbox, subject| sandbox.begin(subject))
+        self.ask(subject.clone(), Sandbox::begin)
     }
 
     fn needs(&mut self, found: &[Found]) -> Result<Vec<Need>, Failure> {
@@ -131,7 +131,7 @@ impl Sandbox for ScriptSandbox<'_> {
     }
 
     fn assess(&mut self, seen: &Observation) -> Result<Report, Failure> {
-        self.ask(seen.clone(), |sandbox, seen| sandbox.assess(seen))
+        self.ask(seen.clone(), Sandbox::assess)
     }
 
     fn fuel_used(&self) -> u64 {

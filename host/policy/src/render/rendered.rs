@@ -144,6 +144,11 @@ impl Rendered {
         self.is_whole
     }
 
+    /// Records that a policy answered for this object in the same pass, before the answer came from the memo.
+    pub fn answered_before(&mut self) {
+        self.recalled = false;
+    }
+
     /// Returns whether the answer came from the memo.
     pub fn recalled(&self) -> bool {
         self.recalled

@@ -42,12 +42,18 @@ pub(crate) async fn resolve(
     additional: &[Need],
     memory: &mut Memory,
 ) -> Result<Resolved, RenderError> {
+    // The policies answer in one round, and the memo in the next, when the watch follows the needs.
+    let mut was_asked = false;
     for _ in 0..ROUNDS {
-        let (rendered, pending) = render(runner, object, renderer, is_local).await?;
+        let (mut rendered, pending) = render(runner, object, renderer, is_local).await?;
+        was_asked |= !rendered.recalled();
         let mut needs = needs(&rendered, runner.hashes_references);
         needs.extend(additional.iter().filter(|need| !rendered.needs.contains(need)).cloned());
         let watched = memory.plan.followed == Some(hash(&needs));
         if watched && !pending {
+            if was_asked {
+                rendered.answered_before();
+            }
             return Ok(Resolved::Complete(Arc::new(rendered)));
         }
         match set_needs(runner, key, &needs, memory) {

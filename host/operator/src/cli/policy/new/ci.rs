@@ -67,13 +67,11 @@ impl OperatorSource {
 
     /// Returns a note for a source that may be missing: the release exists only after its tag.
     pub(super) fn note(&self) -> Option<&'static str> {
-        (*self == Self::Release).then(|| {
-            concat!(
-                "the CI file needs the release v",
-                env!("CARGO_PKG_VERSION"),
-                " of kaos-operator: name another source with --operator, if this release does not exist yet"
-            )
-        })
+        (*self == Self::Release).then_some(concat!(
+            "the CI file needs the release v",
+            env!("CARGO_PKG_VERSION"),
+            " of kaos-operator: name another source with --operator, if this release does not exist yet"
+        ))
     }
 }
 
