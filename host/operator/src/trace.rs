@@ -2,6 +2,7 @@
 //!
 //! Without a collector no subscriber enables the spans, so they cost almost nothing.
 
+mod annotation;
 #[cfg(feature = "otlp")]
 mod otel;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
+use self::annotation::TRACEPARENT;
 use crate::{hashing::hash, watch::ObjectKey};
 
 /// The target of the spans. The layer for traces enables spans of this target only.
@@ -25,9 +27,6 @@ pub(crate) use step;
 /// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace for
 /// ever.
 const JOINED_FOR: Duration = Duration::from_hours(1);
-
-/// The annotation, and the field of the W3C's trace context, that names the trace of a change of the object.
-const TRACEPARENT: &str = "traceparent";
 
 /// The change of an object whose trace passes join, and the time of the first pass after this change.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,13 +5,13 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `compare` | renders many objects on both sides |
+//! | `comparison` | renders many objects on both sides |
 //! | `side`, `fields`, `immutable` | the answer on one side, the fields that differ, and changes that the API server refuses |
 //! | `held` | whether plan gates hold back a plan |
 //! | `effect`, `changed_path` | adds up the differences of many objects |
 
 mod changed_path;
-mod compare;
+mod comparison;
 mod effect;
 mod fields;
 mod held;
@@ -31,7 +31,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use changed_path::FrozenPath;
-pub use compare::{Comparison, Unstored, compare};
+pub use comparison::{Comparison, Unstored, compare};
 pub use effect::{Counts, Effect, Fuel};
 pub use fields::{Field, fields};
 use held::{Hold, hold};

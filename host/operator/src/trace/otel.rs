@@ -8,7 +8,7 @@ use serde_json::Value;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use super::TRACEPARENT;
+use super::annotation::TRACEPARENT;
 
 /// Connects a pass with the trace that the object's annotation names. While the change is under way, and with `may_join`,
 /// the pass is a part of that trace. Later passes, such as resyncs, have traces of their own with a link to that trace: otherwise the

@@ -136,6 +136,7 @@ impl Demo {
         let mut screen = Screen::new(self.plain);
         screen.step("Starting an in-memory cluster in this process")?;
         let mut stage = DemoCluster::start(self.port).await?;
+        protections::prepare(&stage.cluster);
         let defined = stage.define(&definitions).await?;
         screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
 

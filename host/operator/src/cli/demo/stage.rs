@@ -71,7 +71,6 @@ impl DemoCluster {
         let there_is = format!("{}; use a real cluster for other kinds", super::served::served());
         let cluster = Cluster::builder().history(CHANGES, REQUESTS).events(EVENTS).instead(there_is).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
-        super::protections::prepare(&cluster);
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let server = cluster.listen(address).await.with_context(|| {
             format!("cannot listen on {address}: name another port with --port, or 0 for a free port")

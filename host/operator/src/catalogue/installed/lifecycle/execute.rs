@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::{
     Found, LOOK_AGAIN, Lifecycle, StepError, Transition,
-    facts::Facts,
-    plan::{Action, Observed, ServiceFailure, SourceRevision, plan},
+    facts::{Facts, SourceRevision},
+    plan::{Action, Observed, ServiceFailure, plan},
     restoring::{LoadResult, age_of},
     rollout::{RETURNED, ROLLING_OUT, end_rollout},
     transition::SOURCE_DELETED,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{plan::SourceRevision, transition::SOURCE_DELETED};
+use super::transition::SOURCE_DELETED;
 use crate::{
     catalogue::installed::{
         observed::ANOTHER_ROLLOUT,
@@ -14,6 +14,15 @@ use crate::{
     },
     timestamps::parsed,
 };
+
+/// A package that exists.
+pub(super) struct SourceRevision<'a> {
+    pub(super) source: &'a PolicySource,
+    /// The name of the package's revision. `None` while the operator cannot read the package.
+    pub(super) revision: Option<String>,
+    /// The creation time of the package's ConfigMap.
+    pub(super) created: &'a str,
+}
 
 /// The records and the admitted revisions.
 #[derive(Clone, Copy)]

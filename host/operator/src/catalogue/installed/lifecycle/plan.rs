@@ -9,17 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_crds::{PolicySource, RevisionState};
 use tokio::time::Instant;
 
-use super::facts::Facts;
+use super::facts::{Facts, SourceRevision};
 use crate::catalogue::installed::records::RETRY;
-
-/// A package that exists.
-pub(super) struct SourceRevision<'a> {
-    pub(super) source: &'a PolicySource,
-    /// The name of the package's revision. `None` while the operator cannot read the package.
-    pub(super) revision: Option<String>,
-    /// The creation time of the package's ConfigMap.
-    pub(super) created: &'a str,
-}
 
 /// Why a revision goes into quarantine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
