@@ -17,6 +17,7 @@ mod kinds;
 pub mod left_out;
 pub mod live;
 pub mod masking;
+mod merged;
 pub mod metrics;
 pub mod offline;
 pub mod operator;

@@ -87,7 +87,7 @@ pub struct Gathered {
     client: Client,
     known: Option<Arc<dyn KnownObjects>>,
     types: BTreeMap<ResourceType, Option<Served>>,
-    /// The types of which the reader has listed all objects, in a namespace or in the whole cluster.
+    /// The reader has listed all objects of these types, in a namespace or in the whole cluster.
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,

@@ -14,7 +14,18 @@ pub(crate) fn bind(planned: &Planned, object: &Value, are_there: bool) -> bool {
 /// Returns whether no plan of the object was ever applied. The status records the first apply. If the kind's schema has
 /// no field for this record, or if an earlier operator created the children, the existence of the children decides.
 pub(crate) fn is_first(object: &Value, are_there: bool) -> bool {
-    !object["status"]["appliedGeneration"].is_i64() && !are_there
+    !was_applied(object) && !are_there
+}
+
+/// Returns whether the operator applied a plan of the object completely before, as the status records.
+pub(crate) fn was_applied(object: &Value) -> bool {
+    object["status"]["appliedGeneration"].is_i64()
+}
+
+/// Returns whether the gates certainly let a plan through, for a caller that cannot look at the children. With
+/// `gates_hold`, only the children show whether a plan waits.
+pub(crate) fn let_through(planned: &Planned, was_applied: bool) -> bool {
+    planned.gates.is_empty() || (was_applied && !planned.gates_hold)
 }
 
 /// Returns the children whose existence decides: the planned workloads. For a plan without workloads, returns all

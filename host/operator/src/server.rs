@@ -27,7 +27,7 @@ pub(crate) enum TargetServer {
     Known(KnownServer),
 }
 
-/// What the program knows about the server's version while a check runs.
+/// The program's knowledge of the server's version while a check runs.
 #[derive(Clone, Copy)]
 enum VersionSoFar {
     Unasked,

@@ -21,7 +21,7 @@ use super::{
     inputs::Inputs,
     results::Property,
 };
-use crate::fuzz::Generator;
+use crate::{fuzz::Generator, merged::merge};
 
 /// The maximum number of values to try for a setting.
 const MAX_VALUES: usize = 5;
@@ -234,19 +234,4 @@ fn merged(trees: &[&Value]) -> Value {
         merge(&mut all, tree);
     }
     all
-}
-
-/// Adds the settings of a tree to another tree.
-fn merge(all: &mut Value, change: &Value) {
-    match (all, change) {
-        (Value::Object(all), Value::Object(change)) => {
-            for (name, value) in change {
-                match all.get_mut(name) {
-                    Some(inner) => merge(inner, value),
-                    None => drop(all.insert(name.clone(), value.clone())),
-                }
-            }
-        }
-        (all, change) => *all = change.clone(),
-    }
 }

@@ -8,7 +8,10 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::StoredObjects;
-use crate::status::{self, Hindrance, Standing};
+use crate::{
+    plan_gates,
+    status::{self, Hindrance, Standing},
+};
 
 /// Returns the outcome of the operator's first pass over an object, and the status of the object. `left_as_is` is the
 /// reason why the operator would not apply a plan; `None` if the operator would apply the plan.
@@ -20,16 +23,12 @@ pub(super) fn first(
     left_as_is: Option<&str>,
 ) -> (Outcome, Value) {
     let (children, all_live) = children(rendered, stored);
-    let was_applied = object["status"]["appliedGeneration"].is_i64();
+    let was_applied = all_live || plan_gates::was_applied(object);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
         // Unless `gates_hold` is set, plan gates hold back only the first apply: they have no effect after the operator
         // applied a plan in full, or after all children exist.
-        (Verdict::Planned(planned), None)
-            if planned.gates.is_empty() || ((all_live || was_applied) && !planned.gates_hold) =>
-        {
-            Outcome::Applied
-        }
+        (Verdict::Planned(planned), None) if plan_gates::let_through(planned, was_applied) => Outcome::Applied,
         (Verdict::Planned(_), None) => Outcome::Gated,
         (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),
         (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),

@@ -39,7 +39,7 @@ pub struct Effect {
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
-    /// The kinds of which the module does not know all objects, with the reason.
+    /// The kinds with objects that the module does not know, and the reason.
     unknown_kinds: BTreeMap<ResourceType, String>,
 }
 
@@ -158,7 +158,7 @@ impl Effect {
         self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
     }
 
-    /// Adds a kind of which the caller does not know all objects.
+    /// Adds a kind with objects that the caller does not know.
     pub fn set_kind_unknown(&mut self, kind: &ResourceType, why: &str) {
         self.unknown_kinds.insert(kind.clone(), cut(why, TEXT).into_owned());
     }

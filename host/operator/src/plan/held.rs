@@ -6,7 +6,7 @@ use kaos_policy::{contract::Reference, render::Planned};
 use serde_json::Value;
 
 use crate::{
-    plan_gates::{are_there, bind, decisive, is_first},
+    plan_gates::{are_there, bind, decisive, is_first, was_applied},
     status::{
         conditions::{APPLIED, is_true},
         is_unwritten,
@@ -40,7 +40,7 @@ pub(super) fn hold(
         // The object comes from a file, and neither its status nor its dependencies say what is in a cluster.
         return None;
     } else {
-        let was_applied = object["status"]["appliedGeneration"].is_i64() || is_true(object, APPLIED);
+        let was_applied = was_applied(object) || is_true(object, APPLIED);
         was_applied && are_there(planned, |child| old.is_none_or(|old| old.contains_key(child)))
     };
     let is_held = bind(planned, object, are_there);

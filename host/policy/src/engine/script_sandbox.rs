@@ -59,14 +59,16 @@ pub(super) fn placed(
     limits: &Limits,
     calls: &[Call],
 ) -> Failure {
-    let find = || Some(find(script, progress, limits, calls));
+    let find = || find(script, progress, limits, calls);
     match failure {
-        Failure::OutOfFuel { verb, limit, .. } => Failure::OutOfFuel { verb, at: find(), limit },
-        Failure::OutOfMemory { verb, wanted, limit, .. } => Failure::OutOfMemory { verb, at: find(), wanted, limit },
+        Failure::OutOfFuel { verb, limit, .. } => Failure::OutOfFuel { verb, at: Some(find()), limit },
+        Failure::OutOfMemory { verb, wanted, limit, .. } => {
+            Failure::OutOfMemory { verb, at: Some(find()), wanted, limit }
+        }
         // When a script fails, the script engine traps with a message that begins with the place.
         Failure::Trap { verb, reason } if place(&reason).is_some() => Failure::Script { verb, reason },
         Failure::Trap { verb, reason } => {
-            let at = find().unwrap_or_default();
+            let at = find();
             Failure::Script { verb, reason: format!("{at}: {verb} trapped: {reason}: change the code at this place") }
         }
         other => other,

@@ -1,4 +1,4 @@
-//! Opens sandboxes of the script engine, each of which first loads a script.
+//! Opens sandboxes of the script engine. Each sandbox first loads a script.
 
 use std::sync::Arc;
 

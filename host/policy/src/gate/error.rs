@@ -148,7 +148,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the error for code of which the host can open no sandbox.
+    /// Returns the error for code that the host cannot open as a sandbox.
     pub(super) fn of_start(failure: Failure) -> Self {
         match failure {
             Failure::Script { reason, .. } => Self::Script(reason),

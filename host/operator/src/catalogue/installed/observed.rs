@@ -25,8 +25,14 @@ pub(super) const PREDECESSOR_MISSING: &str = "PredecessorMissing";
 /// The reason of a pause by a person.
 pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
 
+/// The reason of a pause because a comparison with other objects is impossible.
+pub(super) const NOTHING_TO_COMPARE: &str = "NothingToCompare";
+
+/// The reason of a pause because users can have caused the harm.
+pub(super) const FEW_HARMED: &str = "FewHarmed";
+
 /// The reasons of pauses that ask for a person. All other pauses end by themselves.
-const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, "FewHarmed", "NothingToCompare"];
+const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, FEW_HARMED, NOTHING_TO_COMPARE];
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
 pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> PolicyRevisionStatus {

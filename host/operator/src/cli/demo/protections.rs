@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kaos_cluster::{Cluster, PodFate};
-use kaos_policy::{contract::HOME, manifest::PolicyFile};
+use kaos_policy::manifest::PolicyFile;
 
 use super::{
     super::policy::{Until, ship},
     screen::Screen,
+    shipping,
     stage::DemoCluster,
 };
-use crate::package::pack;
 
 /// A package with a limit that its effect exceeds.
 const HELD: (&str, &str) =
@@ -53,8 +53,7 @@ async fn refused(
         screen.say(&format!("  {line}"))?;
     }
     let file = PolicyFile::parse(text).context(name)?;
-    let policy = file.name.clone().unwrap_or_default();
-    let packed = pack(&format!("policy-{policy}-settings"), HOME, &file, None)?;
+    let packed = shipping::settings_of(&file)?;
     let mut said = Ok(());
     let told = |news: String| {
         if said.is_ok() {

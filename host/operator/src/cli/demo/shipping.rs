@@ -28,11 +28,16 @@ pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
             json_patch::merge(trees.entry(policy).or_default(), &settings);
         }
     }
-    let packed = trees.into_iter().map(|(policy, settings)| {
-        let file = PolicyFile { name: Some(policy.clone()), settings, ..PolicyFile::default() };
-        Ok(pack(&format!("policy-{policy}-settings"), HOME, &file, None)?)
-    });
+    let packed = trees
+        .into_iter()
+        .map(|(policy, settings)| settings_of(&PolicyFile { name: Some(policy), settings, ..PolicyFile::default() }));
     packed.collect()
+}
+
+/// Packs the settings of a `policy.yaml`.
+pub(super) fn settings_of(file: &PolicyFile) -> anyhow::Result<Packed> {
+    let policy = file.name.as_deref().unwrap_or_default();
+    Ok(pack(&format!("policy-{policy}-settings"), HOME, file, None)?)
 }
 
 /// Packs a default policy as if it came from another build, with other bytes and another `policy.yaml`.

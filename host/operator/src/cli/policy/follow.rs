@@ -46,7 +46,7 @@ pub(super) struct Follower<'a> {
     before: Option<PolicyRevisionStatus>,
 }
 
-/// What the status of a revision means for the newly installed package.
+/// The meaning of a revision's status for the newly installed package.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     /// The status is not final.

@@ -31,16 +31,16 @@ impl HiddenTypes {
         let claims = policies.flat_map(|policy| &policy.descriptor().claims);
         let missed: BTreeSet<&ResourceType> =
             claims.flat_map(|claim| claim.reads.iter().chain(&claim.wishes)).collect();
-        let flagged = |flag, names: &[String]| names.iter().map(|named| (flag, named.clone())).collect::<Vec<_>>();
-        for (flag, named) in [flagged("--unserved", &unserved), flagged("--forbidden", &forbidden)].concat() {
-            if !missed.iter().any(|of| means(&named, of)) {
+        let of_unserved = unserved.iter().map(|named| ("--unserved", named));
+        for (flag, named) in of_unserved.chain(forbidden.iter().map(|named| ("--forbidden", named))) {
+            if !missed.iter().any(|of| means(named, of)) {
                 let full: Vec<String> = missed.iter().map(|of| written(of)).collect();
                 let kinds = missed.iter().map(|of| of.kind.as_str());
-                let remedy = match nearest(&named, kinds) {
+                let remedy = match nearest(named, kinds) {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("name one of {}", full.join(", ")),
                 };
-                return Err(HiddenTypeError { flag, named, remedy });
+                return Err(HiddenTypeError { flag, named: named.clone(), remedy });
             }
         }
         Ok(Self { unserved, forbidden })

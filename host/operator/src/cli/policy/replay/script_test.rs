@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::project::{put, put_case};
 use crate::{
     kinds::SERVED,
+    merged::merge,
+    plan_gates::let_through,
     record::{Case, CaseVerdict},
     yaml,
 };
@@ -22,9 +24,7 @@ pub(super) fn write(project: &Path, name: &str, case: &Case) -> anyhow::Result<S
     let path = format!("tests/{name}.yaml");
     let Cluster { objects, flags, is_exact } = Cluster::of(case);
     let expected = match &case.answer.verdict {
-        CaseVerdict::Planned(planned)
-            if is_exact && (planned.gates.is_empty() || (case.inputs.applied && !planned.gates_hold)) =>
-        {
+        CaseVerdict::Planned(planned) if is_exact && let_through(planned, case.inputs.applied) => {
             Some(&planned.manifests)
         }
         // A person has to correct the policy, and to look at its answer.
@@ -93,28 +93,5 @@ impl Cluster {
             Some(known) => merge(known, found),
             None => self.objects.push(found.clone()),
         }
-    }
-}
-
-fn merge(into: &mut Value, from: &Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (name, value) in from {
-                merge(into.entry(name.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, from) => *into = from.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_of_one_object_that_several_needs_found_come_together() {
-        let mut one = json!({"status": {"ready": true}, "items": [1]});
-        merge(&mut one, &json!({"status": {"endpoint": "e"}, "items": [2]}));
-        assert_eq!(one, json!({"status": {"ready": true, "endpoint": "e"}, "items": [2]}));
     }
 }

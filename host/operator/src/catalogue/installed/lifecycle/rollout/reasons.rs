@@ -3,14 +3,15 @@
 use kaos_crds::PolicyRollout;
 
 use super::evidence::{Evidence, Group, Harmed, Verdict};
-use crate::{catalogue::installed::observed::PREDECESSOR_MISSING, watch::ObjectKey};
+use crate::{
+    catalogue::installed::observed::{FEW_HARMED, NOTHING_TO_COMPARE, PREDECESSOR_MISSING},
+    watch::ObjectKey,
+};
 
 /// The maximum number of objects that a message names.
 const NAMED: usize = 3;
 
 const CLUSTER_TROUBLE: &str = "ClusterTrouble";
-const NOTHING_TO_COMPARE: &str = "NothingToCompare";
-const FEW_HARMED: &str = "FewHarmed";
 
 /// The reason why a rollout cannot take its next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
