@@ -2,10 +2,14 @@
 //!
 //! The permission is a variable, so a pod restarts when it gets the variable. The setting
 //! `proxyConfig.withoutMasterKeySince` leaves out older ModelAPIs: their proxies run without the permission, and the
-//! upgrade from KAOS's operator must restart no pod. A proxy with a master key of its own never gets the permission.
+//! upgrade from KAOS's operator must restart no pod. An older proxy whose image names LiteLLM 1.104 or later cannot run
+//! without the permission, so it gets the permission. A proxy with a master key of its own never gets the permission.
+
+use alloc::string::ToString as _;
 
 use serde_json::Value;
 
+use crate::litellm_version::{Version, version};
 use crate::providers::{Config, Proxy};
 use crate::request::Request;
 
@@ -20,8 +24,18 @@ const OWN_FIELD: &str = "master_key";
 pub(crate) fn is_permitted(request: &Request, proxy: &Proxy) -> bool {
     let settings = &request.settings.proxy_config;
     settings.without_master_key
-        && is_since(request, &settings.without_master_key_since)
         && !brings_a_key(request, proxy)
+        && (is_since(request, &settings.without_master_key_since) || cannot_run(request, proxy))
+}
+
+/// Returns whether the image of the proxy does not start without the permission. A Secret, or a ConfigMap of the user,
+/// can contain a master key: then the proxy runs, and must keep its pods.
+fn cannot_run(request: &Request, proxy: &Proxy) -> bool {
+    let own = request.object.str_at(&["spec", "container", "image"]).filter(|image| !image.is_empty());
+    let in_pod = |pod: &Value| pod.to_string().contains(OWN_KEY) || pod.to_string().contains("envFrom");
+    let is_hidden =
+        matches!(proxy.config, Config::Secret(_)) || request.object.at(&["spec", "podSpec"]).is_some_and(in_pod);
+    !is_hidden && version(own.unwrap_or(&request.settings.proxy.image)) == Version::Later
 }
 
 /// Returns whether the ModelAPI was created at this time or later. A ModelAPI in a file counts as new. Kubernetes writes

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the fields of the object, older forms included | `wanted`, `older`, `model_names` |
 //! | everything about one subject | `request` |
-//! | variables | `mapping`, and `keyless` for the permission to run without a master key |
+//! | variables | `mapping`, and `keyless` for the permission to run without a master key, by `litellm_version` |
 //! | the proxy: its configuration file, which `litellm` generates or `config_yaml` checks | `proxy` |
 //! | a hosted model and the pull of its data | `hosted` |
 //! | manifests | `translate` |
@@ -19,6 +19,7 @@ mod config_yaml;
 mod hosted;
 mod keyless;
 mod litellm;
+mod litellm_version;
 mod mapping;
 mod model_names;
 mod older;

@@ -119,7 +119,7 @@ pub struct ProxyConfigFile {
     pub extra_args: Vec<String>,
     /// Whether LiteLLM 1.104 starts without a master key.
     pub without_master_key: bool,
-    /// Older ModelAPIs do not get `withoutMasterKey`.
+    /// Older ModelAPIs do not get `withoutMasterKey`, unless their image names LiteLLM 1.104 or later.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^([-0-9]{10}T[:0-9]{8}Z)?$", "x-env" = "TAKEOVER_TIME")))]
     pub without_master_key_since: String,
 }
@@ -271,6 +271,8 @@ impl Settings {
                 "proxyConfig.volumeName",
                 "proxyConfig.dropParams",
                 "proxyConfig.telemetryCallback",
+                "proxyConfig.withoutMasterKey",
+                "proxyConfig.withoutMasterKeySince",
                 "hosted.image",
                 "hosted.imagePullPolicy",
                 "hosted.containerPort",

@@ -50,3 +50,31 @@ fn a_proxy_with_a_master_key_of_its_own_gets_no_permission() {
     assert!(!is_permitted(&text(&format!("{own}\ngeneral_settings: {{master_key: sk-1}}\n")), None, ""));
     assert!(is_permitted(&text(&format!("{own} # no master_key\n")), None, ""));
 }
+
+#[test]
+fn an_older_proxy_gets_the_permission_if_its_image_does_not_start_without_it() {
+    let (older, since) = (Some("2026-01-01T00:00:00Z"), "2026-11-28T00:00:00Z");
+    let with = |image: &str, more: Value| {
+        let mut spec = json!({"proxyConfig": {"models": ["m"]}, "container": {"image": image}});
+        for (field, value) in more.as_object().unwrap() {
+            spec[field].as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
+        }
+        is_permitted(&spec, older, since)
+    };
+    let later = "ghcr.io/berriai/litellm:main-v1.104.1-stable";
+    assert!(with(later, json!({})) && !with("ghcr.io/berriai/litellm:main-v1.103.0-stable", json!({})));
+    assert!(!with("ghcr.io/berriai/litellm:main-stable", json!({})), "the tag names no version");
+    // The policy does not see a key in a Secret or a ConfigMap. Such a proxy runs, and keeps its pods.
+    let secret = json!({"proxyConfig": {"configYaml": {"fromSecretKeyRef": {"name": "s", "key": "k"}}}});
+    let key = json!({"container": {"env": [{"name": "LITELLM_MASTER_KEY", "value": "sk-1"}]}});
+    for hidden in [secret, key] {
+        assert!(!with(later, hidden.clone()), "{hidden}");
+    }
+    let pod = |container: Value| {
+        let spec = json!({"proxyConfig": {"models": ["m"]}, "container": {"image": later},
+            "podSpec": {"containers": [container]}});
+        is_permitted(&spec, older, since)
+    };
+    assert!(!pod(json!({"name": "model-api", "envFrom": [{"secretRef": {"name": "s"}}]})));
+    assert!(pod(json!({"name": "model-api", "workingDir": "/x"})));
+}

@@ -272,6 +272,7 @@ fn chart_of_kaos(folder: &Path) -> String {
             "data": {"DEFAULT_AGENT_IMAGE": "registry.example/agent:go"}}]});
     let about = json!({"apiVersion": "v2", "name": "kaos-operator", "version": "0.1.4"});
     std::fs::write(chart.join("Chart.yaml"), about.to_string()).unwrap();
+    std::fs::copy(case::golden().join("today/values/kaos-0.1.yaml"), chart.join("values.yaml")).unwrap();
     std::fs::write(chart.join("templates/all.yaml"), objects.to_string()).unwrap();
     for kind in ["agents", "modelapis", "mcpservers"] {
         let file = format!("{kind}.yaml");
@@ -294,8 +295,22 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
         deployment["spec"]["template"]["spec"]["containers"][0]["command"].clone()
     };
     assert_eq!(command().await, json!(["/manager"]));
-    helm(&["upgrade", RELEASE, CHART, "--take-ownership"]).expect();
+    helm(&["upgrade", RELEASE, CHART, "--take-ownership", "--reuse-values"]).expect();
     assert_eq!(command().await, Value::Null);
+    // The preset and the images of the first upgrade stay, with each flag about values, until the values choose others.
+    let kept = async |flags: &[&str]| {
+        helm(&[&["upgrade", RELEASE, CHART], flags].concat()).expect();
+        let config = release.over(SYSTEM).look("ConfigMap/kaos-operator-config").await;
+        let preset = text(&entries(&config, "annotations")["kaos.tools/compatibility"]).to_owned();
+        (preset, config["data"]["DEFAULT_AGENT_IMAGE"].clone())
+    };
+    let january = ("kaos-0.1".to_owned(), json!("axsauze/kaos-agent:v0.1.4-dev"));
+    let own = ("kaos-0.8".to_owned(), Value::Null);
+    assert_eq!(kept(&["--reuse-values"]).await, january);
+    assert_eq!(kept(&[]).await, january);
+    assert_eq!(kept(&["--reset-then-reuse-values"]).await, january);
+    assert_eq!(kept(&["--reset-values", "--set", "compatibility=kaos-0.8"]).await, own);
+    assert_eq!(kept(&["--reset-values"]).await, own);
     release.until_owners_are_known().await;
     let world = release.world("upgraded").await;
     world.apply(&model_api("llm")).await;
@@ -319,10 +334,10 @@ async fn the_chart_refuses_a_cluster_that_kaos_secured_until_a_user_accepts_it()
         let install = ["install", RELEASE, CHART, "--namespace", SYSTEM, "--take-ownership", "--dry-run=server"];
         release.cluster.helm(&[&install[..], flags].concat())
     };
-    let (stopped, accepted) = (install(&[]), install(&["--set", "security.acceptUnserved=true"]));
+    let (stopped, accepted) = (install(&[]), install(&["--set", "security.acceptUnserved={security.pdp.enabled}"]));
     release.cluster.kubectl(&["delete", "configmap", "kaos-operator-config", "-n", SYSTEM]).expect();
     let refused = stopped.expect_failure();
-    for text in ["SECURITY_PDP_ENABLED in ConfigMap kaos-operator-config", "security.acceptUnserved=true"] {
+    for text in ["SECURITY_PDP_ENABLED in ConfigMap kaos-operator-config", "security.acceptUnserved={security.pdp.enabled}"] {
         assert!(refused.contains(text), "{refused}");
     }
     accepted.expect();

@@ -42,23 +42,24 @@ pub(crate) fn all() -> BTreeMap<Row, BTreeSet<String>> {
     let native = policies::native().unwrap();
     let mut all = BTreeSet::new();
     for preset in ["kaos-0.1", "kaos-0.8"] {
-        let mut layers = Preset::named(preset).unwrap().layers();
-        let mut further = layers.clone();
-        further.extend(adding());
+        let layers = Preset::named(preset).unwrap().layers();
+        let further = [&layers[..], &adding()].concat();
+        let protected = [&layers[..], &protecting()].concat();
         for case in case::all().unwrap() {
             let wanted = case.wanted().unwrap();
             if wanted.get("rejected").is_some() {
                 continue;
             }
-            for layers in [&layers, &further] {
+            for layers in [&layers, &further, &protected] {
                 let environment = Layer::env(Origin::Environment, case.environment.clone());
                 let layers = [&layers[..], &[environment]].concat();
                 let renderers = policies::renderers_with(&native, &layers).unwrap();
                 all.append(&mut play::play(&case, &wanted, renderers).unwrap().variables);
             }
         }
-        layers.extend(adding());
-        all.append(&mut of_samples(&layers, &native));
+        for layers in [&further, &protected] {
+            all.append(&mut of_samples(layers, &native));
+        }
     }
     let mut rows: BTreeMap<Row, BTreeSet<String>> = BTreeMap::new();
     for variable in all {
@@ -77,7 +78,28 @@ fn adding() -> Vec<Layer> {
         ("memorystore", identities),
         ("modelapi", json!({"proxyConfig": {"withoutMasterKey": true}})),
     ];
-    of.map(|(policy, settings)| Layer::tree(Origin::Preset("adding".to_owned()), policy, settings)).into()
+    layers_of("adding", of)
+}
+
+/// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. `security` then gives
+/// stores and Agents variables, and `gatewayRouting` gives the addresses in others.
+fn protecting() -> Vec<Layer> {
+    let security = json!({"pdp": true, "strict": true, "users": {"issuer": "https://login.example", "audience": "kaos"},
+        "agents": {"issuer": "https://cluster.example", "jwks": "{\"keys\": []}", "audience": "kaos-gateway"}});
+    let gateway = json!({"enabled": true, "name": "kaos-gateway", "namespace": "kaos-system"});
+    let account = json!({"enabled": true, "audience": "kaos-gateway"});
+    let routing = json!({"enabled": true, "host": "gateway.example"});
+    let of = [
+        ("agent", json!({"security": security, "gateway": gateway, "serviceAccount": account, "gatewayRouting": routing})),
+        ("mcpserver", json!({"security": security, "gateway": gateway})),
+        ("memorystore", json!({"security": security, "gateway": gateway})),
+        ("modelapi", json!({"security": security, "gateway": gateway})),
+    ];
+    layers_of("protecting", of)
+}
+
+fn layers_of<const N: usize>(name: &str, of: [(&str, Value); N]) -> Vec<Layer> {
+    of.map(|(policy, settings)| Layer::tree(Origin::Preset(name.to_owned()), policy, settings)).into()
 }
 
 /// Returns the variables of the samples of KAOS 0.8.

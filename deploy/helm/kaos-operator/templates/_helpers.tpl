@@ -52,7 +52,7 @@ name another image or a tag. */ -}}
 {{- $released := index ($.Chart.Annotations | default dict) "kaos.tools/image" | default "" -}}
 {{- with .Values.controllerManager.manager.image -}}
 {{- if include "kaos-operator.of-go" . -}}
-{{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, which comes from the values of the Go operator's chart: remove controllerManager.manager.image, with its tag, from the values" .repository) }}
+{{- include "kaos-operator.refused-image" .repository -}}
 {{- end -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest }}

@@ -1,41 +1,46 @@
 {{- /* Fails if KAOS's chart secured the cluster with a feature that this operator does not support, or if the values turn off
-protection that the earlier release had. So an upgrade changes who has access only if security.acceptUnserved allows
-this. Values that are incomplete always fail. */ -}}
+protection that the earlier release had. So an upgrade changes who has access only if security.acceptUnserved names the
+change. Values that are incomplete always fail. */ -}}
 {{- define "kaos-operator.secured" -}}
 {{- include "kaos-operator.uncontradicted" . -}}
 {{- include "kaos-operator.complete" . -}}
-{{- if not (dig "acceptUnserved" false (.Values.security | default dict)) -}}
+{{- $accepted := include "kaos-operator.accepted" . | fromJsonArray -}}
+{{- $text := "" -}}
+{{- $names := list -}}
+{{- range include "kaos-operator.secured-found" . | fromJsonArray -}}
+{{- if not (has .name $accepted) }}{{ $text = printf "%s  - %s: %s\n" $text .name .text }}{{ $names = append $names .name }}{{ end -}}
+{{- end -}}
+{{- if $names -}}
+{{- $list := concat $accepted $names | uniq | join "," -}}
+{{- fail (printf "the upgrade would change the protection that the earlier release had:\n%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Follow docs/guide/upgrade-from-kaos.md, or accept exactly these changes with --set 'security.acceptUnserved={%s}'" $text $list) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The changes of protection, as JSON: the name and a text for each. */ -}}
+{{- define "kaos-operator.secured-found" -}}
 {{- $found := list -}}
 {{- range $part := list "unserved" "weaker" "tokens" "gateway" "objects" -}}
 {{- $found = concat $found (include (printf "kaos-operator.secured-%s" $part) $ | fromJsonArray) -}}
 {{- end -}}
-{{- with $found -}}
-{{- $text := "the upgrade would change the protection that the earlier release had:\n" -}}
-{{- range . }}{{ $text = printf "%s  - %s\n" $text . }}{{ end -}}
-{{- fail (printf "%sNothing was changed. `kaos-operator upgrade-check` lists the objects. Follow docs/guide/upgrade-from-kaos.md, or accept all these changes with security.acceptUnserved=true" $text) -}}
-{{- end -}}
-{{- end -}}
+{{- toJson $found -}}
 {{- end }}
 
-{{- /* The variables of the earlier release. `helm template` has no cluster and finds none. */ -}}
-{{- define "kaos-operator.earlier" -}}
-{{- (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-config").data | default dict | toJson -}}
+{{- /* The names in security.acceptUnserved that accept nothing in this upgrade, as JSON. Leaves out the changes that need
+objects of the cluster, because the chart reads no objects for changes that the user accepts. */ -}}
+{{- define "kaos-operator.stale" -}}
+{{- $stale := without (include "kaos-operator.accepted" . | fromJsonArray) "NetworkPolicy" "SecurityPolicy" "gatewayAPI.createGateway" "security.agentAuth.gatewayJwtOptional" -}}
+{{- range include "kaos-operator.secured-found" . | fromJsonArray }}{{ $stale = without $stale .name }}{{ end -}}
+{{- toJson $stale -}}
 {{- end }}
 
-{{- /* The preset of the earlier release of this chart, as JSON. */ -}}
-{{- define "kaos-operator.earlier-preset" -}}
-{{- $preset := dict -}}
-{{- range (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-compatibility").data }}{{ $preset = . | fromYaml }}{{ end -}}
-{{- toJson $preset -}}
+{{- /* The names of the changes that the user accepts, as JSON. */ -}}
+{{- define "kaos-operator.accepted" -}}
+{{- dig "acceptUnserved" list (.Values.security | default dict) | default list | toJson -}}
 {{- end }}
 
-{{- /* The SecurityPolicies of all namespaces, as JSON, if the user installs the operator for all namespaces. */ -}}
-{{- define "kaos-operator.security-policies" -}}
-{{- $policies := list -}}
-{{- if and .Values.rbac.create (not .Values.watchNamespaces) (.Capabilities.APIVersions.Has "gateway.envoyproxy.io/v1alpha1") -}}
-{{- $policies = (lookup "gateway.envoyproxy.io/v1alpha1" "SecurityPolicy" "" "").items | default list -}}
-{{- end -}}
-{{- toJson $policies -}}
+{{- /* Whether the user accepts the change `name`. Then the chart reads no objects for it. */ -}}
+{{- define "kaos-operator.accepts" -}}
+{{- if has .name (include "kaos-operator.accepted" .root | fromJsonArray) }}true{{ end -}}
 {{- end }}
 
 {{- /* Features that this operator lacks, in the values, in extraConfig, or in the earlier release. */ -}}
@@ -47,14 +52,21 @@ this. Values that are incomplete always fail. */ -}}
 {{- $name := $row.variable | default "" -}}
 {{- $before := get $earlier $name -}}
 {{- range $row.impliedBy }}{{ if get $earlier . }}{{ $before = $before | default $row.implied }}{{ end }}{{ end -}}
+{{- $own := include "kaos-operator.text" (dict "values" $.Values "path" $row.value) -}}
+{{- $by := $row.value -}}
+{{- if not $own -}}
+{{- range $row.impliedByValues -}}
+{{- if include "kaos-operator.text" (dict "values" $.Values "path" .) }}{{ $own = $row.implied }}{{ $by = printf "empty and %s is set, so it" . }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- $places := list
-  (list $row.value (include "kaos-operator.text" (dict "values" $.Values "path" $row.value)))
+  (list $by $own)
   (list (printf "extraConfig.%s" $name) (include "kaos-operator.extra" (dict "root" $ "name" $name)))
   (list (printf "%s in ConfigMap kaos-operator-config of the earlier release" $name) $before)
 -}}
 {{- range $places -}}
 {{- if has (last .) $row.unserved -}}
-{{- $found = append $found (printf "%s: %s is %q, but %s: %s" $row.value (first .) (last .) $row.effect $row.do) -}}
+{{- $found = append $found (dict "name" $row.value "text" (printf "%s is %q, but %s: %s" (first .) (last .) $row.effect $row.do)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -92,7 +104,8 @@ this. Values that are incomplete always fail. */ -}}
 {{- end -}}
 {{- end -}}
 {{- if and (not $excused) (include "kaos-operator.weakens" (dict "row" $row "from" $from "to" $to "was" $was)) -}}
-{{- $found = append $found (printf "%s: %s in ConfigMap kaos-operator-config of the earlier release is %q, but these values set it to %q: %s; %s" $row.value $row.variable $from $to $row.effect $row.do) -}}
+{{- $text := printf "%s in ConfigMap kaos-operator-config of the earlier release is %q, but these values set it to %q: %s; %s" $row.variable $from $to $row.effect $row.do -}}
+{{- $found = append $found (dict "name" $row.value "text" $text) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -104,8 +117,10 @@ this. Values that are incomplete always fail. */ -}}
 SecurityPolicies tell it. */ -}}
 {{- define "kaos-operator.secured-tokens" -}}
 {{- $found := list -}}
-{{- $text := "security.agentAuth.gatewayJwtOptional: %s, but with these values, such requests reach the decision point; set the value to false" -}}
-{{- if and (include "kaos-operator.protects" .) (dig "agentAuth" "gatewayJwtOptional" true (.Values.security | default dict)) -}}
+{{- $name := "security.agentAuth.gatewayJwtOptional" -}}
+{{- $text := "%s, but with these values, such requests reach the decision point; set the value to false" -}}
+{{- $isOpen := not (include "kaos-operator.accepts" (dict "root" . "name" $name)) -}}
+{{- if and $isOpen (include "kaos-operator.protects" .) (dig "agentAuth" "gatewayJwtOptional" true (.Values.security | default dict)) -}}
 {{- $closed := list -}}
 {{- range include "kaos-operator.security-policies" . | fromJsonArray -}}
 {{- $object := . -}}
@@ -117,9 +132,10 @@ SecurityPolicies tell it. */ -}}
 {{- end -}}
 {{- end -}}
 {{- if $closed -}}
-{{- $found = append $found (printf $text (printf "the Gateway refuses requests without a valid token at %d routes, such as %s" (len $closed) (first $closed))) -}}
+{{- $routes := printf "the Gateway refuses requests without a valid token at %d routes, such as %s" (len $closed) (first $closed) -}}
+{{- $found = append $found (dict "name" $name "text" (printf $text $routes)) -}}
 {{- else if not (dig "agent" "security" "jwtOptional" true (include "kaos-operator.earlier-preset" . | fromJson)) -}}
-{{- $found = append $found (printf $text "the Gateway refuses requests without a valid token") -}}
+{{- $found = append $found (dict "name" $name "text" (printf $text "the Gateway refuses requests without a valid token")) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $found -}}
@@ -130,7 +146,9 @@ Helm deletes a Gateway that the earlier release created. Reads the Gateway only 
 operator for all namespaces, because other users possibly have no right to read it. */ -}}
 {{- define "kaos-operator.secured-gateway" -}}
 {{- $found := list -}}
+{{- $name := "gatewayAPI.createGateway" -}}
 {{- $isRead := or .Values.gatewayAPI.createGateway (and .Values.rbac.create (not .Values.watchNamespaces)) -}}
+{{- if include "kaos-operator.accepts" (dict "root" . "name" $name) }}{{ $isRead = false }}{{ end -}}
 {{- with ternary .Values.gatewayAPI dict (not (empty $isRead)) -}}
 {{- $gateway := include "kaos-operator.gateway" $ | fromJson -}}
 {{- $annotations := dig "metadata" "annotations" dict $gateway -}}
@@ -139,7 +157,8 @@ operator for all namespaces, because other users possibly have no right to read 
 {{- if or .createGateway (and $isOurs (not $isKept)) -}}
 {{- range dig "spec" "listeners" list $gateway -}}
 {{- if or (has .protocol (list "HTTPS" "TLS")) .tls -}}
-{{- $found = append $found (printf "gatewayAPI.createGateway: the upgrade removes the listener %s (%s) of Gateway %s/%s, so its clients lose their encrypted connection; create a Gateway of another name with this listener, and set gatewayAPI.createGateway=false and gatewayAPI.gatewayName" .name .protocol $gateway.metadata.namespace $gateway.metadata.name) -}}
+{{- $text := printf "the upgrade removes the listener %s (%s) of Gateway %s/%s, so its clients lose their encrypted connection; create a Gateway of another name with this listener, and set gatewayAPI.createGateway=false and gatewayAPI.gatewayName" .name .protocol $gateway.metadata.namespace $gateway.metadata.name -}}
+{{- $found = append $found (dict "name" $name "text" $text) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -147,17 +166,15 @@ operator for all namespaces, because other users possibly have no right to read 
 {{- toJson $found -}}
 {{- end }}
 
-{{- /* Objects that protect, and that no operator updates after the upgrade. */ -}}
+{{- /* Objects that protect, and that no operator updates after the upgrade. If the new release protects objects, the operator
+takes over these objects. The user needs the right to list them, which the operator does not get without protection. */ -}}
 {{- define "kaos-operator.secured-objects" -}}
 {{- $found := list -}}
-{{- /* Reads the objects of all namespaces, if the user installs the operator for all namespaces. If the new release protects
-objects, the operator takes over these objects. */ -}}
-{{- if and .Values.rbac.create (not .Values.watchNamespaces) (not (include "kaos-operator.protects" .)) -}}
-{{- $kinds := dict "NetworkPolicy" "networking.k8s.io/v1" "SecurityPolicy" "gateway.envoyproxy.io/v1alpha1" -}}
-{{- range $kind, $version := $kinds -}}
-{{- if $.Capabilities.APIVersions.Has $version -}}
+{{- if not (include "kaos-operator.protects" .) -}}
+{{- range $kind, $reader := dict "NetworkPolicy" "network-policies" "SecurityPolicy" "security-policies" -}}
+{{- if not (include "kaos-operator.accepts" (dict "root" $ "name" $kind)) -}}
 {{- $left := list -}}
-{{- range (lookup $version $kind "" "").items -}}
+{{- range include (printf "kaos-operator.%s" $reader) $ | fromJsonArray -}}
 {{- $object := . -}}
 {{- /* Skips objects with this annotation: this operator created them and keeps managing them. */ -}}
 {{- $ours := hasKey (.metadata.annotations | default dict) "kaos.tools/applied-digest" -}}
@@ -166,7 +183,7 @@ objects, the operator takes over these objects. */ -}}
 {{- end -}}
 {{- end -}}
 {{- with $left -}}
-{{- $found = append $found (printf "no operator would update the %d objects of kind %s that belong to KAOS objects, such as %s" (len .) $kind (first .)) -}}
+{{- $found = append $found (dict "name" $kind "text" (printf "no operator would update the %d objects of kind %s that belong to KAOS objects, such as %s" (len .) $kind (first .))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

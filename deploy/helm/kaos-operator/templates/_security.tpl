@@ -5,18 +5,6 @@
 {{- if (include "kaos-operator.cases" . | fromJson).protected -}}true{{- end -}}
 {{- end }}
 
-{{- /* The Gateway in the cluster, as JSON; {} if there is none, and in `helm template`. A lookup fails if the cluster does not
-serve the kind, or if the user has no right to read the Gateway. */ -}}
-{{- define "kaos-operator.gateway" -}}
-{{- $gateway := dict -}}
-{{- if .Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/Gateway" -}}
-{{- with .Values.gatewayAPI -}}
-{{- $gateway = lookup "gateway.networking.k8s.io/v1" "Gateway" (.gatewayNamespace | default $.Release.Namespace) .gatewayName -}}
-{{- end -}}
-{{- end -}}
-{{- $gateway | default dict | toJson -}}
-{{- end }}
-
 {{- /* The host of the Gateway: the value, or the first address of the Gateway in the cluster. */ -}}
 {{- define "kaos-operator.gateway-host" -}}
 {{- $host := dig "gatewayHost" "" (.Values.security | default dict) -}}

@@ -1,74 +1,103 @@
 {{- /* The time of the upgrade from KAOS's operator. Proxies of older ModelAPIs run without the variable that LiteLLM 1.104
-needs, and keep their pods. */ -}}
+needs, and keep their pods. All times are those of the API server, because clocks of other machines can be wrong. */ -}}
 
 {{- /* Returns the time: the value, or the time that an earlier upgrade recorded, or the time that this upgrade finds. Empty
-if no ModelAPI is older than this operator, and in `helm template`, which has no cluster. All templates get the same time. */ -}}
+if the preset's own time is enough, and in `helm template`, which has no cluster. All templates get the same time. */ -}}
 {{- define "kaos-operator.takeover-time" -}}
 {{- if not (hasKey .Values "takeover") -}}
-{{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
-{{- $isRecorded := not (empty (include "kaos-operator.earlier-preset" . | fromJson)) -}}
-{{- /* KAOS's operator still works if an earlier upgrade failed, or if nothing was upgraded yet. */ -}}
-{{- $isOfGo := or (include "kaos-operator.of-go" (dict "repository" (include "kaos-operator.earlier-image" .))) (and $earlier (not $isRecorded)) -}}
-{{- $time := .Values.takeoverTime -}}
-{{- if and (not $time) $isRecorded (not $isOfGo) -}}
-{{- $time = $earlier.TAKEOVER_TIME -}}
-{{- else if not $time -}}
-{{- $time = include "kaos-operator.found-takeover" (dict "isOfGo" $isOfGo "models" (include "kaos-operator.models" . | fromJsonArray)) -}}
+{{- $takeover := dict "time" (.Values.takeoverTime | default "") "told" "" -}}
+{{- $given := include "kaos-operator.extra" (dict "root" . "name" "TAKEOVER_TIME") | default $takeover.time -}}
+{{- if $given }}{{ include "kaos-operator.real-time" $given }}{{ end -}}
+{{- $settings := (include "kaos-operator.preset" . | fromJson).modelapi.proxyConfig -}}
+{{- $isOfGo := not (empty (include "kaos-operator.is-of-go" .)) -}}
+{{- /* A user who installs no rights possibly may not read ModelAPIs. */ -}}
+{{- $models := ternary (include "kaos-operator.models" . | fromJsonArray) list .Values.rbac.create -}}
+{{- $recorded := (include "kaos-operator.earlier" . | fromJson).TAKEOVER_TIME | default "" -}}
+{{- $facts := dict "models" $models "since" $settings.withoutMasterKeySince "isOfGo" $isOfGo -}}
+{{- if $given -}}
+{{- $late := include "kaos-operator.late" (merge (dict "time" $given) $facts) | fromJson -}}
+{{- if and $late.time $settings.withoutMasterKey (not $late.contested) -}}
+{{- fail (printf "takeoverTime is %s, but KAOS's operator created ModelAPIs later, such as %s: this upgrade would replace the pods of their proxies; remove the value, so that the chart finds the time, or set it to %s" $given $late.name $late.time) -}}
 {{- end -}}
-{{- $_ := set .Values "takeover" (dict "time" ($time | default "")) -}}
+{{- else if and (include "kaos-operator.is-recorded" .) (not $isOfGo) -}}
+{{- $_ := set $takeover "time" $recorded -}}
+{{- $late := include "kaos-operator.late" (merge (dict "time" $recorded) $facts) | fromJson -}}
+{{- if $late.contested -}}
+{{- fail (printf "TAKEOVER_TIME in ConfigMap kaos-operator-config is %s. KAOS's operator created ModelAPIs later, such as %s, and this operator created ModelAPIs before those, such as %s: each time replaces pods of proxies. Set takeoverTime to %s to keep the pods of those of KAOS's operator, or to %s to keep the pods of the others" (quote $recorded) $late.name $late.contested $late.time ($recorded | default $settings.withoutMasterKeySince)) -}}
+{{- else if $late.time -}}
+{{- $_ := set $takeover "time" $late.time -}}
+{{- $_ := set $takeover "told" (printf "KAOS's operator created ModelAPIs after the recorded takeover, such as %s. So the chart sets TAKEOVER_TIME to %s, and the pods of their proxies stay." $late.name $late.time) -}}
+{{- end -}}
+{{- else -}}
+{{- $_ := set $takeover "time" (include "kaos-operator.found-takeover" $facts) -}}
+{{- if and $isOfGo (not .Values.rbac.create) -}}
+{{- $_ := set $takeover "time" (dateInZone "2006-01-02T15:04:05Z" now "UTC") -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set .Values "takeover" $takeover -}}
 {{- end -}}
 {{- .Values.takeover.time -}}
 {{- end }}
 
-{{- /* Returns a time that is later than each ModelAPI without the variable. If this operator created proxies before, and only
-its release is gone, some proxies have the variable and must keep it. */ -}}
+{{- /* Returns the earliest time that keeps the pods of all proxies without the variable. Proxies with the variable must keep
+it, too, if this operator created them, and only its release is gone. The preset's own time keeps the pods of older
+proxies, so these tell nothing: settings of the user decide about them. */ -}}
 {{- define "kaos-operator.found-takeover" -}}
-{{- $layout := "2006-01-02T15:04:05Z" -}}
 {{- $oldest := "" -}}
 {{- $newest := "" -}}
 {{- range .models -}}
+{{- if ge .created $.since -}}
 {{- if gt .created $newest }}{{ $newest = .created }}{{ end -}}
 {{- if and .permitted (or (not $oldest) (lt .created $oldest)) }}{{ $oldest = .created }}{{ end -}}
 {{- end -}}
-{{- $now := dateInZone $layout now "UTC" -}}
+{{- end -}}
 {{- if and $oldest (not .isOfGo) -}}
 {{- $oldest -}}
-{{- else if and $newest (ge $newest $now) -}}
-{{- /* This machine's clock is slow. */ -}}
-{{- dateInZone $layout (toDate "2006-01-02T15:04:05Z07:00" $newest | dateModify "1s") "UTC" -}}
-{{- else if or $newest .isOfGo -}}
-{{- $now -}}
+{{- else if $newest -}}
+{{- include "kaos-operator.second-after" $newest -}}
 {{- end -}}
 {{- end }}
 
-{{- /* The image of the operator that works now, without tag and digest. */ -}}
-{{- define "kaos-operator.earlier-image" -}}
-{{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controller-manager" (include "kaos-operator.fullname" .)) -}}
-{{- range dig "spec" "template" "spec" "containers" list ($deployment | default dict) -}}
-{{- if eq .name "manager" }}{{ regexReplaceAll "(:[^/@]*)?(@.*)?$" .image "" }}{{ end -}}
+{{- /* Returns the newest proxy of KAOS's operator that a time leaves out, as JSON: its name, the time that keeps its pods, and
+a proxy with the variable that this later time would take the variable from. Such proxies exist if the pods of a first
+upgrade never started, after a rollback, and if watchNamespaces gains a namespace of another release of KAOS. */ -}}
+{{- define "kaos-operator.late" -}}
+{{- $late := dict "time" "" "name" "" "contested" "" -}}
+{{- $from := ternary .since .time (gt .since .time) -}}
+{{- $newest := "" -}}
+{{- range .models -}}
+{{- if and (or $.isOfGo (not .ours)) (ge .created $from) (gt .created $newest) -}}
+{{- $newest = .created -}}
+{{- $_ := set $late "name" .name -}}
+{{- end -}}
+{{- end -}}
+{{- if $newest -}}
+{{- $_ := set $late "time" (include "kaos-operator.second-after" $newest) -}}
+{{- range .models -}}
+{{- if and .permitted (not $.isOfGo) (ge .created $from) (le .created $newest) }}{{ $_ := set $late "contested" .name }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $late -}}
+{{- end }}
+
+{{- define "kaos-operator.second-after" -}}
+{{- dateInZone "2006-01-02T15:04:05Z" (toDate "2006-01-02T15:04:05Z07:00" . | dateModify "1s") "UTC" -}}
+{{- end }}
+
+{{- /* Fails if a text is no time of a calendar, or if the time is far in the future: until then, new proxies would get no
+variable. */ -}}
+{{- define "kaos-operator.real-time" -}}
+{{- $layout := "2006-01-02T15:04:05Z" -}}
+{{- if ne . (dateInZone $layout (toDate "2006-01-02T15:04:05Z07:00" .) "UTC") -}}
+{{- fail (printf "takeoverTime is %s, which is no time: use the form 2026-12-01T08:00:00Z" .) -}}
+{{- else if gt . (dateInZone $layout (now | dateModify "24h") "UTC") -}}
+{{- fail (printf "takeoverTime is %s, which is in the future: until then, LiteLLM 1.104 would not start for new ModelAPIs; set the time of the upgrade" .) -}}
 {{- end -}}
 {{- end }}
 
-{{- /* The ModelAPIs of the cluster, as JSON: when each was created, and whether this operator gave its proxy the variable. Reads
-them only if the user installs rights of the operator, because other users possibly have no right to read them. */ -}}
-{{- define "kaos-operator.models" -}}
-{{- $variable := "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY" -}}
-{{- $models := list -}}
-{{- if and .Values.rbac.create (.Capabilities.APIVersions.Has "kaos.tools/v1alpha1/ModelAPI") -}}
-{{- range $namespace := .Values.watchNamespaces | default (list "") -}}
-{{- range (lookup "kaos.tools/v1alpha1" "ModelAPI" $namespace "").items -}}
-{{- /* An object without a phase has no pods yet. */ -}}
-{{- if dig "status" "phase" "" . -}}
-{{- $permitted := false -}}
-{{- /* KAOS's operator writes no conditions. */ -}}
-{{- if and (dig "status" "conditions" list .) (not (contains $variable (toJson .spec))) -}}
-{{- $deployment := lookup "apps/v1" "Deployment" .metadata.namespace (printf "modelapi-%s" .metadata.name) -}}
-{{- $permitted = contains $variable (toJson $deployment) -}}
+{{- /* Fails if a rollback to KAOS's chart would delete the definitions with all objects. */ -}}
+{{- define "kaos-operator.can-return" -}}
+{{- if and .Values.crds.install (not .Values.crds.keep) (include "kaos-operator.is-of-go" .) -}}
+{{- fail "crds.keep is false, but a rollback to KAOS's chart would then delete the definitions with all Agents, ModelAPIs, MCPServers and MemoryStores: set crds.keep to true until you will not return to KAOS's operator" -}}
 {{- end -}}
-{{- $models = append $models (dict "created" .metadata.creationTimestamp "permitted" $permitted) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- toJson $models -}}
 {{- end }}

@@ -68,6 +68,11 @@ fn names() -> String {
 }
 
 impl Preset {
+    /// Returns whether the binary embeds a preset of this name.
+    pub(crate) fn is_embedded(name: &str) -> bool {
+        ALL.iter().any(|(known, _)| *known == name)
+    }
+
     /// Returns the embedded preset of this name. If no such preset exists, reads the preset from the file of this name.
     pub fn named(name: &str) -> Result<Self, PresetError> {
         if let Some((name, text)) = ALL.iter().find(|(known, _)| *known == name) {

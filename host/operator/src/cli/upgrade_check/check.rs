@@ -9,7 +9,9 @@ use kaos_policy::{
 };
 
 use super::{
-    keyless, left, protection, reference_grants,
+    keyless, left, protection,
+    recorded::Recorded,
+    reference_grants, registries,
     report::{Sort, UpgradeFinding},
     rolls, secured,
     table::{Case, asked},
@@ -27,6 +29,7 @@ use crate::{
 pub(super) struct UpgradeTarget<'a> {
     pub(super) values: &'a Values,
     pub(super) preset: &'a Preset,
+    pub(super) recorded: &'a Recorded,
     pub(super) home: &'a str,
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) started: &'a Started,
@@ -44,8 +47,8 @@ impl UpgradeTarget<'_> {
         let mut findings = secured::findings(documents, self.values, self.home);
         findings.extend(reference_grants::findings(documents, self.values, self.home));
         findings.extend(left::findings(documents, self.snapshot, &self.preset.name));
-        findings.extend(takeover::finding(documents, self.values, self.preset, self.home));
-        let then = self.values.applied_to(documents, self.preset, self.home)?;
+        findings.extend(takeover::finding(documents, self.values, self.preset, self.recorded));
+        let then = registries::applied_to(self.values, documents, self.preset, self.home)?;
         let objects = then.iter().map(|document| &document.object);
         let brought = Brought::of(Arc::clone(self.snapshot), self.started, |of| hidden(of).is_none(), objects)?;
         let stored = StoredObjects::new(&then, scopes);

@@ -2,16 +2,25 @@
 
 /// The image, after its registry.
 const IMAGES: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
+/// The last part of the name of a copy in another registry.
+const COPY: &str = "kaos-operator";
 
 /// Returns whether a repository contains the image of KAOS's operator.
 pub(super) fn is_repository(repository: &str) -> bool {
-    IMAGES.iter().any(|image| repository.strip_suffix(image).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
+    IMAGES.iter().any(|image| ends_with(repository, image))
 }
 
-/// Returns whether an image, with a tag or a digest, is the image of KAOS's operator.
-pub(super) fn is_image(image: &str) -> bool {
+/// Returns whether a repository has the name of a copy of this image.
+pub(super) fn is_copy(repository: &str) -> bool {
+    ends_with(repository, COPY)
+}
+
+/// Returns the repository of an image: its name without a tag and a digest.
+pub(super) fn repository(image: &str) -> &str {
     let named = image.split('@').next().unwrap_or_default();
-    is_repository(
-        named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(named, |(repository, _)| repository),
-    )
+    named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(named, |(repository, _)| repository)
+}
+
+fn ends_with(repository: &str, name: &str) -> bool {
+    repository.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }

@@ -11,15 +11,12 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{
+    litellm_version::{FIRST, Version, version},
     report::{Sort, UpgradeFinding},
     table,
 };
 use crate::{input::Document, offline::Entry};
 
-/// The first version of LiteLLM that does not start without a master key.
-const FIRST: (u64, u64) = (1, 104);
-/// A word in the names of LiteLLM's images. The tags of other images do not tell LiteLLM's version.
-const NAME: &str = "litellm";
 /// The container of a ModelAPI.
 const CONTAINER: &str = "model-api";
 /// The variable with the permission to run without a master key.
@@ -31,19 +28,6 @@ const OF_VARIABLE: &str = "os.environ/";
 const REMEDY: &str = "when a restart is possible, set policies.proxies={policy: modelapi, settings: {proxyConfig: \
                       {withoutMasterKey: true, withoutMasterKeySince: \"\"}}}; or choose an image of an older version, \
                       or give the proxy a master key";
-
-/// Which version of LiteLLM an image contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
-    /// The version starts without a master key.
-    Earlier,
-    /// The version does not start without a master key.
-    Later,
-    /// The tag names no version, so a node may pull any version.
-    Moving,
-    /// The digest fixes the version, but the check does not know which version.
-    Fixed,
-}
 
 /// Returns the finding about one object. `is_kept` tells whether the upgrade keeps the pods of the object.
 pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> Option<UpgradeFinding> {
@@ -141,53 +125,11 @@ fn has_key(config: &str, container: &Value) -> bool {
     }
 }
 
-/// Returns the version of LiteLLM in an image.
-fn version(image: &str) -> Version {
-    let (named, digest) = image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)));
-    let last = named.rsplit('/').next().unwrap_or_default();
-    let (program, tag) = last.split_once(':').unwrap_or((last, ""));
-    let numbers = |part: &str| {
-        let mut parts = part.split('.').map(|number| number.parse::<u64>().ok());
-        Some((parts.next()??, parts.next()??))
-    };
-    let tag = if program.contains(NAME) { tag } else { "" };
-    let parts = || tag.split(['-', '_']);
-    // A tag can begin with a date, so first look for a version after the letter v.
-    let after_letter = parts().filter_map(|part| part.strip_prefix('v')).find_map(numbers);
-    match (after_letter.or_else(|| parts().find_map(numbers)), digest) {
-        (Some(numbers), _) if numbers < FIRST => Version::Earlier,
-        (Some(_), _) => Version::Later,
-        (None, Some(_)) => Version::Fixed,
-        (None, None) => Version::Moving,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn the_tag_of_an_image_tells_the_version_or_moves() {
-        for (image, is) in [
-            ("ghcr.io/berriai/litellm:main-v1.103.9-stable", Version::Earlier),
-            ("ghcr.io/berriai/litellm:v1.74.3.rc.1", Version::Earlier),
-            ("registry:5000/litellm-database:1.104.0", Version::Later),
-            ("litellm:main-v1.104.2-nightly@sha256:00", Version::Later),
-            ("litellm:v2.0", Version::Later),
-            ("ghcr.io/berriai/litellm:main-stable", Version::Moving),
-            ("ghcr.io/berriai/litellm:main-1a2b3c4", Version::Moving),
-            ("litellm", Version::Moving),
-            ("litellm@sha256:1104", Version::Fixed),
-            ("litellm:2026.11.28-v1.90.0", Version::Earlier),
-            ("litellm:2026-v1.104", Version::Later),
-            ("litellm/other:1.105", Version::Moving),
-            ("llm-proxy:main-stable", Version::Moving),
-        ] {
-            assert_eq!(version(image), is, "{image}");
-        }
-    }
 
     #[test]
     fn a_configuration_has_a_key_as_a_text_or_through_a_variable_with_a_text() {

@@ -5,9 +5,13 @@ mod gather;
 mod go_image;
 mod keyless;
 mod left;
+mod litellm_version;
+mod merging;
 mod protection;
+mod recorded;
 mod reference_grants;
 mod refused;
+mod registries;
 mod report;
 mod rolls;
 mod secured;
@@ -43,6 +47,7 @@ use crate::{
     presets::Preset,
 };
 use check::UpgradeTarget;
+use recorded::Recorded;
 use report::{Sort, UpgradeFinding};
 use values::Values;
 
@@ -53,7 +58,7 @@ const FINDINGS: u8 = UNUSABLE;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 = no pod is replaced and nothing is lost; 1 = the verb cannot check the upgrade; 2 = \
-                  there are findings."
+                  there are findings other than notes."
 )]
 pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
@@ -73,8 +78,8 @@ pub(super) struct UpgradeCheck {
     /// With -f, the namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// Preset to compare with, or a file; default: the preset in the Helm value `compatibility`, or kaos-0.8 if the
-    /// values do not set it
+    /// Preset to compare with, or a file; default: the preset in the Helm value `compatibility`, or if it is empty, the
+    /// preset that the chart recorded in ConfigMap kaos-operator-config, or kaos-0.8 if it recorded none
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
     #[command(flatten)]
@@ -86,6 +91,40 @@ pub(super) struct UpgradeCheck {
     facts: ClusterFacts,
     #[command(flatten)]
     grantable: GrantableFlags,
+}
+
+/// The choices of the chart, from the values and the earlier release.
+struct Chosen {
+    values: Values,
+    preset: Preset,
+    recorded: Recorded,
+    /// What the chart changes, and why it stops.
+    findings: Vec<UpgradeFinding>,
+}
+
+impl Chosen {
+    fn of(mut values: Values, documents: &[Document], flag: &Compatibility, home: &str) -> anyhow::Result<Self> {
+        let recorded = Recorded::of(documents, home);
+        let changes = recorded.choose(&mut values, flag.name());
+        let preset = values.preset(flag)?;
+        let mut values = values.under(&preset);
+        let takeover = takeover::decided(documents, &values, &preset, &recorded);
+        values.takeover = takeover.time;
+        let findings = changes.findings(&preset.name).into_iter().chain(takeover.finding).collect();
+        Ok(Self { values, preset, recorded, findings })
+    }
+
+    fn target<'a>(&'a self, home: &'a str, snapshot: &'a Arc<Snapshot>, started: &'a Started) -> UpgradeTarget<'a> {
+        let Self { values, preset, recorded, .. } = self;
+        UpgradeTarget { values, preset, recorded, home, snapshot, started }
+    }
+
+    /// Returns the answer, with the findings about the objects.
+    fn checked(self, found: Vec<UpgradeFinding>, objects: usize, home: &str) -> anyhow::Result<Checked> {
+        let mut findings = refused::findings(&self.values, &self.recorded, home)?;
+        findings.extend(self.findings.into_iter().chain(found));
+        Ok(Checked { findings, objects, preset: self.preset.name })
+    }
 }
 
 /// The answer of the check.
@@ -109,34 +148,27 @@ impl UpgradeCheck {
 
     fn checked(self) -> anyhow::Result<Checked> {
         let values = Values::read(&self.values, self.reuse_values)?;
-        let preset = values.preset(&Compatibility::of(self.compatibility.clone()))?;
-        let values = values.under(&preset);
         let cluster = self.facts.clone().cluster();
-        let mut findings = refused::findings(&values, &cluster.operator_namespace)?;
-        let stops = findings.iter().any(|finding| finding.sort == Sort::Stops);
-        let objects = match self.compared(&values, &preset, cluster) {
-            Ok((found, objects)) => {
-                findings.extend(found);
-                objects
-            }
+        let flag = Compatibility::of(self.compatibility.clone());
+        let home = cluster.operator_namespace.clone();
+        // Without the objects of the cluster, only the values tell the preset.
+        let known = Chosen::of(values.clone(), &[], &flag, &home)?;
+        let findings = refused::findings(&known.values, &known.recorded, &home)?;
+        match self.compared(values, &flag, cluster) {
+            Ok(checked) => Ok(checked),
             // Report the error as a finding: the values that the chart refuses may also be the cause of this error.
-            Err(error) if stops => {
+            Err(error) if findings.iter().any(|finding| finding.sort == Sort::Stops) => {
                 let why = format!("are not checked: {}", with_causes(error.as_ref()));
-                findings.push(UpgradeFinding::new(Sort::Open, "the objects", why, "correct the refused values first"));
-                0
+                let open = UpgradeFinding::new(Sort::Open, "the objects", why, "correct the refused values first");
+                let findings = findings.into_iter().chain([open]).collect();
+                Ok(Checked { findings, objects: 0, preset: known.preset.name })
             }
-            Err(error) => return Err(error),
-        };
-        Ok(Checked { findings, objects, preset: preset.name })
+            Err(error) => Err(error),
+        }
     }
 
-    /// Returns the findings about the objects, and the number of objects for which a policy answers.
-    fn compared(
-        self,
-        values: &Values,
-        preset: &Preset,
-        cluster: Cluster,
-    ) -> anyhow::Result<(Vec<UpgradeFinding>, usize)> {
+    /// Returns the findings about the values and the objects.
+    fn compared(self, values: Values, flag: &Compatibility, cluster: Cluster) -> anyhow::Result<Checked> {
         let Self { filenames, recursive, namespace, connection, grantable, .. } = self;
         let size = grantable.size();
         let grantable = grantable.grantable();
@@ -144,35 +176,35 @@ impl UpgradeCheck {
         let home = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?.accepting(size);
         let own = loader.load(&[])?;
-        let taken_over = |documents: &[Document]| -> anyhow::Result<(Values, Arc<Snapshot>)> {
-            let mut values = values.clone();
-            values.takeover = takeover::time(documents, &values, &home);
+        let chosen = |documents: &[Document]| -> anyhow::Result<(Chosen, Arc<Snapshot>)> {
+            let chosen = Chosen::of(values.clone(), documents, flag, &home)?;
             let mut layers = settings::layers(&own, None, &[])?;
-            layers.extend(values.layers(preset, &home));
+            layers.extend(chosen.values.layers(&chosen.preset, &home));
             let beside =
                 Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces: false };
             let Installed { snapshot, .. } = beside.standing(&[], &layers, None)?.install(&Catalogue::default())?;
-            Ok((values, snapshot))
+            Ok((chosen, snapshot))
         };
         if filenames.is_empty() {
             return on_cluster(connection, async |client| {
                 let gathered = gather::begun(client, &home).await?;
-                let (values, snapshot) = taken_over(&gathered.documents())?;
-                let (values, snapshot) = (&values, &snapshot);
-                let check = UpgradeTarget { values, preset, home: &home, snapshot, started: &started };
-                gather::checked(gathered, &check).await
+                let (chosen, snapshot) = chosen(&gathered.documents())?;
+                let check = chosen.target(&home, &snapshot, &started);
+                let (found, objects) = gather::checked(gathered, &check).await?;
+                chosen.checked(found, objects, &home)
             });
         }
         let Some(catalogue) = catalogue(&[])? else { bail!("the CRDs cannot be used") };
         let sources = InputPaths { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
-        let (values, snapshot) = taken_over(&documents)?;
-        let check = UpgradeTarget { values: &values, preset, home: &home, snapshot: &snapshot, started: &started };
-        let (mut findings, _) = check.of(&documents, catalogue.scopes(), &|_| None)?;
+        let (chosen, snapshot) = chosen(&documents)?;
+        let check = chosen.target(&home, &snapshot, &started);
+        let (mut found, _) = check.of(&documents, catalogue.scopes(), &|_| None)?;
         if secured::config(&documents, &home).is_none() {
             // The files may contain only a part of a cluster, so this is only a note.
-            findings.push(secured::without_earlier(&home, Sort::Note));
+            found.push(secured::without_earlier(&home, Sort::Note));
         }
-        Ok((findings, check.claimed(&documents)))
+        let objects = check.claimed(&documents);
+        chosen.checked(found, objects, &home)
     }
 }

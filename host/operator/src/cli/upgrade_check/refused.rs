@@ -5,13 +5,16 @@ use kaos_policy::objections::objections;
 use serde_json::Value;
 
 use super::{
+    recorded::Recorded,
+    registries::REGISTRIES,
     report::{Sort, UpgradeFinding},
     table::{Case, is_on, text},
-    values::{DATA, REGISTRIES, REPOSITORY, Values},
+    takeover,
+    values::{DATA, REPOSITORY, Values},
 };
 use crate::{
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
-    presets::{self, COMPATIBILITY},
+    presets::{self, COMPATIBILITY, Preset},
     schema,
 };
 
@@ -26,11 +29,12 @@ const OF_PODS: &str = "controllerManager.manager.env";
 const FLAGS: [&str; 2] = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"];
 
 /// Returns a finding for each value that the chart refuses.
-pub(super) fn findings(values: &Values, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
+pub(super) fn findings(values: &Values, recorded: &Recorded, home: &str) -> anyhow::Result<Vec<UpgradeFinding>> {
     let mut found = of_schema(values.root())?;
     found.extend(variables(values, home));
     found.extend(flags(values));
-    found.extend(together(values));
+    found.extend(together(values, recorded));
+    found.extend(takeover::refused(values));
     found.extend(incomplete(values, home));
     found.extend(projection(values, home));
     Ok(found)
@@ -40,10 +44,14 @@ fn stops(about: impl Into<String>, message: impl Into<String>, remedy: impl Into
     UpgradeFinding::new(Sort::Stops, about, message, remedy)
 }
 
+/// Returns the schema of the values.
+pub(super) fn schema() -> anyhow::Result<Value> {
+    serde_json::from_str(SCHEMA).context("the schema of the chart in this program")
+}
+
 /// Returns the findings about unknown values and about values of a wrong type or form.
 fn of_schema(root: &Value) -> anyhow::Result<Vec<UpgradeFinding>> {
-    let read: Value = serde_json::from_str(SCHEMA).context("the schema of the chart in this program")?;
-    let validator = jsonschema::validator_for(&read).context("the schema of the chart in this program")?;
+    let validator = jsonschema::validator_for(&schema()?).context("the schema of the chart in this program")?;
     let errors: Vec<_> = validator.iter_errors(root).collect();
     let finding = |objection: &_| {
         let schema::Finding { path, message } = schema::finding(objection, "the chart's schema");
@@ -114,10 +122,10 @@ fn flags(values: &Values) -> Vec<UpgradeFinding> {
 
 /// Returns the findings about values that do not fit together. The table cannot express these rules. `tests/chart`
 /// checks that the chart refuses the same values.
-fn together(values: &Values) -> Vec<UpgradeFinding> {
+fn together(values: &Values, recorded: &Recorded) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     let named = values.text("compatibility");
-    if !presets::ALL.iter().any(|(name, _)| *name == named) {
+    if !Preset::is_embedded(&named) {
         let names = presets::ALL.map(|(name, _)| name).join(" or ");
         found.push(stops(
             "compatibility",
@@ -125,12 +133,19 @@ fn together(values: &Values) -> Vec<UpgradeFinding> {
             format!("use {names}"),
         ));
     }
-    if values.is_of_go() {
+    if values.is_of_go() || (!values.is_carried && recorded.is_image_of_go(&values.text(REPOSITORY))) {
         found.push(stops(
             REPOSITORY,
             "is the image of KAOS's operator",
             "remove controllerManager.manager.image, with its tag, from the values; with `helm upgrade --reuse-values`, \
              the chart replaces this image: then check with --reuse-values",
+        ));
+    }
+    if values.is_on("crds.install") && !values.is_on("crds.keep") && recorded.is_of_go {
+        found.push(stops(
+            "crds.keep",
+            "is false, so a rollback to KAOS's chart would delete the definitions with all objects",
+            "set it to true until you will not return to KAOS's operator",
         ));
     }
     if values.at("controllerManager.replicas").as_u64().is_some_and(|replicas| replicas > 1) && !elects(values) {

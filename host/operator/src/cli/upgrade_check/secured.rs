@@ -7,12 +7,15 @@ use serde_json::Value;
 use super::{
     reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
-    table::{Case, EXTERNAL, Environment, SERVED, SERVICE, cases_of, is_on, text},
+    table::{Case, EXTERNAL, Environment, Row, SERVED, SERVICE, cases_of, is_on, text},
     values::{DATA, Values},
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-const UNLESS: &str = "; the chart refuses the upgrade unless security.acceptUnserved is true";
+/// The names of changes of protection that no row of the table has.
+pub(super) const LISTENER: &str = "gatewayAPI.createGateway";
+pub(super) const TOKENS: &str = "security.agentAuth.gatewayJwtOptional";
+pub(super) const OBJECTS: [&str; 2] = ["NetworkPolicy", "SecurityPolicy"];
 
 /// Types of children that only KAOS's operator creates, with the effect of the upgrade on each type. The second field
 /// is true if the children refer to the decision point of the release.
@@ -51,8 +54,42 @@ pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> V
     }
     found.extend(replaced(values, &earlier, home));
     found.extend(gateway(documents, values, home));
-    found.extend(left(documents, is_protected, home));
+    found.extend(left(documents, values, is_protected, home));
+    found.extend(unneeded(values, &earlier, &was, home));
+    if !earlier.is_empty() && was.contains(&Case::Secured) {
+        let message = "the chart compares its values with the earlier release only if Helm can read the cluster: a chart \
+                       that is rendered without a cluster, for example by Argo CD, neither compares nor stops";
+        let remedy = "if you render the chart without a cluster, run this check before each change of security";
+        found.push(UpgradeFinding::new(Sort::Note, "security", message, remedy));
+    }
     found
+}
+
+/// Returns how the user accepts a change of protection. The chart refuses the upgrade otherwise.
+fn unless(values: &Values, change: &str) -> String {
+    if values.accepts(change) {
+        return "; security.acceptUnserved accepts this change".to_owned();
+    }
+    format!("; the chart refuses the upgrade unless security.acceptUnserved lists {change}")
+}
+
+/// Returns a note about each accepted change of the table that does not happen.
+fn unneeded(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
+    let happens: BTreeSet<&str> =
+        values.rows().iter().filter(|row| changes(row, values, earlier, was, home)).map(|row| &*row.value).collect();
+    let is_of_table = |name: &&str| ![LISTENER, TOKENS].contains(name) && !OBJECTS.contains(name);
+    let stale = values.accepted().filter(is_of_table).filter(|name| !happens.contains(name));
+    let finding = |name: &str| {
+        let message = format!("lists {name}, but the upgrade does not change this protection");
+        UpgradeFinding::new(Sort::Note, "security.acceptUnserved", message, "remove the name, so that a later change stops")
+    };
+    stale.map(finding).collect()
+}
+
+/// Returns whether the upgrade changes the protection of a row.
+fn changes(row: &Row, values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> bool {
+    is_weaker(row, values.rows(), earlier, &values.environment(home), was, home)
+        || places(row, values, earlier, home).iter().any(|(_, text)| row.unserved.contains(text))
 }
 
 /// Returns the finding for a missing ConfigMap with the variables of the earlier release. Without these variables, the
@@ -85,42 +122,66 @@ fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
     cases_of(&|variable| text(earlier, variable).to_owned(), projection)
 }
 
+/// Returns the places that can turn on a feature which this operator lacks, each with its text.
+fn places(row: &Row, values: &Values, earlier: &Environment, home: &str) -> [(String, String); 3] {
+    let name = &row.variable;
+    let own = values.text(&row.value);
+    let mut implying = row.implied_by_values.iter().filter(|path| !values.text(path).is_empty());
+    let of_value = match implying.next().filter(|_| own.is_empty()) {
+        Some(path) => (format!("{}, because of {path},", row.value), row.implied.clone()),
+        None => (row.value.clone(), own),
+    };
+    [
+        of_value,
+        (format!("extraConfig.{name}"), values.extra(name).unwrap_or_default()),
+        (format!("{name} in ConfigMap {home}/{OPERATOR_CONFIG}"), row.before(earlier).to_owned()),
+    ]
+}
+
 /// Returns the findings about features that this operator lacks.
 fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     for row in values.rows().iter().filter(|row| !row.unserved.is_empty()) {
-        let name = &row.variable;
-        let places = [
-            (row.value.clone(), values.text(&row.value)),
-            (format!("extraConfig.{name}"), values.extra(name).unwrap_or_default()),
-            (format!("{name} in ConfigMap {home}/{OPERATOR_CONFIG}"), row.before(earlier).to_owned()),
-        ];
+        let places = places(row, values, earlier, home);
         for (place, text) in places.into_iter().filter(|(_, text)| row.unserved.contains(text)) {
             let message = format!("is {text}, but {}", row.effect);
-            found.push(UpgradeFinding::new(Sort::Breaks, place, message, format!("{}{UNLESS}", row.remedy)));
+            let remedy = format!("{}{}", row.remedy, unless(values, &row.value));
+            found.push(UpgradeFinding::new(Sort::Breaks, place, message, remedy));
         }
     }
     found
 }
 
-/// Returns the findings about variables that protect less with the new values than in the earlier release. `was`
-/// contains the cases that applied in the earlier release.
+/// Returns whether a variable protects less with the new values than in the earlier release. `was` contains the cases
+/// that applied in the earlier release.
+fn is_weaker(
+    row: &Row,
+    rows: &[Row],
+    earlier: &Environment,
+    now: &Environment,
+    was: &BTreeSet<Case>,
+    home: &str,
+) -> bool {
+    let (from, to) = (text(earlier, &row.variable), text(now, &row.variable));
+    !earlier.is_empty()
+        && row.weakens(from, to, was.contains(&row.case()))
+        && !row.is_excused(rows, earlier, now, home)
+}
+
+/// Returns the findings about variables that protect less with the new values than in the earlier release.
 fn weaker(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
     let (now, rows) = (values.environment(home), values.rows());
-    let mut found = Vec::new();
-    for row in rows {
+    let weaker = rows.iter().filter(|row| is_weaker(row, rows, earlier, &now, was, home));
+    let finding = |row: &Row| {
         let (from, to) = (text(earlier, &row.variable), text(&now, &row.variable));
-        let is_weaker = row.weakens(from, to, was.contains(&row.case()));
-        if earlier.is_empty() || !is_weaker || row.is_excused(rows, earlier, &now, home) {
-            continue;
-        }
         let about = format!(
             "{}: {} is {from:?} in ConfigMap {home}/{OPERATOR_CONFIG}, and the values make it {to:?}",
             row.value, row.variable
         );
-        found.push(UpgradeFinding::new(Sort::Breaks, about, &row.effect, format!("{}{UNLESS}", row.remedy)));
-    }
-    found
+        let remedy = format!("{}{}", row.remedy, unless(values, &row.value));
+        UpgradeFinding::new(Sort::Breaks, about, &row.effect, remedy)
+    };
+    weaker.map(finding).collect()
 }
 
 /// Returns a note if the values name another decision point instead of the chart's.
@@ -170,7 +231,8 @@ fn gateway(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFi
         );
         let remedy = format!(
             "create a Gateway of another name with this listener, set gatewayAPI.createGateway to false, and set \
-             gatewayAPI.gatewayName to the new name{UNLESS}"
+             gatewayAPI.gatewayName to the new name{}",
+            unless(values, LISTENER)
         );
         UpgradeFinding::new(Sort::Breaks, identity.to_string(), message, remedy)
     };
@@ -202,7 +264,7 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 
 /// Returns a finding for each type of children that KAOS's operator created and that no operator will update. If the
 /// new operator protects objects, it takes over the first two types in [`CHILDREN`].
-fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
+fn left(documents: &[Document], values: &Values, is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
         let labels = object["metadata"]["labels"].as_object();
@@ -221,7 +283,9 @@ fn left(documents: &[Document], is_protected: bool, home: &str) -> Vec<UpgradeFi
     let finding = |(kind, asks_own, message): &(&'static str, bool, &str)| {
         let these = by_kind.get(&(*kind, *asks_own)).filter(|_| !taken_over.contains(kind))?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
-        Some(UpgradeFinding::new(Sort::Breaks, about, *message, "delete or replace them before the upgrade"))
+        let unless = if OBJECTS.contains(kind) { unless(values, kind) } else { String::new() };
+        let remedy = format!("delete or replace them before the upgrade{unless}");
+        Some(UpgradeFinding::new(Sort::Breaks, about, *message, remedy))
     };
     CHILDREN.iter().filter_map(finding).collect()
 }

@@ -34,8 +34,9 @@ pub(super) struct Row {
     pub(super) weaker: Option<Weaker>,
     unless: Vec<String>,
     movable: bool,
-    implied: String,
+    pub(super) implied: String,
     implied_by: Vec<String>,
+    pub(super) implied_by_values: Vec<String>,
     pub(super) unserved: Vec<String>,
     pub(super) effect: String,
     #[serde(rename = "do")]

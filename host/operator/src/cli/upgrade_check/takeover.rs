@@ -1,26 +1,34 @@
 //! Finds the time of the upgrade from KAOS's operator as the chart does. Proxies of older ModelAPIs keep their pods,
 //! because they do not get the permission to run without a master key.
 
-use jiff::Timestamp;
+use jiff::{Span, Timestamp};
 use kaos_crds::API_VERSION;
 use serde_json::Value;
 
 use super::{
-    go_image,
     keyless::{PERMISSION, is_keyless, is_permitted, server},
+    recorded::Recorded,
     report::{Sort, UpgradeFinding},
     rolls::workloads,
     table::TAKEOVER_TIME,
     values::Values,
 };
-use crate::{
-    config_maps::OPERATOR_CONFIG,
-    input::Document,
-    presets::{COMPATIBILITY, Preset},
-};
+use crate::{input::Document, presets::Preset};
 
 /// The value of the chart with the time.
 const VALUE: &str = "takeoverTime";
+/// The value with which the chart installs rights, and reads ModelAPIs.
+const RIGHTS: &str = "rbac.create";
+
+/// The time of the takeover.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Takeover {
+    /// The time that the chart records. Empty if the preset's own time is enough. If the chart would record the time of
+    /// the upgrade itself, this is the earliest time with the same effect.
+    pub(super) time: String,
+    /// Why the chart stops, or keeps another time than before.
+    pub(super) finding: Option<UpgradeFinding>,
+}
 
 /// A ModelAPI with the Deployment of its proxy.
 struct Proxy<'a> {
@@ -30,41 +38,146 @@ struct Proxy<'a> {
     server: Option<&'a Value>,
 }
 
-/// Returns the time that the chart records at the upgrade. Empty if no ModelAPI is older than this operator. If the chart
-/// would record the time of the upgrade itself, returns the earliest time with the same effect.
-pub(super) fn time(documents: &[Document], values: &Values, home: &str) -> String {
-    let given = given(values);
-    if !given.is_empty() {
-        return given;
-    }
-    let (earlier, preset) = (config(documents, home, OPERATOR_CONFIG), config(documents, home, COMPATIBILITY));
-    let works_of_go = documents.iter().any(|document| runs_go(document, home));
-    let is_of_go = works_of_go || (earlier.is_some() && preset.is_none());
-    if preset.is_some() && !is_of_go {
-        let recorded = earlier.and_then(|earlier| earlier["data"][TAKEOVER_TIME].as_str());
-        return recorded.unwrap_or_default().to_owned();
-    }
-    let proxies = proxies(documents, values);
-    let permitted = proxies.iter().filter(|proxy| !is_of_go && proxy.is_permitted_by_operator());
-    if let Some(oldest) = permitted.map(|proxy| proxy.created).min() {
-        return oldest.to_owned();
-    }
-    let newest = proxies.iter().filter_map(|proxy| proxy.created.parse::<Timestamp>().ok()).max();
-    let later = newest.and_then(|newest| Timestamp::from_second(newest.as_second().saturating_add(1)).ok());
-    later.map(|later| later.to_string()).unwrap_or_default()
+/// The proxies that KAOS's operator created after a time.
+struct Late {
+    /// The newest of them.
+    name: String,
+    /// The earliest time that keeps the pods of all of them.
+    time: String,
+    /// A proxy of this operator that would lose the permission with that time.
+    contested: Option<String>,
 }
 
-/// Returns a note if the upgrade keeps the pods of proxies only because the chart finds the time in the cluster.
-pub(super) fn finding(documents: &[Document], values: &Values, preset: &Preset, home: &str) -> Option<UpgradeFinding> {
-    let time = values.takeover.as_str();
+/// Returns the finding about a time in the values that is no time, or lies in the future.
+pub(super) fn refused(values: &Values) -> Option<UpgradeFinding> {
+    let given = given(values);
+    let stops = |message: &str, remedy: &str| {
+        UpgradeFinding::new(Sort::Stops, VALUE, format!("is {given}, {message}"), remedy)
+    };
+    if given.is_empty() {
+        return None;
+    }
+    let Some(time) = given.parse::<Timestamp>().ok().filter(|time| time.to_string() == given) else {
+        return Some(stops("which is no time", "use the form 2026-12-01T08:00:00Z"));
+    };
+    let latest = Timestamp::now().checked_add(Span::new().hours(24)).unwrap_or(Timestamp::MAX);
+    let message = "which is in the future: until then, LiteLLM 1.104 would not start for new ModelAPIs";
+    (time > latest).then(|| stops(message, "set the time of the upgrade"))
+}
+
+/// Returns the time that the chart records at the upgrade.
+pub(super) fn decided(documents: &[Document], values: &Values, preset: &Preset, recorded: &Recorded) -> Takeover {
+    let (is_permitting, since) = of_preset(preset);
+    let all = proxies(documents, values);
+    // Without rights of the operator, the user possibly may not read ModelAPIs, so the chart does not read them.
+    let read = if values.is_on(RIGHTS) { &all[..] } else { &[] };
+    let late = |time: &str| late(read, time.max(since), recorded.is_of_go);
+    let given = given(values);
+    if !given.is_empty() {
+        let late = late(&given).filter(|late| is_permitting && late.contested.is_none());
+        let finding = late.map(|Late { name, time, .. }| {
+            let message = format!(
+                "is {given}, but KAOS's operator created ModelAPIs later, such as {name}: the upgrade would replace the \
+                 pods of their proxies"
+            );
+            let remedy = format!("remove the value, so that the chart finds the time, or set it to {time:?}");
+            UpgradeFinding::new(Sort::Stops, VALUE, message, remedy)
+        });
+        return Takeover { time: given, finding };
+    }
+    if recorded.is_installed && !recorded.is_of_go {
+        return later(&recorded.time, late(&recorded.time), since);
+    }
+    // If the chart does not read ModelAPIs, it records the time of the upgrade.
+    let counted = if recorded.is_of_go { &all[..] } else { read };
+    Takeover { time: found(counted, since, recorded.is_of_go), finding: None }
+}
+
+/// Returns the recorded time, or the later time that keeps the pods of late proxies, too.
+fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
+    let Some(Late { name, time, contested }) = late else {
+        return Takeover { time: recorded.to_owned(), finding: None };
+    };
+    if let Some(contested) = contested {
+        let message = format!(
+            "is not set, and {TAKEOVER_TIME} is {recorded:?}: KAOS's operator created ModelAPIs later, such as {name}, and \
+             this operator created ModelAPIs before those, such as {contested}, so each time replaces pods of proxies"
+        );
+        let others = if recorded.is_empty() { since } else { recorded };
+        let remedy = format!(
+            "set it to {time:?} to keep the pods of those of KAOS's operator, or to {others:?} to keep the pods of the others"
+        );
+        let finding = Some(UpgradeFinding::new(Sort::Stops, VALUE, message, remedy));
+        return Takeover { time: recorded.to_owned(), finding };
+    }
+    let message = format!(
+        "KAOS's operator created ModelAPIs after the recorded takeover, such as {name}: the chart sets {TAKEOVER_TIME} to \
+         {time:?}, and the pods of their proxies stay"
+    );
+    Takeover { finding: Some(UpgradeFinding::new(Sort::Note, VALUE, message, "")), time }
+}
+
+/// Returns the earliest time that keeps the pods of all proxies without the permission. Proxies with the permission must
+/// keep it, too, if this operator created them, and only its release is gone. The preset's own time keeps the pods of
+/// older proxies.
+fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
+    let counted = || proxies.iter().filter(|proxy| proxy.created >= since);
+    let permitted = counted().filter(|proxy| !is_of_go && proxy.is_permitted_by_operator());
+    let oldest = permitted.map(|proxy| proxy.created.to_owned()).min();
+    oldest.or_else(|| second_after(counted().map(|proxy| proxy.created).max()?)).unwrap_or_default()
+}
+
+/// Returns the proxies that KAOS's operator created at this time or later. It writes no conditions.
+fn late(proxies: &[Proxy<'_>], from: &str, is_of_go: bool) -> Option<Late> {
+    let counted = || proxies.iter().filter(|proxy| proxy.created >= from);
+    let newest = counted().filter(|proxy| is_of_go || !proxy.has_conditions()).max_by_key(|proxy| proxy.created)?;
+    let mut permitted =
+        counted().filter(|it| !is_of_go && it.created <= newest.created && it.is_permitted_by_operator());
+    Some(Late {
+        name: newest.model.identity.to_string(),
+        time: second_after(newest.created)?,
+        contested: permitted.next().map(|proxy| proxy.model.identity.to_string()),
+    })
+}
+
+/// Returns the time one second later. `None` if the text is no time.
+fn second_after(time: &str) -> Option<String> {
+    let time: Timestamp = time.parse().ok()?;
+    Some(Timestamp::from_second(time.as_second().checked_add(1)?).ok()?.to_string())
+}
+
+/// Returns whether the preset gives proxies the permission, and the time from which it does.
+fn of_preset(preset: &Preset) -> (bool, &str) {
     let settings = &preset.sections["modelapi"]["proxyConfig"];
-    let usual = settings["withoutMasterKeySince"].as_str().unwrap_or_default();
-    if !given(values).is_empty() || settings["withoutMasterKey"] != true {
+    (settings["withoutMasterKey"] == true, settings["withoutMasterKeySince"].as_str().unwrap_or_default())
+}
+
+/// Returns a note if the upgrade keeps the pods of proxies only because the chart finds the time in the cluster, or if the
+/// chart does not read the cluster for this time.
+pub(super) fn finding(
+    documents: &[Document],
+    values: &Values,
+    preset: &Preset,
+    recorded: &Recorded,
+) -> Option<UpgradeFinding> {
+    let (is_permitting, usual) = of_preset(preset);
+    if !given(values).is_empty() || !is_permitting {
         return None;
     }
     let proxies = proxies(documents, values);
-    let is_kept = |proxy: &&Proxy<'_>| (usual..time).contains(&proxy.created) && proxy.server.is_some_and(is_keyless);
-    let kept: Vec<&Proxy<'_>> = proxies.iter().filter(is_kept).collect();
+    let keyless = || proxies.iter().filter(|proxy| proxy.created >= usual && proxy.server.is_some_and(is_keyless));
+    let time = values.takeover.as_str();
+    if !values.is_on(RIGHTS) && !recorded.is_of_go && !recorded.is_installed {
+        let newest = keyless().max_by_key(|proxy| proxy.created)?;
+        let message = format!(
+            "is empty, and {RIGHTS} is false, so the chart does not read the ModelAPIs: it replaces the pods of their \
+             proxies, such as {}",
+            newest.model.identity
+        );
+        let remedy = format!("set {VALUE} to {:?}", second_after(newest.created)?);
+        return Some(UpgradeFinding::new(Sort::Note, VALUE, message, remedy));
+    }
+    let kept: Vec<&Proxy<'_>> = keyless().filter(|proxy| proxy.created < time).collect();
     let first = kept.first()?;
     let message = format!(
         "is empty: `helm upgrade` finds the time in the cluster, but a chart that is rendered without a cluster, for \
@@ -72,32 +185,14 @@ pub(super) fn finding(documents: &[Document], values: &Values, preset: &Preset, 
         kept.len(),
         first.model.identity
     );
-    let recorded =
-        config(documents, home, OPERATOR_CONFIG).is_some_and(|config| config["data"][TAKEOVER_TIME] == *time);
-    let when = if recorded { "" } else { ", or to the later time of the upgrade" };
+    let when = if recorded.time == time { "" } else { ", or to the later time of the upgrade" };
     let remedy = format!("if you render the chart without a cluster, set {VALUE} to {time:?}{when}");
     Some(UpgradeFinding::new(Sort::Note, VALUE, message, remedy))
 }
 
 /// Returns the time in the values. Empty if the chart has to find it.
 fn given(values: &Values) -> String {
-    values.extra(TAKEOVER_TIME).unwrap_or_else(|| values.text(VALUE))
-}
-
-/// Returns whether an object is the Deployment of KAOS's operator in this namespace.
-fn runs_go(document: &Document, home: &str) -> bool {
-    let is_it = document.identity.kind == workloads().kind && document.identity.namespace.as_deref() == Some(home);
-    let containers = document.object["spec"]["template"]["spec"]["containers"].as_array();
-    let mut images = containers.into_iter().flatten().filter_map(|container| container["image"].as_str());
-    is_it && images.any(go_image::is_image)
-}
-
-fn config<'a>(documents: &'a [Document], home: &str, name: &str) -> Option<&'a Value> {
-    let is_it = |document: &&Document| {
-        let identity = &document.identity;
-        identity.kind == "ConfigMap" && identity.name == name && identity.namespace.as_deref() == Some(home)
-    };
-    documents.iter().find(is_it).map(|document| &document.object)
+    values.extra(TAKEOVER_TIME).filter(|text| !text.is_empty()).unwrap_or_else(|| values.text(VALUE))
 }
 
 /// Returns the ModelAPIs of the mode Proxy in the namespaces of the operator. Omits objects without a time, which come
@@ -126,12 +221,14 @@ fn proxies<'a>(documents: &'a [Document], values: &Values) -> Vec<Proxy<'a>> {
 }
 
 impl Proxy<'_> {
-    /// Returns whether this operator, and not the user, gave the proxy the permission. Only this operator writes
-    /// conditions.
+    /// Returns whether this operator ever worked on the ModelAPI. KAOS's operator writes no conditions.
+    fn has_conditions(&self) -> bool {
+        self.model.object["status"]["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty())
+    }
+
+    /// Returns whether this operator, and not the user, gave the proxy the permission.
     fn is_permitted_by_operator(&self) -> bool {
-        let has_conditions =
-            self.model.object["status"]["conditions"].as_array().is_some_and(|conditions| !conditions.is_empty());
         let is_of_user = self.model.object["spec"].to_string().contains(PERMISSION);
-        has_conditions && !is_of_user && self.server.is_some_and(is_permitted)
+        self.has_conditions() && !is_of_user && self.server.is_some_and(is_permitted)
     }
 }

@@ -1,50 +1,49 @@
 //! Reads the values of a Helm release. Derives the same settings from these values as this operator's chart.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use kaos_policy::settings::{Layer, Origin};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     super::{compatibility::Compatibility, output::complain},
-    go_image,
+    go_image, merging,
+    recorded::USUAL,
     table::{Case, Environment, Need, Row, TAKEOVER_TIME, cases_of, rows},
 };
 use crate::{
     config_maps::OPERATOR_CONFIG,
-    input::{self, Document},
-    presets::{self, COMPATIBILITY, Preset, PresetError},
+    input,
+    presets::{Preset, PresetError},
 };
 
 /// The values of the chart, with their comments.
 const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.yaml");
-/// The default preset of the chart.
-const USUAL: &str = "kaos-0.8";
+/// The value that only this chart has.
+const OWN: &str = "chartOfValues";
 /// The ConfigMap with the data of the chart's decision point.
 pub(super) const DATA: &str = "kaos-authz-policy";
-/// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
-pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 /// The value with the repository of the operator's image.
 pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
 
 /// The policies that have the setting `security`.
 const PROTECTING: [&str; 4] = ["agent", "mcpserver", "modelapi", "memorystore"];
 
-/// The values with the images of the preset's runtimes.
-const IMAGES: [(&str, &str); 5] = [
-    ("python-string", "defaultImages.mcpPythonString"),
-    ("pctx-codemode", "defaultImages.mcpPctxCodemode"),
-    ("fastmcp-codemode", "defaultImages.mcpFastmcpCodemode"),
-    ("kubernetes", "defaultImages.mcpKubernetes"),
-    ("slack", "defaultImages.mcpSlack"),
-];
-
 /// The values that the chart gets in the upgrade.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     root: Value,
+    /// The defaults of the chart.
+    defaults: Value,
     rows: Vec<Row>,
+    /// Whether the values come from KAOS's chart.
+    pub(super) is_carried: bool,
+    /// Whether the values come from the chart of KAOS of January 2026.
+    pub(super) is_of_january: bool,
     /// The time of the takeover that the chart finds in the cluster.
     pub(super) takeover: String,
     /// Whether Agents get no tokens with the preset.
@@ -62,19 +61,29 @@ impl Values {
             if !read.is_object() && !read.is_null() {
                 bail!("{file}: is not a file of values: write the output of `helm get values NAME -o yaml` into it");
             }
-            merge(&mut root, read);
+            merging::merge(&mut root, read);
         }
-        let mut values = Self { root, rows: rows()?, takeover: String::new(), is_anonymous: false };
-        values.carry(&defaults);
+        let mut values = Self {
+            root,
+            defaults,
+            rows: rows()?,
+            is_carried: false,
+            is_of_january: false,
+            takeover: String::new(),
+            is_anonymous: false,
+        };
+        values.carry();
         Ok(values)
     }
 
-    /// Adds defaults for the values that another chart's values lack, as the chart does. A section that is null gets
-    /// its defaults.
-    fn carry(&mut self, defaults: &Value) {
-        let is_carried = self.at("compatibility").is_null();
-        let preset = if self.at("defaultImages.memoryService").is_null() { "kaos-0.1" } else { USUAL };
-        if is_carried && self.is_of_go() {
+    /// Adds defaults for the values that KAOS's chart lacks, as the chart does. A section that is null gets its
+    /// defaults.
+    fn carry(&mut self) {
+        self.is_carried = self.at(OWN).is_null();
+        // KAOS of January 2026 had no memory service.
+        self.is_of_january = self.is_carried && self.at("defaultImages.memoryService").is_null();
+        let defaults = &self.defaults;
+        if self.is_carried && (self.is_of_go() || go_image::is_copy(&self.text(REPOSITORY))) {
             self.root["controllerManager"]["manager"]["image"] =
                 defaults["controllerManager"]["manager"]["image"].clone();
         }
@@ -82,13 +91,37 @@ impl Values {
         for (name, section) in defaults.as_object().into_iter().flatten() {
             match root.get_mut(name) {
                 None => drop(root.insert(name.clone(), section.clone())),
-                Some(given) if is_carried => fill(given, section),
+                Some(given) if self.is_carried => merging::fill(given, section),
                 Some(_) => {}
             }
         }
-        if is_carried {
-            root.insert("compatibility".to_owned(), preset.into());
-        }
+    }
+
+    /// Sets the text of a value.
+    pub(super) fn set(&mut self, path: &str, text: &str) {
+        merging::set(&mut self.root, path, text.into());
+    }
+
+    /// Returns the default text of a value.
+    pub(super) fn usual(&self, path: &str) -> &str {
+        path.split('.').fold(&self.defaults, |value, name| &value[name]).as_str().unwrap_or_default()
+    }
+
+    /// Returns the images in `defaultImages` that are set.
+    pub(super) fn images(&self) -> BTreeMap<String, String> {
+        let images = self.at("defaultImages").as_object().into_iter().flatten();
+        let set = images.filter_map(|(name, image)| Some((name.clone(), image.as_str()?.to_owned())));
+        set.filter(|(_, image)| !image.is_empty()).collect()
+    }
+
+    /// Returns whether the user accepts a change of protection.
+    pub(super) fn accepts(&self, change: &str) -> bool {
+        self.accepted().any(|name| name == change)
+    }
+
+    /// Returns the names of the changes of protection that the user accepts.
+    pub(super) fn accepted(&self) -> impl Iterator<Item = &str> {
+        self.at("security.acceptUnserved").as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// Returns the values, with the information whether this preset gives tokens to Agents.
@@ -216,8 +249,7 @@ impl Values {
     /// default preset: another finding reports the wrong name.
     pub(super) fn preset(&self, flag: &Compatibility) -> Result<Preset, PresetError> {
         let named = self.text("compatibility");
-        let is_known = presets::ALL.iter().any(|(name, _)| *name == named);
-        let name = flag.name().unwrap_or(if is_known { &named } else { USUAL });
+        let name = flag.name().unwrap_or(if Preset::is_embedded(&named) { &named } else { USUAL });
         let mut preset = Preset::named(name)?;
         let provider = self.text("security.agentAuth.identity.provider");
         if !provider.is_empty() {
@@ -250,151 +282,21 @@ impl Values {
         }
         layers
     }
-
-    /// Returns the objects, with the ConfigMaps of the new chart instead of the operator's existing ConfigMaps.
-    pub(super) fn applied_to(
-        &self,
-        documents: &[Document],
-        preset: &Preset,
-        home: &str,
-    ) -> anyhow::Result<Vec<Document>> {
-        let is_replaced = |document: &&Document| {
-            let identity = &document.identity;
-            let names = [&REGISTRIES[..], &[OPERATOR_CONFIG, COMPATIBILITY]].concat();
-            identity.kind == "ConfigMap"
-                && identity.namespace.as_deref() == Some(home)
-                && names.contains(&identity.name.as_str())
-        };
-        let mut kept: Vec<Document> = documents.iter().filter(|document| !is_replaced(document)).cloned().collect();
-        let config_map = |name: &str, runtimes: &Value| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": home},
-                "data": {"runtimes.yaml": json!({"runtimes": runtimes}).to_string()}})
-        };
-        let registries =
-            [config_map(REGISTRIES[0], &self.runtimes(preset)), config_map(REGISTRIES[1], &self.harnesses())];
-        let (made, errors) = input::parse(&"the values".into(), &json!(registries[0]).to_string(), home);
-        let (more, wrong) = input::parse(&"the values".into(), &json!(registries[1]).to_string(), home);
-        if let Some(error) = errors.into_iter().chain(wrong).next() {
-            return Err(error).context("the registries of runtimes");
-        }
-        kept.extend(made.into_iter().chain(more));
-        Ok(kept)
-    }
-
-    fn runtimes(&self, preset: &Preset) -> Value {
-        let mut runtimes = preset.sections["mcpserver"]["runtimes"].clone();
-        for (name, path) in IMAGES {
-            let image = self.text(path);
-            if let Some(Value::Object(runtime)) = runtimes.get_mut(name).filter(|_| !image.is_empty()) {
-                runtime.insert("image".to_owned(), image.into());
-            }
-        }
-        self.with_custom(runtimes, "mcpRuntimes.custom")
-    }
-
-    fn harnesses(&self) -> Value {
-        self.with_custom(
-            json!({"pi": {"driver": "pi", "image": self.text("defaultImages.harnessPi")}}),
-            "harnessRuntimes.custom",
-        )
-    }
-
-    /// Returns the runtimes with the user's entries. A user's entry replaces the whole entry of the same name.
-    fn with_custom(&self, runtimes: Value, path: &str) -> Value {
-        let mut runtimes = match runtimes {
-            Value::Object(runtimes) => runtimes,
-            _ => Map::new(),
-        };
-        for (name, runtime) in self.at(path).as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null()) {
-            runtimes.insert(name.clone(), runtime.clone());
-        }
-        Value::Object(runtimes)
-    }
-}
-
-/// Merges values as Helm does. Maps are merged key by key, a null removes a value, and any other value replaces the
-/// earlier value.
-fn merge(into: &mut Value, from: Value) {
-    match (into, from) {
-        (Value::Object(into), Value::Object(from)) => {
-            for (name, value) in from {
-                if value.is_null() {
-                    into.remove(&name);
-                } else {
-                    merge(into.entry(name).or_insert(Value::Null), value);
-                }
-            }
-        }
-        (_, Value::Null) => {}
-        (into, from) => *into = from,
-    }
-}
-
-/// Copies the keys of `from` that `into` lacks.
-fn fill(into: &mut Value, from: &Value) {
-    let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
-    for (name, value) in from {
-        match into.get_mut(name) {
-            None => drop(into.insert(name.clone(), value.clone())),
-            Some(there) => fill(there, value),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(file: &str) -> Value {
-        let text = std::fs::read_to_string(format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let (documents, errors) = input::parse(&file.into(), &text, "kaos-system");
-        assert!(errors.is_empty() || documents.is_empty(), "{errors:?}");
-        match &*documents {
-            [] => serde_saphyr::from_str(&text).unwrap(),
-            all => Value::Array(all.iter().map(|document| document.object.clone()).collect()),
-        }
-    }
-
-    fn made(name: &str) -> Value {
-        let made = read("deploy/install.yaml");
-        let is_it = |object: &&Value| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name;
-        made.as_array().unwrap().iter().find(is_it).unwrap()["data"].clone()
-    }
-
-    #[test]
-    fn the_chart_makes_the_same_of_its_own_values() {
-        let values = Values::read(&[], false).unwrap();
-        let preset = values.preset(&Compatibility::of(None)).unwrap();
-        let layers = values.layers(&preset, "kaos-system");
-        let Some(Layer { content: kaos_policy::settings::Content::Env(variables), .. }) = layers.last() else {
-            panic!("{layers:?}");
-        };
-        assert_eq!(json!(variables), made(OPERATOR_CONFIG));
-        let chosen: Value = serde_saphyr::from_str(made(COMPATIBILITY)["kaos-0.8.yaml"].as_str().unwrap()).unwrap();
-        assert_eq!(preset.sections, chosen);
-        let registry =
-            |name: &str| -> Value { serde_saphyr::from_str(made(name)["runtimes.yaml"].as_str().unwrap()).unwrap() };
-        assert_eq!(json!({"runtimes": values.runtimes(&preset)}), registry(REGISTRIES[0]));
-        let mut harnesses = registry(REGISTRIES[1]);
-        harnesses["runtimes"]["pi"].as_object_mut().unwrap().remove("description");
-        assert_eq!(json!({"runtimes": values.harnesses()}), harnesses);
-    }
-
     #[test]
     fn values_of_the_earlier_release_get_what_the_chart_adds() {
         let file = |name: &str| format!("{}/../../tests/golden/today/values/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
         for (name, preset) in [("kaos-0.8.2", "kaos-0.8"), ("kaos-0.1", "kaos-0.1")] {
             let values = Values::read(&[file(name)], true).unwrap();
-            assert_eq!((values.text("compatibility").as_str(), values.is_of_go()), (preset, false));
+            assert_eq!((values.is_carried, values.is_of_january, values.is_of_go()), (true, preset == "kaos-0.1", false));
             assert_eq!(values.text("logs.format"), "json");
-            assert!(Values::read(&[file(name)], false).unwrap().is_of_go());
+            let as_file = Values::read(&[file(name)], false).unwrap();
+            assert!(as_file.is_of_go() && !as_file.is_carried);
         }
-    }
-
-    #[test]
-    fn files_of_values_are_merged_as_helm_merges_them() {
-        let mut values = json!({"a": {"b": 1, "c": [1]}, "d": 1});
-        merge(&mut values, json!({"a": {"c": [2], "e": 3}, "d": null}));
-        assert_eq!(values, json!({"a": {"b": 1, "c": [2], "e": 3}}));
     }
 }
