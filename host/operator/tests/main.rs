@@ -33,6 +33,7 @@ mod today;
 mod traces;
 mod unreachable;
 mod upgrading;
+mod upgrading_accepted;
 mod upgrading_keyless;
 mod upgrading_protected;
 mod upgrading_references;

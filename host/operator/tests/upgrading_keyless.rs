@@ -50,7 +50,6 @@ fn found(more: &str, values: &str, flags: &[&str], runs: bool) -> Vec<(&'static 
 fn a_proxy_without_a_master_key_is_named_if_its_image_does_not_start_or_can_become_such_an_image() {
     for (image, sort, message) in [
         ("ghcr.io/berriai/litellm:main-stable", "note", "can become such a version"),
-        ("ghcr.io/berriai/litellm:main-v1.104.1-stable", "note", "is such a version: the pods that run now stay"),
         ("mirror/llm-proxy:main-stable", "note", "can become such a version"),
     ] {
         let values = format!("{{defaultImages: {{litellm: '{image}'}}}}");
@@ -62,8 +61,14 @@ fn a_proxy_without_a_master_key_is_named_if_its_image_does_not_start_or_can_beco
     assert!(new.len() == 1 && new[0].0 == "breaks" && new[0].1.contains("the new pods then end"), "{new:?}");
     let replaced = found("", "{defaultImages: {litellm: 'mirror/litellm:latest'}}", &[], true);
     assert!(replaced.len() == 1 && replaced[0].0 == "breaks", "the upgrade replaces the pods: {replaced:?}");
-    let later = found("", "{defaultImages: {litellm: 'mirror/litellm:v1.104.1'}}", &[], true);
-    assert!(later.len() == 1 && later[0].0 == "breaks" && later[0].1.contains("so its pods end"), "{later:?}");
+    let later = |flags: &[&str]| found("", "{defaultImages: {litellm: 'mirror/litellm:v1.104.1'}}", flags, true);
+    assert_eq!(later(&[]), [], "the new pods get the permission");
+    let january = later(&["--compatibility", "kaos-0.1"]);
+    assert!(january.len() == 1 && january[0].0 == "breaks" && january[0].1.contains("so its pods end"), "{january:?}");
+    let runs = "container: {image: 'ghcr.io/berriai/litellm:main-v1.104.1-stable'},";
+    assert_eq!(found(runs, "{}", &[], true), [], "an older proxy with such an image has the permission");
+    let kept = found(runs, "{}", &["--compatibility", "kaos-0.1"], true);
+    assert!(kept.len() == 1 && kept[0].0 == "note" && kept[0].1.contains("the pods that run now stay"), "{kept:?}");
     for variable in
         ["LITELLM_MASTER_KEY, value: ''", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY, value: 'false'"]
     {

@@ -12,28 +12,64 @@ use crate::{
 };
 
 /// The time at which the ModelAPI was created. The preset alone would give the variable to its proxy.
-const CREATED: &str = "2027-01-01T00:00:00Z";
+const CREATED: &str = "2026-11-28T06:00:00Z";
+/// An earlier time, and a later one.
+const EARLIER: &str = "2026-11-28T03:00:00Z";
+const LATER: &str = "2026-11-28T09:00:00Z";
+const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 
-/// Checks a cluster with the ModelAPI `llm`, its Deployment under the preset `preset`, and further objects.
-fn checked(created: &str, preset: &str, further: &[Value], values: &str) -> Ran {
+/// A ModelAPI of the cluster.
+#[derive(Clone, Copy)]
+struct Model {
+    name: &'static str,
+    created: &'static str,
+    /// Whether this operator ever worked on it. Only this operator writes conditions.
+    is_ours: bool,
+    /// Whether the proxy has the variable.
+    is_permitted: bool,
+}
+
+/// The ModelAPI of KAOS's operator, and new ones of this operator.
+const OF_KAOS: Model = Model { name: "llm", created: CREATED, is_ours: false, is_permitted: false };
+const NEW: Model = Model { is_ours: true, ..OF_KAOS };
+const PERMITTED: Model = Model { name: "own", is_permitted: true, ..NEW };
+
+/// Checks a cluster with these ModelAPIs, their Deployments, and further objects.
+fn checked(models: &[Model], further: &[Value], values: &str) -> Ran {
     let folder = Folder::new("upgrade-takeover");
     let text = fs::read_to_string(sample("20-model.yaml")).unwrap();
-    let model = text.replace("name: llm,", &format!("name: llm, creationTimestamp: '{created}',"));
-    // Only this operator writes conditions. KAOS's operator sets no variable, as the preset of January does.
-    let conditions = if preset == "kaos-0.8" { "status: {conditions: [{type: Ready}], " } else { "status: {" };
-    let model = folder.write("model.yaml", model.replace("status: {", conditions));
-    let rendered = run(["render", "--compatibility", preset, "-o", "json", "-f", &model], "").json();
-    let manifests = rendered[0]["manifests"].as_array().unwrap();
-    let deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap();
-    let objects: Vec<String> = further.iter().chain([deployment]).map(ToString::to_string).collect();
-    let objects = folder.write("objects.yaml", objects.join("\n---\n"));
+    let mut files = Vec::new();
+    for Model { name, created, is_ours, is_permitted } in models {
+        let model = text
+            .replace("name: llm,", &format!("name: {name}, creationTimestamp: '{created}',"))
+            .replace("modelapi-llm", &format!("modelapi-{name}"));
+        let conditions = if *is_ours { "status: {conditions: [{type: Ready}], " } else { "status: {" };
+        let model = folder.write(&format!("{name}.yaml"), model.replace("status: {", conditions));
+        let rendered = run(["render", "--compatibility", "kaos-0.1", "-o", "json", "-f", &model], "").json();
+        let manifests = rendered[0]["manifests"].as_array().unwrap();
+        let mut deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap().clone();
+        if *is_permitted {
+            let variables = &mut deployment["spec"]["template"]["spec"]["containers"][0]["env"];
+            variables.as_array_mut().unwrap().push(json!({"name": PERMISSION, "value": "true"}));
+        }
+        files.extend([model, folder.write(&format!("{name}.json"), deployment.to_string())]);
+    }
+    let further: Vec<String> = further.iter().map(ToString::to_string).collect();
+    files.push(folder.write("objects.yaml", further.join("\n---\n")));
     let values = folder.write("values.yaml", values);
-    check(&["-f", &model, "-f", &objects, "--values", &values, "-o", "json"])
+    let files = files.iter().flat_map(|file| ["-f", file.as_str()]);
+    check(&files.chain(["--values", &values, "-o", "json"]).collect::<Vec<_>>())
 }
 
 /// Returns the number of objects whose pods the upgrade replaces.
-fn rolls(preset: &str, further: &[Value], values: &str) -> usize {
-    of(&checked(CREATED, preset, further, values), "rolls").len()
+fn rolls(models: &[Model], further: &[Value], values: &str) -> usize {
+    of(&checked(models, further, values), "rolls").len()
+}
+
+/// Returns the finding about the value `takeoverTime`.
+fn told(models: &[Model], further: &[Value], values: &str) -> Option<Value> {
+    let findings = checked(models, further, values).json()["findings"].as_array().unwrap().clone();
+    findings.into_iter().find(|finding| finding["about"] == "takeoverTime")
 }
 
 fn config(name: &str, data: &Value) -> Value {
@@ -41,47 +77,104 @@ fn config(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
+/// Returns the ConfigMaps of a release of this chart that recorded this time.
+fn installed(time: &str) -> [Value; 2] {
+    let config = config("kaos-operator-config", &json!({"TAKEOVER_TIME": time, "LOG_LEVEL": "INFO"}));
+    let mut config = config;
+    config["metadata"]["annotations"] = json!({"kaos.tools/compatibility": "kaos-0.8"});
+    [config, self::config("kaos-operator-compatibility", &json!({"kaos-0.8.yaml": ""}))]
+}
+
+fn of_go() -> Value {
+    let container = json!({"name": "manager", "image": "mirror:5000/axsauze/kaos-operator:0.8.2"});
+    let metadata = json!({"name": "kaos-controller-manager", "namespace": "kaos-system"});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
+        "spec": {"template": {"spec": {"containers": [container]}}}})
+}
+
 #[test]
 fn proxies_of_kaos_keep_their_pods_and_later_upgrades_keep_the_time() {
     let of_kaos = config("kaos-operator-config", &json!({"DEFAULT_LOG_LEVEL": "INFO"}));
-    let recorded = config("kaos-operator-config", &json!({"TAKEOVER_TIME": "2026-12-01T00:00:00Z"}));
-    let own = config("kaos-operator-compatibility", &json!({"kaos-0.8.yaml": ""}));
-    let january = |further: &[Value], values: &str| rolls("kaos-0.1", further, values);
-    assert_eq!(
-        (january(&[], "{}"), january(std::slice::from_ref(&of_kaos), "{}")),
-        (0, 0),
-        "the chart records the time of now"
-    );
-    // This release found no ModelAPI, or its takeover was earlier, so the ModelAPI is new.
-    assert_eq!((january(&[of_kaos, own.clone()], "{}"), january(&[recorded.clone(), own.clone()], "{}")), (1, 1));
-    let later = "takeoverTime: '2027-02-01T00:00:00Z'";
-    assert_eq!(january(&[recorded.clone(), own.clone()], later), 0, "the value wins");
-    // An earlier upgrade failed, so KAOS's operator still works.
-    let container = json!({"name": "manager", "image": "mirror:5000/axsauze/kaos-operator:0.8.2"});
-    let metadata = json!({"name": "kaos-controller-manager", "namespace": "kaos-system"});
-    let go = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
-        "spec": {"template": {"spec": {"containers": [container]}}}});
-    assert_eq!(january(&[recorded, own, go], "{}"), 0);
+    assert_eq!((rolls(&[OF_KAOS], &[], "{}"), rolls(&[OF_KAOS], &[of_kaos], "{}")), (0, 0));
+    // The takeover was earlier, so the ModelAPI of this operator is new.
+    assert_eq!((rolls(&[NEW], &installed(""), "{}"), rolls(&[NEW], &installed(EARLIER), "{}")), (1, 1));
+    let given = format!("takeoverTime: '{LATER}'");
+    assert_eq!(rolls(&[NEW], &installed(EARLIER), &given), 0, "the value wins");
+    assert_eq!(rolls(&[NEW], &[&installed(EARLIER)[..], &[of_go()]].concat(), "{}"), 0, "KAOS's operator came back");
 }
 
 #[test]
 fn a_proxy_with_the_permission_keeps_it_after_a_new_installation() {
-    assert_eq!(rolls("kaos-0.8", &[], "{}"), 0);
+    assert_eq!(rolls(&[PERMITTED], &[], "{}"), 0);
+}
+
+#[test]
+fn a_model_that_kaos_created_after_the_recorded_time_keeps_its_pods_if_no_other_loses_the_permission() {
+    let installed = installed(EARLIER);
+    assert_eq!(rolls(&[OF_KAOS], &installed, "{}"), 0);
+    let note = told(&[OF_KAOS], &installed, "{}").unwrap();
+    assert!(note["sort"] == "note" && note["message"].to_string().contains("2026-11-28T06:00:01Z"), "{note}");
+    let older = Model { created: "2026-11-28T05:00:00Z", ..PERMITTED };
+    let stop = told(&[OF_KAOS, older], &installed, "{}").unwrap();
+    assert_eq!(stop["sort"], "stops");
+    let (message, remedy) = (stop["message"].to_string(), stop["do"].to_string());
+    assert!(message.contains("such as ModelAPI today/llm") && message.contains("ModelAPI today/own"), "{stop}");
+    assert!(remedy.contains("2026-11-28T06:00:01Z") && remedy.contains(EARLIER), "{stop}");
+    let given = format!("takeoverTime: '{EARLIER}'");
+    assert_eq!(told(&[OF_KAOS, older], &installed, &given), None, "the user decides");
+    let newer = Model { created: LATER, ..PERMITTED };
+    assert_eq!(rolls(&[OF_KAOS, newer], &installed, "{}"), 0);
+}
+
+#[test]
+fn a_time_in_the_values_that_replaces_pods_or_is_none_stops_the_upgrade() {
+    let given = format!("takeoverTime: '{EARLIER}'");
+    let stop = told(&[NEW], &[&installed(EARLIER)[..], &[of_go()]].concat(), &given).unwrap();
+    assert!(stop["sort"] == "stops" && stop["do"].to_string().contains("2026-11-28T06:00:01Z"), "{stop}");
+    for (time, message) in [("2026-13-01T00:00:00Z", "is no time"), ("2099-01-01T00:00:00Z", "is in the future")] {
+        let stop = told(&[], &[], &format!("takeoverTime: '{time}'")).unwrap();
+        assert!(stop["sort"] == "stops" && stop["message"].to_string().contains(message), "{stop}");
+    }
+}
+
+#[test]
+fn without_rights_of_the_operator_the_chart_reads_no_models_and_the_check_tells_the_time() {
+    let values = "rbac: {create: false}";
+    assert_eq!(rolls(&[OF_KAOS], &[], values), 1);
+    let note = told(&[OF_KAOS], &[], values).unwrap();
+    assert!(note["do"].to_string().contains("2026-11-28T06:00:01Z"), "{note}");
+    // While KAOS's operator works, the chart records the time of the upgrade.
+    assert_eq!(rolls(&[OF_KAOS], &[of_go()], values), 0);
 }
 
 #[test]
 fn the_time_for_a_chart_that_is_rendered_without_a_cluster_is_told() {
-    let told = |created: &str, values: &str| {
-        let findings = checked(created, "kaos-0.1", &[], values).json()["findings"].as_array().unwrap().clone();
-        findings.into_iter().find(|finding| finding["about"] == "takeoverTime")
-    };
-    let finding = told(CREATED, "{}").expect("a note");
+    let finding = told(&[OF_KAOS], &[], "{}").expect("a note");
     assert_eq!(finding["sort"], "note");
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains("replaces the pods of 1 ModelAPIs, such as ModelAPI today/llm"), "{message}");
-    assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2027-01-01T00:00:01Z\""), "{finding}");
+    assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2026-11-28T06:00:01Z\""), "{finding}");
     // The preset, or the value, already keeps these pods. The preset of January gives the variable to no proxy.
-    assert_eq!(told("2026-10-01T00:00:00Z", "{}"), None);
-    assert_eq!(told(CREATED, "takeoverTime: '2027-02-01T00:00:00Z'"), None);
-    assert_eq!(told(CREATED, "compatibility: kaos-0.1"), None);
+    let old = Model { created: "2026-10-01T00:00:00Z", ..OF_KAOS };
+    assert_eq!(told(&[old], &[], "{}"), None);
+    assert_eq!(told(&[OF_KAOS], &[], &format!("takeoverTime: '{LATER}'")), None);
+    assert_eq!(told(&[OF_KAOS], &[], "compatibility: kaos-0.1"), None);
+}
+
+#[test]
+fn the_recorded_preset_counts_and_a_change_of_it_is_told() {
+    let mut of_january = installed("");
+    of_january[0]["metadata"]["annotations"]["kaos.tools/compatibility"] = json!("kaos-0.1");
+    let ran = checked(&[NEW], &of_january, "{}");
+    assert_eq!((ran.json()["preset"].clone(), of(&ran, "rolls")), (json!("kaos-0.1"), Vec::new()));
+    let ran = checked(&[NEW], &of_january, "compatibility: kaos-0.8");
+    let note = of(&ran, "note").into_iter().find(|(about, _)| about == "compatibility").unwrap();
+    assert!(note.1.contains("the preset becomes kaos-0.8, and is kaos-0.1 now"), "{note:?}");
+    assert_eq!(ran.json()["preset"], "kaos-0.8");
+}
+
+#[test]
+fn a_rollback_that_would_delete_the_definitions_stops_the_upgrade() {
+    let stops = |further: &[Value]| of(&checked(&[], further, "crds: {keep: false}"), "stops").len();
+    assert_eq!((stops(&[of_go()]), stops(&installed(""))), (1, 0));
 }

@@ -24,6 +24,7 @@ mod scripted;
 mod secured;
 mod states;
 mod support;
+mod takeover;
 mod today;
 mod trouble;
 mod uninstall;

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::secured::described;
 use crate::support::{Release, SYSTEM, at};
+use crate::takeover;
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
 /// All samples that contain objects, except samples 14 and 19. API servers refuse sample 14, and the ConfigMaps of
@@ -311,29 +312,6 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
     wrong
 }
 
-/// Upgrades the release. The chart must record a time that is later than the ModelAPIs of all proxies, and keep this time
-/// in the next upgrade. It also records the preset and the images, and keeps both if the next upgrade does not name them.
-async fn records_the_takeover(release: &Release) {
-    let system = release.over(SYSTEM);
-    let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();
-    // The upgrade leaves the NetworkPolicies of KAOS's operator, so the chart asks for this value.
-    let accept = ["--set", "security.acceptUnserved={NetworkPolicy}", "--set", "gatewayAPI.enabled=true"];
-    let pinned = ["--set", "compatibility=kaos-0.8", "--set", "defaultImages.mcpSlack=zencoderai/slack-mcp:latest"];
-    release.helm("upgrade", &[&accept[..], &pinned].concat()).expect();
-    let recorded = time().await;
-    let times = "jsonpath={.items[?(@.spec.mode=='Proxy')].metadata.creationTimestamp}";
-    let created = release.cluster.kubectl(&["get", "modelapis", "--all-namespaces", "-o", times]).expect();
-    assert!(created.split_whitespace().count() > 5, "{created}");
-    assert!(created.split_whitespace().all(|created| created < recorded.as_str()), "{recorded:?}: {created}");
-    release.helm("upgrade", &accept).expect();
-    assert_eq!(time().await, recorded);
-    let config = system.look("ConfigMap/kaos-operator-config").await;
-    let annotations = entries(&config, "annotations");
-    assert_eq!(annotations["kaos.tools/compatibility"], "kaos-0.8");
-    assert!(text(&annotations["kaos.tools/default-images"]).contains("zencoderai/slack-mcp:latest"), "{config:#}");
-    assert!(!annotations.contains_key("kaos.tools/compared"), "the chart sees the cluster");
-}
-
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&FLAGS).await;
@@ -363,10 +341,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(count("Deployment/") > 30 && count("ServiceAccount/") > 15, "{} Deployments", count("Deployment/"));
     assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
-    // A release of KAOS has no ConfigMap with a preset, and records none.
-    release.over(SYSTEM).delete("ConfigMap/kaos-operator-compatibility").await;
-    let unrecorded = json!({"metadata": {"annotations": {"kaos.tools/compatibility": null, "kaos.tools/default-images": null}}});
-    release.over(SYSTEM).patch("ConfigMap/kaos-operator-config", &unrecorded).await;
+    takeover::is_forgotten(&release).await;
     // `upgrade-check` reports the leftovers of KAOS's operator, and the only pod that the upgrade will replace.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
@@ -378,7 +353,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert_eq!((of("rolls", "ModelAPI today-16/llm"), of("note", "ModelAPI today-16/llm")), (1, 1), "{told:#}");
     assert_eq!((of("breaks", "NetworkPolicy"), of("note", "takeoverTime")), (1, 1), "{told:#}");
 
-    records_the_takeover(&release).await;
+    takeover::is_recorded(&release).await;
     let operator = release.working_operator().await;
     assert!(operator.log().contains("the cluster serves ThirdPartyService"), "{}", operator.log());
     until_taken_over(&all).await;

@@ -337,7 +337,9 @@ async fn the_chart_refuses_a_cluster_that_kaos_secured_until_a_user_accepts_it()
     let (stopped, accepted) = (install(&[]), install(&["--set", "security.acceptUnserved={security.pdp.enabled}"]));
     release.cluster.kubectl(&["delete", "configmap", "kaos-operator-config", "-n", SYSTEM]).expect();
     let refused = stopped.expect_failure();
-    for text in ["SECURITY_PDP_ENABLED in ConfigMap kaos-operator-config", "security.acceptUnserved={security.pdp.enabled}"] {
+    for text in
+        ["SECURITY_PDP_ENABLED in ConfigMap kaos-operator-config", "security.acceptUnserved={security.pdp.enabled}"]
+    {
         assert!(refused.contains(text), "{refused}");
     }
     accepted.expect();

@@ -90,7 +90,10 @@ fn protecting() -> Vec<Layer> {
     let account = json!({"enabled": true, "audience": "kaos-gateway"});
     let routing = json!({"enabled": true, "host": "gateway.example"});
     let of = [
-        ("agent", json!({"security": security, "gateway": gateway, "serviceAccount": account, "gatewayRouting": routing})),
+        (
+            "agent",
+            json!({"security": security, "gateway": gateway, "serviceAccount": account, "gatewayRouting": routing}),
+        ),
         ("mcpserver", json!({"security": security, "gateway": gateway})),
         ("memorystore", json!({"security": security, "gateway": gateway})),
         ("modelapi", json!({"security": security, "gateway": gateway})),

@@ -129,7 +129,8 @@ impl Changes {
     /// Returns notes about another preset, about other images than those of the takeover, and about a preset and images
     /// that the chart finds only in the cluster.
     pub(super) fn findings(&self, preset: &str) -> Vec<UpgradeFinding> {
-        let note = |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);
+        let note =
+            |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);
         let mut found = Vec::new();
         if !self.before.is_empty() && self.before != preset {
             let message = format!("the preset becomes {preset}, and is {} now: pods are replaced", self.before);
@@ -219,10 +220,14 @@ mod tests {
             (is_installed, is_of_go)
         };
         let recorded = config(&json!({PRESET: USUAL}));
-        assert_eq!((of(&[]), of(&[config(&json!({}))]), of(&[recorded.clone()])), ((false, false), (false, true), (true, false)));
+        assert_eq!(
+            (of(&[]), of(&[config(&json!({}))]), of(&[recorded.clone()])),
+            ((false, false), (false, true), (true, false))
+        );
         assert_eq!(of(&[recorded.clone(), operator("mirror:5000/axsauze/kaos-operator:0.8.2")]), (true, true));
         assert_eq!(of(&[recorded, operator("ghcr.io/kaos-tools/policy-operator@sha256:0")]), (true, false));
-        let mirrored = Recorded::of(&documents(&[config(&json!({})), operator("mirror:5000/operator:1@sha256:0")]), HOME);
+        let mirrored =
+            Recorded::of(&documents(&[config(&json!({})), operator("mirror:5000/operator:1@sha256:0")]), HOME);
         assert!(mirrored.is_image_of_go("mirror:5000/operator") && !mirrored.is_image_of_go("operator"));
     }
 
@@ -236,7 +241,8 @@ mod tests {
                 values.set("defaultImages.agentRuntime", image);
             }
             let changes = recorded.choose(&mut values, None);
-            let of = ["compatibility", "defaultImages.agentRuntime", "defaultImages.harnessPi"].map(|path| values.text(path));
+            let of = ["compatibility", "defaultImages.agentRuntime", "defaultImages.harnessPi"]
+                .map(|path| values.text(path));
             let notes = changes.findings(&of[0]).into_iter().map(|finding| finding.about).collect::<Vec<_>>().join(" ");
             (of[0].clone(), of[1].clone(), of[2] == "pi:0", notes)
         };
@@ -255,7 +261,11 @@ mod tests {
         for (file, preset) in [("", USUAL), ("kaos-0.1", JANUARY), ("kaos-0.8.2", USUAL)] {
             let mut values = values(file, "");
             let changes = Recorded::default().choose(&mut values, None);
-            assert_eq!((values.text("compatibility"), changes.findings(preset)), (preset.to_owned(), Vec::new()), "{file}");
+            assert_eq!(
+                (values.text("compatibility"), changes.findings(preset)),
+                (preset.to_owned(), Vec::new()),
+                "{file}"
+            );
         }
         let mut values = values("kaos-0.1", "");
         Recorded::default().choose(&mut values, Some("./mine.yaml"));

@@ -87,7 +87,10 @@ fn with_custom(values: &Values, runtimes: Value, path: &str) -> Value {
 mod tests {
     use kaos_policy::settings::Layer;
 
-    use super::{super::{super::compatibility::Compatibility, recorded::Recorded}, *};
+    use super::{
+        super::{super::compatibility::Compatibility, recorded::Recorded},
+        *,
+    };
 
     fn read(file: &str) -> Value {
         let text = std::fs::read_to_string(format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();

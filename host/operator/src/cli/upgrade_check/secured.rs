@@ -81,7 +81,12 @@ fn unneeded(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: 
     let stale = values.accepted().filter(is_of_table).filter(|name| !happens.contains(name));
     let finding = |name: &str| {
         let message = format!("lists {name}, but the upgrade does not change this protection");
-        UpgradeFinding::new(Sort::Note, "security.acceptUnserved", message, "remove the name, so that a later change stops")
+        UpgradeFinding::new(
+            Sort::Note,
+            "security.acceptUnserved",
+            message,
+            "remove the name, so that a later change stops",
+        )
     };
     stale.map(finding).collect()
 }
@@ -163,9 +168,7 @@ fn is_weaker(
     home: &str,
 ) -> bool {
     let (from, to) = (text(earlier, &row.variable), text(now, &row.variable));
-    !earlier.is_empty()
-        && row.weakens(from, to, was.contains(&row.case()))
-        && !row.is_excused(rows, earlier, now, home)
+    !earlier.is_empty() && row.weakens(from, to, was.contains(&row.case())) && !row.is_excused(rows, earlier, now, home)
 }
 
 /// Returns the findings about variables that protect less with the new values than in the earlier release.

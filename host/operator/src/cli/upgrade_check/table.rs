@@ -229,7 +229,14 @@ impl Row {
 mod tests {
     use clap::{Arg, Args as _, Command};
 
-    use super::{super::super::decision_point::DecisionPointFlags, *};
+    use super::{
+        super::{
+            super::decision_point::DecisionPointFlags,
+            refused::schema,
+            secured::{LISTENER, OBJECTS, TOKENS},
+        },
+        *,
+    };
 
     fn row(weaker: Weaker, usual: &str) -> Row {
         Row { weaker: Some(weaker), usual: usual.to_owned(), ..Row::default() }
@@ -301,5 +308,16 @@ mod tests {
                 assert!(rows.iter().any(|row| row.variable == *other), "{other}");
             }
         }
+    }
+
+    #[test]
+    fn users_can_accept_the_changes_of_the_table_and_those_of_objects() {
+        let is_change = |row: &Row| !row.value.is_empty() && (row.weaker.is_some() || !row.unserved.is_empty());
+        let rows = rows().unwrap();
+        let changes = rows.iter().filter(|row| is_change(row)).map(|row| row.value.as_str());
+        let all: BTreeSet<&str> = changes.chain(OBJECTS).chain([LISTENER, TOKENS]).collect();
+        let schema = schema().unwrap();
+        let accepted = &schema["properties"]["security"]["properties"]["acceptUnserved"]["items"]["enum"];
+        assert_eq!(accepted.as_array().unwrap().iter().filter_map(|name| name.as_str()).collect::<BTreeSet<_>>(), all);
     }
 }

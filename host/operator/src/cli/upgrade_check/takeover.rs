@@ -51,9 +51,8 @@ struct Late {
 /// Returns the finding about a time in the values that is no time, or lies in the future.
 pub(super) fn refused(values: &Values) -> Option<UpgradeFinding> {
     let given = given(values);
-    let stops = |message: &str, remedy: &str| {
-        UpgradeFinding::new(Sort::Stops, VALUE, format!("is {given}, {message}"), remedy)
-    };
+    let stops =
+        |message: &str, remedy: &str| UpgradeFinding::new(Sort::Stops, VALUE, format!("is {given}, {message}"), remedy);
     if given.is_empty() {
         return None;
     }

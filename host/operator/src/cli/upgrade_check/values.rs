@@ -293,7 +293,10 @@ mod tests {
         let file = |name: &str| format!("{}/../../tests/golden/today/values/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
         for (name, preset) in [("kaos-0.8.2", "kaos-0.8"), ("kaos-0.1", "kaos-0.1")] {
             let values = Values::read(&[file(name)], true).unwrap();
-            assert_eq!((values.is_carried, values.is_of_january, values.is_of_go()), (true, preset == "kaos-0.1", false));
+            assert_eq!(
+                (values.is_carried, values.is_of_january, values.is_of_go()),
+                (true, preset == "kaos-0.1", false)
+            );
             assert_eq!(values.text("logs.format"), "json");
             let as_file = Values::read(&[file(name)], false).unwrap();
             assert!(as_file.is_of_go() && !as_file.is_carried);

@@ -1,0 +1,37 @@
+//! Checks what the chart records about the upgrade from KAOS's operator: the time, the preset and the images.
+
+use kaos_tests::harness::read::{entries, text};
+use serde_json::json;
+
+use crate::support::{Release, SYSTEM};
+
+/// Makes the release look like one of KAOS, which has no ConfigMap with a preset, and records none.
+pub(crate) async fn is_forgotten(release: &Release) {
+    let system = release.over(SYSTEM);
+    system.delete("ConfigMap/kaos-operator-compatibility").await;
+    let unrecorded = json!({"kaos.tools/compatibility": null, "kaos.tools/default-images": null});
+    system.patch("ConfigMap/kaos-operator-config", &json!({"metadata": {"annotations": unrecorded}})).await;
+}
+
+/// Upgrades the release. The chart must record a time that is later than the ModelAPIs of all proxies, and keep this time
+/// in the next upgrade. It also records the preset and the images, and keeps both if the next upgrade does not name them.
+pub(crate) async fn is_recorded(release: &Release) {
+    let system = release.over(SYSTEM);
+    let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();
+    // The upgrade leaves the NetworkPolicies of KAOS's operator, so the chart asks for this value.
+    let accept = ["--set", "security.acceptUnserved={NetworkPolicy}", "--set", "gatewayAPI.enabled=true"];
+    let pinned = ["--set", "compatibility=kaos-0.8", "--set", "defaultImages.mcpSlack=zencoderai/slack-mcp:latest"];
+    release.helm("upgrade", &[&accept[..], &pinned].concat()).expect();
+    let recorded = time().await;
+    let times = "jsonpath={.items[?(@.spec.mode=='Proxy')].metadata.creationTimestamp}";
+    let created = release.cluster.kubectl(&["get", "modelapis", "--all-namespaces", "-o", times]).expect();
+    assert!(created.split_whitespace().count() > 5, "{created}");
+    assert!(created.split_whitespace().all(|created| created < recorded.as_str()), "{recorded:?}: {created}");
+    release.helm("upgrade", &accept).expect();
+    assert_eq!(time().await, recorded);
+    let config = system.look("ConfigMap/kaos-operator-config").await;
+    let annotations = entries(&config, "annotations");
+    assert_eq!(annotations["kaos.tools/compatibility"], "kaos-0.8");
+    assert!(text(&annotations["kaos.tools/default-images"]).contains("zencoderai/slack-mcp:latest"), "{config:#}");
+    assert!(!annotations.contains_key("kaos.tools/compared"), "the chart sees the cluster");
+}
