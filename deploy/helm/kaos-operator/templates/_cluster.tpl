@@ -24,6 +24,11 @@ rights of the operator, and a value can replace each of these readings. */ -}}
 {{- toJson $preset -}}
 {{- end }}
 
+{{- /* The name of this preset. */ -}}
+{{- define "kaos-operator.earlier-preset-name" -}}
+{{- range $file, $_ := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-compatibility").data }}{{ trimSuffix ".yaml" $file }}{{ end -}}
+{{- end }}
+
 {{- /* The image of the operator that works now, without tag and digest. */ -}}
 {{- define "kaos-operator.earlier-image" -}}
 {{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controller-manager" (include "kaos-operator.fullname" .)) -}}

@@ -38,7 +38,7 @@ All templates get the same values. */ -}}
 {{- end -}}
 {{- include "kaos-operator.own-image" (dict "root" . "defaults" $defaults "isCarried" $isCarried) -}}
 {{- $annotations := include "kaos-operator.earlier-annotations" . | fromJson -}}
-{{- $before := get $annotations "kaos.tools/compatibility" -}}
+{{- $before := get $annotations "kaos.tools/compatibility" | default (include "kaos-operator.earlier-preset-name" .) -}}
 {{- if and (not $before) $isCarried }}{{ $before = $from }}{{ end -}}
 {{- $preset := .Values.compatibility | default $before | default $from -}}
 {{- $_ := set .Values "compatibility" $preset -}}

@@ -70,10 +70,13 @@ impl Recorded {
         let annotation =
             |name: &str| config.and_then(|it| it["metadata"]["annotations"][name].as_str()).unwrap_or_default();
         let is_installed = !annotation(PRESET).is_empty() || compatibility.is_some();
+        let files = compatibility.and_then(|it| it["data"].as_object()).into_iter().flatten();
+        let of_file = files.filter_map(|(file, _)| file.strip_suffix(".yaml")).next().unwrap_or_default();
+        let preset = if annotation(PRESET).is_empty() { of_file } else { annotation(PRESET) };
         let images: Vec<(bool, String)> = documents.iter().flat_map(|document| images(document, home)).collect();
         let works_of_go = images.iter().any(|(_, repository)| go_image::is_repository(repository));
         Self {
-            preset: annotation(PRESET).to_owned(),
+            preset: preset.to_owned(),
             images: serde_json::from_str(annotation(IMAGES)).unwrap_or_default(),
             is_installed,
             is_of_go: works_of_go || (config.is_some() && !is_installed),
@@ -116,7 +119,7 @@ impl Recorded {
         }
         changes.is_of_cluster |= named.is_empty() && chosen != USUAL && !values.is_carried;
         // A finding names a preset that the chart lacks. But a file that the flag names is no value of the chart.
-        if flag.is_none_or(|flag| Preset::is_embedded(flag)) {
+        if flag.is_none_or(Preset::is_embedded) {
             values.set("compatibility", &chosen);
         } else if named.is_empty() {
             values.set("compatibility", USUAL);

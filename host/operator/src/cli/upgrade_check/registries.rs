@@ -123,8 +123,8 @@ mod tests {
         let registry =
             |name: &str| -> Value { serde_saphyr::from_str(made(name)["runtimes.yaml"].as_str().unwrap()).unwrap() };
         assert_eq!(json!({"runtimes": runtimes(&values, &preset)}), registry(REGISTRIES[0]));
-        let mut harnesses = registry(REGISTRIES[1]);
-        harnesses["runtimes"]["pi"].as_object_mut().unwrap().remove("description");
-        assert_eq!(json!({"runtimes": harnesses(&values)}), harnesses);
+        let mut registered = registry(REGISTRIES[1]);
+        registered["runtimes"]["pi"].as_object_mut().unwrap().remove("description");
+        assert_eq!(json!({"runtimes": harnesses(&values)}), registered);
     }
 }

@@ -16,7 +16,6 @@ use super::{
     table::{Case, Environment, Need, Row, TAKEOVER_TIME, cases_of, rows},
 };
 use crate::{
-    config_maps::OPERATOR_CONFIG,
     input,
     presets::{Preset, PresetError},
 };
