@@ -32,9 +32,9 @@ pub(crate) fn is_permitted(request: &Request, proxy: &Proxy) -> bool {
 /// can contain a master key: then the proxy runs, and must keep its pods.
 fn cannot_run(request: &Request, proxy: &Proxy) -> bool {
     let own = request.object.str_at(&["spec", "container", "image"]).filter(|image| !image.is_empty());
-    let in_pod = |pod: &Value| pod.to_string().contains(OWN_KEY) || pod.to_string().contains("envFrom");
-    let is_hidden =
-        matches!(proxy.config, Config::Secret(_)) || request.object.at(&["spec", "podSpec"]).is_some_and(in_pod);
+    let brings = |pod: &str| pod.contains(OWN_KEY) || pod.contains("envFrom");
+    let is_hidden = matches!(proxy.config, Config::Secret(_))
+        || request.object.at(&["spec", "podSpec"]).is_some_and(|pod| brings(&pod.to_string()));
     !is_hidden && version(own.unwrap_or(&request.settings.proxy.image)) == Version::Later
 }
 

@@ -79,8 +79,7 @@ fn config(name: &str, data: &Value) -> Value {
 
 /// Returns the ConfigMaps of a release of this chart that recorded this time.
 fn installed(time: &str) -> [Value; 2] {
-    let config = config("kaos-operator-config", &json!({"TAKEOVER_TIME": time, "LOG_LEVEL": "INFO"}));
-    let mut config = config;
+    let mut config = config("kaos-operator-config", &json!({"TAKEOVER_TIME": time, "LOG_LEVEL": "INFO"}));
     config["metadata"]["annotations"] = json!({"kaos.tools/compatibility": "kaos-0.8"});
     [config, self::config("kaos-operator-compatibility", &json!({"kaos-0.8.yaml": ""}))]
 }
