@@ -19,7 +19,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::secured::described;
-use crate::support::{Release, SYSTEM, at};
+use crate::support::{Release, at};
 use crate::takeover;
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
