@@ -286,7 +286,7 @@ fn needing_a_secret() -> Package {
 }
 ";
     let script = script.replace("samples: [{", reads).replace("labels };\n  const deployment", seen) + needs;
-    let component = Some(PolicyCode { form: CodeForm::Script, bytes: script.into_bytes() });
+    let component = Some(PolicyCode { form: CodeForm::Script, bytes: script.into_bytes().into() });
     Package { name: "sites".into(), namespace: HOME.into(), file: PolicyFile::default(), component }
 }
 

@@ -96,6 +96,17 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Returns whether a policy with these grants can do nothing that a policy with the grants `other` cannot do.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let Self { reads, namespaces, privileges, secrets, persistent_volume_claims, finalizers } = self;
+        reads.iter().all(|read| other.reads.contains(read))
+            && namespaces.is_subset(&other.namespaces)
+            && privileges.is_subset(&other.privileges)
+            && secrets.is_subset(&other.secrets)
+            && persistent_volume_claims.is_subset(&other.persistent_volume_claims)
+            && finalizers.is_subset(&other.finalizers)
+    }
+
     /// Returns whether the policy can read objects of `namespace` when it answers for an object in the operator's
     /// namespace.
     pub(crate) fn reads_namespace(&self, namespace: &str) -> bool {

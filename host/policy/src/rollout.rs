@@ -58,6 +58,9 @@ pub enum RolloutMode {
     Now,
     /// The package serves more objects in each step.
     Staged,
+    /// The operator computes the effect of the package. If the package would replace pods, it serves in steps. Otherwise
+    /// it serves at once.
+    Auto,
     /// The operator shows the effect of the package. The package serves only after an approval.
     Shadow,
 }
@@ -110,11 +113,18 @@ impl Rollout {
         self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
     }
 
+    /// Returns the mode of the package. The mode of the package wins over the operator's `defaults`.
+    pub fn mode(&self, defaults: &Self) -> RolloutMode {
+        self.mode.or(defaults.mode).unwrap_or_default()
+    }
+
     /// Returns the steps of the package, or `None` if the package serves at once. The fields of the package win over
-    /// the operator's `defaults`.
-    pub fn steps(&self, defaults: &Self) -> Option<RolloutSteps> {
-        if self.mode.or(defaults.mode) != Some(RolloutMode::Staged) {
-            return None;
+    /// the operator's `defaults`. `replaces_pods` says whether the package would replace pods.
+    pub fn steps(&self, defaults: &Self, replaces_pods: impl FnOnce() -> bool) -> Option<RolloutSteps> {
+        match self.mode(defaults) {
+            RolloutMode::Staged => {}
+            RolloutMode::Auto if replaces_pods() => {}
+            RolloutMode::Auto | RolloutMode::Now | RolloutMode::Shadow => return None,
         }
         let built_in = RolloutSteps::default();
         Some(RolloutSteps {

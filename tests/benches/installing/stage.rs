@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use kaos_cluster::{Cluster, Server};
-use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
+use kaos_operator::catalogue::{Catalogue, Defaults, Gatekeeper, Installing, Offer};
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Operator, Options};
 use kaos_operator::policies::{Loader, sample_cluster, select};
@@ -86,7 +86,8 @@ impl Stage {
         let compiler = ChildCompiler::new(program, vec!["compile-child".into()], limits, clock);
         let timed = Timed { compiler, compiled: stage.compiled.clone() };
         let gatekeeper = Gatekeeper::new(Engine::new()?, Box::new(timed), sample_cluster(), SizeClass::default());
-        let installing = Installing { own, settings: Vec::new(), gatekeeper, in_namespaces: true };
+        let (settings, defaults) = (Vec::new(), Defaults::default());
+        let installing = Installing { own, settings, defaults, gatekeeper, in_namespaces: true };
         let metrics = Arc::new(Metrics::new());
         let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, options);
         let operator = operator.installing(installing);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use kaos_operator::catalogue::Catalogue;
+use kaos_operator::catalogue::{Catalogue, DefaultPolicy, Defaults, DefaultsRollout};
 use kaos_operator::client::{self, CallLayer};
 use kaos_operator::leader_election::Fence;
 use kaos_operator::metrics::Metrics;
@@ -146,6 +146,12 @@ impl World {
     pub async fn restart(&self) {
         self.stop_all().await;
         self.start().await;
+    }
+
+    /// Makes operators that start from now on bring these default policies along, and record them.
+    pub fn bring(&self, policies: &[DefaultPolicy], rollout: DefaultsRollout) {
+        let policies = policies.to_vec();
+        *self.setting.brought.borrow_mut() = Defaults { policies, rollout, ..Defaults::default() };
     }
 
     /// Replaces the test policy with another edition.

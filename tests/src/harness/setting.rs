@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
-use kaos_operator::catalogue::{Gatekeeper, Installing, Offer};
+use kaos_operator::catalogue::{DefaultPolicy, Defaults, Gatekeeper, Installing, Offer};
 use kaos_operator::operator::{Clock, Compute, Options};
 use kaos_operator::watch::Scope;
 use kaos_policy::contract::ResourceType;
@@ -34,6 +34,8 @@ pub(super) struct Setting {
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
+    /// The default policies that the operator records. They replace other policies for their kinds.
+    pub(super) brought: RefCell<Defaults>,
     /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,
 }
@@ -53,6 +55,7 @@ impl Setting {
             only: None,
             hindered: Hindered::default(),
             held: Held::default(),
+            brought: RefCell::default(),
             lives: Cell::new(0),
         }
     }
@@ -87,7 +90,14 @@ impl Setting {
     }
 
     pub(super) fn layers(&self) -> Vec<Layer> {
-        vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
+        let mut layers = vec![Layer::env(Origin::Environment, self.environment.borrow().clone())];
+        for DefaultPolicy { policy, package } in &self.brought.borrow().policies {
+            let (name, settings) = (&policy.id().name, &package.file.settings);
+            if !settings.is_null() {
+                layers.push(Layer::tree(Origin::PolicyFile(name.clone()), name, settings.clone()));
+            }
+        }
+        layers
     }
 
     /// Returns the policies for each kind.
@@ -109,7 +119,8 @@ impl Setting {
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         let gatekeeper = Gatekeeper::new(engine, compiler, cluster, SizeClass::default());
-        Ok(Installing { own, settings: self.layers(), gatekeeper, in_namespaces })
+        let defaults = self.brought.borrow().clone();
+        Ok(Installing { own, settings: self.layers(), defaults, gatekeeper, in_namespaces })
     }
 
     pub(super) fn policies(&self) -> Result<Vec<Arc<Policy>>> {
@@ -128,6 +139,11 @@ impl Setting {
             kept.get_or_init(|| loaded).clone()
         };
         policies.push(gadget::policy(self.edition.get())?);
+        for DefaultPolicy { policy, .. } in &self.brought.borrow().policies {
+            policies
+                .retain(|other| policy.descriptor().claims.iter().all(|claim| other.claim(&claim.primary).is_none()));
+            policies.push(Arc::clone(policy));
+        }
         Ok(policies)
     }
 }

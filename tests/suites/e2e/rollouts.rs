@@ -1,4 +1,5 @@
-//! Rollouts on real Kubernetes: a package whose pods never become ready returns by itself.
+//! Rollouts on real Kubernetes: a package, or a default policy of another version of the operator, returns by itself if
+//! its pods never become ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,4 +80,63 @@ async fn pods_that_never_become_ready_return_a_staged_package_to_the_very_same_r
 #[tokio::test]
 async fn the_next_operator_returns_a_rollout_in_which_the_operator_was_killed() {
     returns_to_the_same_replica_sets("crowded-killed", true).await;
+}
+
+/// Writes the default policy of MCPServers into a folder of its own, with other bytes and these settings. Returns the
+/// file of the component.
+fn other_default(release: &Release, name: &str, settings: &str) -> String {
+    let (component, file) = shipped::embedded("mcpserver").unwrap();
+    let folder = release.cluster.folder().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("policy.yaml"), format!("{file}\nsettings: {settings}\n")).unwrap();
+    let component = shipped::with_section(component, "build", name.as_bytes()).unwrap();
+    std::fs::write(folder.join("mcpserver.wasm"), component).unwrap();
+    folder.join("mcpserver.wasm").display().to_string()
+}
+
+/// Returns the states of the default policies of MCPServers.
+async fn default_policies(release: &Release) -> Vec<(String, String)> {
+    let all = release.over(SYSTEM).list("PolicyRevision").await;
+    let of = all.iter().filter(|it| it["spec"]["source"]["configMap"] == "default:mcpserver.kaos.tools");
+    of.map(|it| (text(&it["status"]["state"]).to_owned(), text(&it["status"]["reason"]).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn an_upgrade_whose_default_policy_breaks_pods_returns_and_one_that_changes_no_pod_serves_at_once() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let world = release.world("upgraded").await;
+    let servers: Vec<Value> = (0..SERVERS).map(|number| mcp_server(&format!("s{number}"))).collect();
+    world.apply_all(&servers).await;
+    until_ready(&world, &servers).await;
+    world.quiet().await;
+    let before = replica_sets(&world).await;
+    let active = ("Active".to_owned(), "Active".to_owned());
+    world.until_true("the policy is recorded", async || default_policies(&release).await == [active.clone()]).await;
+    drop(operator);
+
+    let broken = other_default(&release, "broken", r#"{resources: {requests: {cpu: "1000"}}}"#);
+    let steps = "--rollout={steps: [1%, 10%, 100%], pause: 1m, patience: 30s}";
+    let operator = release.working_operator_with(&["--policy", &broken, steps]).await;
+    world.until_true("the first server is moved", async || moved(&world).await.len() == 1).await;
+    let first = moved(&world).await;
+    let returned = ("Quarantined".to_owned(), "Returned".to_owned());
+    world.until_true("the policy returns", async || default_policies(&release).await.contains(&returned)).await;
+    world.until_true("no server is moved", async || moved(&world).await.is_empty()).await;
+    until_ready(&world, &servers).await;
+    world.until_true("the same ReplicaSets serve", async || replica_sets(&world).await == before).await;
+    for number in 0..SERVERS {
+        let deployment = format!("mcpserver-s{number}");
+        let rollouts = 1 + usize::from(first.contains(&deployment));
+        assert_eq!(world.rollouts(&deployment).await, rollouts, "{deployment}: only the first server changed");
+    }
+    drop(operator);
+
+    let harmless = other_default(&release, "harmless", "{}");
+    let operator = release.working_operator_with(&["--policy", &harmless]).await;
+    let replaced = ("Superseded".to_owned(), "Replaced".to_owned());
+    world.until_true("the policy serves", async || default_policies(&release).await.contains(&replaced)).await;
+    world.quiet().await;
+    assert_eq!(replica_sets(&world).await, before, "no pod was replaced");
+    drop(operator);
 }

@@ -139,7 +139,7 @@ fn every_broken_candidate_fails_in_the_declared_way() {
         let index = serde_json::from_value(candidate.config_map).unwrap();
         let package = unpack(&index, |_| None::<&ConfigMap>).unwrap();
         let inner = gate::Candidate {
-            bytes: package.component.unwrap().bytes,
+            bytes: package.component.unwrap().bytes.into_owned(),
             file: package.file,
             ..gate::Candidate::default()
         };

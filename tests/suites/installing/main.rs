@@ -21,6 +21,8 @@
 //! | `previewed` | the effect of a package before it serves, and the limits that hold the package |
 //! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
+//! | `own_upgrade` | another version of the operator with other default policies |
+//! | `own_upgrade_ends` | an operator that ends at any write of such an upgrade |
 //! | `staged` | packages that serve in steps |
 //! | `staged_beside` | other packages that come, wait and go while a package serves in steps |
 //! | `staged_evidence` | what counts as evidence of a rollout |
@@ -48,6 +50,8 @@ mod interrupted;
 mod isolation;
 mod last_good;
 mod monitored;
+mod own_upgrade;
+mod own_upgrade_ends;
 mod packages;
 mod places;
 mod previewed;

@@ -48,6 +48,20 @@ impl ForeignWatch {
         self.set(state, why.to_owned());
     }
 
+    /// Returns whether the API server does not serve the type.
+    pub fn is_unserved(&self) -> bool {
+        self.state() == Some(WatchState::Unserved)
+    }
+
+    /// Returns whether the operator lacks the right to follow the type.
+    pub fn is_forbidden(&self) -> bool {
+        self.state() == Some(WatchState::Forbidden)
+    }
+
+    fn state(&self) -> Option<WatchState> {
+        self.shared.with(|all| all.foreign.get(&self.id).map(|other| other.state))
+    }
+
     fn set(&self, state: WatchState, trouble: String) {
         self.shared.with(|all| {
             if let Some(other) = all.foreign.get_mut(&self.id) {

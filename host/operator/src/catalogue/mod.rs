@@ -58,7 +58,7 @@ pub use answers::Answers;
 pub(crate) use answers::Replaced;
 pub use descent::Descent;
 pub use grantable::Grantable;
-pub use installed::{CodeShare, Gatekeeper, Installing};
+pub use installed::{CodeShare, DefaultPolicy, Defaults, DefaultsRollout, Gatekeeper, Installing};
 pub(crate) use kind::REFUSES;
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};

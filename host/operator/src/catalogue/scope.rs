@@ -7,7 +7,7 @@ use kaos_policy::settings::Origin;
 /// The scope of a policy or of settings. The variants are in the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// The whole cluster, for a policy that the process loaded at startup.
+    /// The whole cluster, for a default policy: of this process, or of another version of the operator.
     Process,
     /// The whole cluster.
     Cluster,
@@ -32,7 +32,8 @@ impl Reach {
     pub fn origin(&self, namespace: &str, name: &str) -> Origin {
         match self {
             Self::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{name}")),
-            Self::Process | Self::Cluster | Self::Namespaces(_) => Origin::ClusterPolicy(name.to_owned()),
+            Self::Process => Origin::PolicyFile(name.to_owned()),
+            Self::Cluster | Self::Namespaces(_) => Origin::ClusterPolicy(name.to_owned()),
         }
     }
 

@@ -61,6 +61,7 @@ pub struct Metrics {
     by_policy: ByPolicy,
     compile_duration: Sizes<labels::ResultLabels>,
     policy_revisions: Family<labels::RevisionStateLabels, Gauge>,
+    unrecorded_defaults: Gauge,
     rollouts: Rollouts,
     api_calls: Family<labels::ApiCallLabels, Counter>,
     api_duration: Sizes<labels::VerbLabels>,
@@ -109,6 +110,7 @@ impl Metrics {
             compile_duration: table::COMPILE_DURATION
                 .register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
+            unrecorded_defaults: table::UNRECORDED_DEFAULTS.register(r, Gauge::default()),
             rollouts: Rollouts::register(r),
             api_calls: table::API_CALLS.register(r, Family::default()),
             api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
@@ -239,6 +241,11 @@ impl Metrics {
                 self.policy_revisions.get_or_create(&labels).set(count(revisions));
             }
         }
+    }
+
+    /// Sets the number of default policies that serve and are not recorded.
+    pub fn unrecorded_defaults(&self, many: usize) {
+        self.unrecorded_defaults.set(count(many));
     }
 
     /// Sets the states of all running rollouts. Replaces the previous states.

@@ -74,6 +74,8 @@ rows! {
     COMPILE_DURATION: Histogram "policy_compile_duration" in "seconds" ["result"] "Duration of the compilation of a package; `result` is compiled or failed";
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; `current` \
         is true if a ConfigMap contains the package now";
+    UNRECORDED_DEFAULTS: Gauge "default_policies_unrecorded" [] "Default policies that serve and that the operator could \
+        not record, so that another version of the operator replaces them at once";
     ROLLOUT_STEP: Gauge "rollout_step" ["package"] "Number of the current step of a rollout; 0 before the \
         first step";
     ROLLOUT_OBJECTS: Gauge "rollout_objects" ["package", "moved"] "Objects that a rollout concerns; \

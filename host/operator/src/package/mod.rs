@@ -15,6 +15,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     digest::Digest,
@@ -68,13 +70,13 @@ pub struct PolicyCode {
     /// The form of the bytes.
     pub form: CodeForm,
     /// The component, possibly gzipped, or the script.
-    pub bytes: Vec<u8>,
+    pub bytes: Cow<'static, [u8]>,
 }
 
 impl PolicyCode {
     /// Returns the code of a component.
-    pub fn component(bytes: Vec<u8>) -> Self {
-        Self { form: CodeForm::Component, bytes }
+    pub fn component(bytes: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self { form: CodeForm::Component, bytes: bytes.into() }
     }
 
     /// Returns the digest of the unpacked code. If a component cannot be unpacked within the gate's bounds, the digest

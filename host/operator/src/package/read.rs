@@ -101,7 +101,7 @@ pub(super) fn whole(index: &ConfigMap) -> Result<Option<PolicyCode>, Problem> {
         if script.trim().is_empty() {
             return Err(Problem::EmptyKey { key: SCRIPT, remedy: "write the policy's functions, or remove the key" });
         }
-        return Ok(Some(PolicyCode { form: CodeForm::Script, bytes: script.into() }));
+        return Ok(Some(PolicyCode { form: CodeForm::Script, bytes: script.to_owned().into_bytes().into() }));
     }
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {

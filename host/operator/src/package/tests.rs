@@ -42,7 +42,7 @@ fn code(component: &[u8]) -> PolicyCode {
 }
 
 fn script(text: &str) -> PolicyCode {
-    PolicyCode { form: CodeForm::Script, bytes: text.into() }
+    PolicyCode { form: CodeForm::Script, bytes: text.to_owned().into_bytes().into() }
 }
 
 fn packed(file: &PolicyFile, component: Option<&[u8]>) -> Packed {

@@ -70,7 +70,7 @@ fn package(name: &str, namespace: &str, file: &PolicyFile, code: Option<&PolicyC
             let remedy = "remove code that the policy does not use";
             return Err(Problem::TooLarge { key: SCRIPT, bytes: component.len(), limit, remedy });
         }
-        let script = String::from_utf8(component.clone()).map_err(|_| Problem::NotText { key: SCRIPT })?;
+        let script = String::from_utf8(component.to_vec()).map_err(|_| Problem::NotText { key: SCRIPT })?;
         let index = place.index([(FILE, written(file)?), (SCRIPT, script)], None);
         return Ok(Packed { index, chunks: Vec::new() });
     }

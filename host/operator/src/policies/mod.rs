@@ -6,6 +6,7 @@ mod compile_child;
 mod error;
 mod load;
 mod origin;
+mod packages;
 mod select;
 
 pub use candidate::Candidate;
@@ -14,4 +15,5 @@ pub(crate) use compile_child::COMPILE_CHILD;
 pub use error::PolicyError;
 pub use load::{Loaded, Loader, sample_cluster};
 pub use origin::ComponentOrigin;
+pub use packages::packages;
 pub use select::select;

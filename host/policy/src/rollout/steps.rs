@@ -190,15 +190,28 @@ mod tests {
     fn the_fields_of_a_package_win_over_the_defaults_of_the_operator() {
         let package: Rollout = "{mode: staged, patience: 1m, steps: [2, 50%, 100%]}".parse().unwrap();
         let defaults: Rollout = "{pause: 30s, patience: 2m, by: namespace}".parse().unwrap();
-        let steps = package.steps(&defaults).unwrap();
+        let steps = package.steps(&defaults, || true).unwrap();
         assert_eq!(steps.shares, [Share::Number(2), Share::Percent(50), Share::Percent(100)]);
         assert_eq!((steps.pause.to_string(), steps.patience.to_string()), ("30s".to_owned(), "1m".to_owned()));
         assert_eq!((steps.by, steps.max_unavailable), (RolloutUnit::Namespace, Share::Percent(25)));
-        assert_eq!(Rollout::default().steps(&defaults), None, "without a mode, a package serves at once");
+        assert_eq!(Rollout::default().steps(&defaults, || true), None, "without a mode, a package serves at once");
         let staged: Rollout = "{mode: staged}".parse().unwrap();
-        assert_eq!(Rollout::default().steps(&staged), Some(RolloutSteps::default()));
+        assert_eq!(Rollout::default().steps(&staged, || true), Some(RolloutSteps::default()));
         let now = Rollout { mode: Some(RolloutMode::Now), ..Rollout::default() };
-        assert_eq!(now.steps(&staged), None, "a package can serve at once although the default is to move in steps");
+        assert_eq!(
+            now.steps(&staged, || true),
+            None,
+            "a package can serve at once although the default is to move in steps"
+        );
+    }
+
+    #[test]
+    fn with_mode_auto_a_package_serves_in_steps_only_if_it_replaces_pods() {
+        let auto: Rollout = "{mode: auto}".parse().unwrap();
+        let defaults = Rollout::default();
+        assert_eq!(auto.steps(&defaults, || true), Some(RolloutSteps::default()));
+        assert_eq!(auto.steps(&defaults, || false), None);
+        assert!(auto.is_open(), "the mode is no limit");
     }
 
     #[test]

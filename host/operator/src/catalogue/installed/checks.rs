@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn package(name: &str) -> Arc<Package> {
-        let (name, component) = (name.to_owned(), Some(PolicyCode::component(name.into())));
+        let (name, component) = (name.to_owned(), Some(PolicyCode::component(name.as_bytes().to_vec())));
         Arc::new(Package { name, namespace: String::new(), file: PolicyFile::default(), component })
     }
 

@@ -82,7 +82,8 @@ impl Gatekeeper {
 
     /// Checks a package with code, and returns its policy.
     pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
-        let (form, bytes) = package.component.clone().map(|code| (code.form, code.bytes)).unwrap_or_default();
+        let (form, bytes) =
+            package.component.clone().map(|code| (code.form, code.bytes.into_owned())).unwrap_or_default();
         let candidate = Candidate {
             form,
             bytes,

@@ -10,6 +10,7 @@
 //! | `reconcile_packages` | decides the next step with each package |
 //! | `not_admitted` | the reason why a package does not serve |
 //! | `admission` | checks a package |
+//! | `default_policies` | records the default policies, and compares them with the recorded ones |
 //! | `candidate` | a checked revision that is to serve |
 //! | `gating` | holds a package whose effect exceeds a limit |
 //! | `approval` | reads approvals, and decides when to look at a held package again |
@@ -36,6 +37,7 @@ mod approval;
 mod bytes_missing;
 mod candidate;
 mod code_room;
+mod default_policies;
 mod enter;
 mod execute;
 mod facts;
@@ -70,11 +72,11 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
-use self::transition::Transition;
 pub(crate) use self::{
     bytes_missing::is_withheld,
     rollout::{RolloutVerb, next_request},
 };
+use self::{default_policies::DefaultPolicies, transition::Transition};
 use super::{
     Installing, StepError, Tools,
     checks::Checks,
@@ -103,6 +105,7 @@ pub(super) struct Lifecycle {
     questions: Questions,
     previews: Previews,
     sources: Sources,
+    defaults: DefaultPolicies,
     records: Records,
     store: Store,
     last_good: LastGoodSettings,
@@ -159,7 +162,7 @@ pub(super) struct Lifecycle {
 impl Lifecycle {
     pub(super) fn new(
         tools: Tools,
-        Installing { own, settings, gatekeeper, .. }: Installing,
+        Installing { own, settings, defaults, gatekeeper, .. }: Installing,
         sources: Sources,
         records: Records,
         store: Store,
@@ -177,6 +180,7 @@ impl Lifecycle {
         let trials = SettingsTrials::new(trier);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let previews = Previews::new(Arc::clone(&tools.previewer));
+        let defaults = DefaultPolicies::new(defaults, &tools.duties.operator_namespace);
         let revisions = RevisionSet { own, entries: BTreeMap::new() };
         Self {
             tools,
@@ -187,6 +191,7 @@ impl Lifecycle {
             questions,
             previews,
             sources,
+            defaults,
             records,
             store,
             last_good,
@@ -244,7 +249,10 @@ impl Lifecycle {
         let begins = !self.restored;
         if begins {
             self.tools.catalogue.remember(self.records.answered());
+            self.compare_defaults();
             Box::pin(self.restore(&found)).await?;
+            self.leave_settings_to_revisions();
+            self.replace_unfit_defaults().await;
             self.restored = true;
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
@@ -265,11 +273,13 @@ impl Lifecycle {
         let late = Box::pin(self.load_late(&found)).await;
         // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
+        let recording = self.record_defaults().await;
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
         // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.
         let kept = [self.keep_again().await, self.keep_last_good().await];
-        *wait = [due, late, rolled.wait, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
+        *wait =
+            [due, late, rolled.wait, recording, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
         let results = [planned, went_on, advanced, rolled.done, judged.done, served, tidied, self.records.settled()];
         match results.into_iter().collect::<Result<(), _>>() {
             // Retry without a growing delay, because other packages wait for their turn.
@@ -288,21 +298,33 @@ impl Lifecycle {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());
             return Ok(None);
         }
-        let found = self.sources.packages().await;
+        let mut found = self.sources.packages().await;
         if self.records.are_known() {
+            found.extend(self.defaults.found());
             return Ok(Some(found));
         }
-        if found.is_empty() && !self.restored {
-            // A cluster without installed policies does not need the PolicyRevision CRD.
+        if found.is_empty() && !self.restored && self.needs_no_records() {
             self.serve().await?;
             *wait = self.keep_last_good().await;
             return Ok(None);
         }
-        self.tools.catalogue.waits_for(
+        let waits = if self.records.are_forbidden() {
+            "the operator is not allowed to read PolicyRevisions, so it does not know which policies served before: grant \
+             this right with the Role that `kaos-operator rbac` prints, or start the operator with \
+             --default-policies-rollout=now"
+        } else {
             "PolicyRevisions were not listed yet: is policyrevisions.kaos.tools installed (kaos-operator crds)?"
-                .to_owned(),
-        );
+        };
+        self.tools.catalogue.waits_for(waits.to_owned());
         Ok(None)
+    }
+
+    /// Returns whether the policies of the process can serve without the records. A cluster without installed policies
+    /// does not need the PolicyRevision CRD. But if records can exist, another version of the operator may have recorded
+    /// other default policies.
+    fn needs_no_records(&self) -> bool {
+        let can_serve = self.defaults.serve_at_once() && self.records.are_forbidden();
+        self.defaults.are_none() || self.records.are_unserved() || can_serve
     }
 
     /// Reads the changes since the last round. Ends background work that is no longer wanted.

@@ -17,6 +17,7 @@
 //! | `cases` | builds the cases in which a revision is tried before it serves |
 //! | `settings_trials` | tries settings on the samples of policies in the background |
 //! | `previews`, `rollout_gate` | compute the effect of a revision in the background, and compare it with the limits |
+//! | `defaults` | the default policies of the process, and the sources of their revisions |
 //! | `code_share` | limits the memory for compiled code of tenants' policies |
 //! | `rights` | checks whether the operator has the rights for a policy's claims |
 //! | `revision_set` | the admitted revisions, and the policy table that follows from them |
@@ -32,6 +33,7 @@ mod background;
 mod cases;
 mod checks;
 mod code_share;
+mod defaults;
 mod events;
 mod gatekeeper;
 mod last_good_settings;
@@ -59,6 +61,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use cases::try_all;
 pub use code_share::CodeShare;
+pub(crate) use defaults::is_default;
+pub use defaults::{DefaultPolicy, Defaults, DefaultsRollout};
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::{RolloutVerb, is_withheld, next_request};
 pub(crate) use previews::{EffectOfProposal, Previewer, Proposal};

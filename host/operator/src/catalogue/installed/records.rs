@@ -27,7 +27,10 @@ use super::{
     observed::{Definition, OLD_DEFINITION, is_unknown_state, observed},
     sources::{is_listed, keep, whole},
 };
-use crate::{error_text::is_misfit, watch::Watch};
+use crate::{
+    error_text::is_misfit,
+    watch::{ForeignWatch, Watch},
+};
 
 /// The annotation with which a user requests another attempt. Any new value is a new request.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
@@ -81,6 +84,7 @@ pub(super) struct Records {
     unobserved: BTreeSet<String>,
     /// The definition in the cluster, which can be from an earlier version of the operator.
     definition: Definition,
+    followed: Arc<ForeignWatch>,
     _watches: JoinSet<()>,
 }
 
@@ -101,7 +105,8 @@ impl Records {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
         let of = ResourceType::new(API_VERSION, "PolicyRevision");
-        let told = (watch.beside(of, "the states of packages"), &changed);
+        let followed = Arc::new(watch.beside(of, "the states of packages"));
+        let told = (Arc::clone(&followed), &changed);
         let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
         let (book, deleted, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self {
@@ -115,6 +120,7 @@ impl Records {
             opened: false,
             unobserved: BTreeSet::new(),
             definition: Definition::Current,
+            followed,
             _watches: watches,
         }
     }
@@ -127,6 +133,16 @@ impl Records {
     /// Returns whether the watch has listed all records.
     pub(super) fn are_known(&self) -> bool {
         is_listed(&self.seen)
+    }
+
+    /// Returns whether the API server does not serve PolicyRevisions, so that no process has recorded any.
+    pub(super) fn are_unserved(&self) -> bool {
+        self.followed.is_unserved()
+    }
+
+    /// Returns whether the operator lacks the right to read the records.
+    pub(super) fn are_forbidden(&self) -> bool {
+        self.followed.is_forbidden()
     }
 
     /// Reads the changes of users since the last call. The first call reads the records of earlier processes.

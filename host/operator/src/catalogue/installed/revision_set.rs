@@ -251,8 +251,7 @@ impl RevisionSet {
         bare: &BTreeSet<String>,
         shared: &[Layer],
     ) -> Arranged {
-        let mut offers = self.own.clone();
-        let mut given = Vec::new();
+        let (mut offers, mut given): (Vec<Offer>, Vec<Given>) = (Vec::new(), Vec::new());
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
             // The predecessor of a lost revision takes only the place of that revision. A predecessor that itself
             // serves gets no second place.
@@ -268,6 +267,7 @@ impl RevisionSet {
             let tuning = self.tuning(name, 0).filter(|it| answers(&it.revision));
             given.extend(tuning.map(|tuning| Given { tuning, reach: entry.reach.clone(), age: entry.age.clone() }));
         }
+        offers.extend(self.own_beside(&offers));
         let mut arranged = arrange(&offers, &given, &self.missed(serving), shared);
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };

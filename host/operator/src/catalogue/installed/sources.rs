@@ -77,7 +77,7 @@ pub(super) fn keep<K>(
     config: watcher::Config,
     of: K::DynamicType,
     trim: fn(&mut K),
-    (beside, changed): (ForeignWatch, &Arc<Notify>),
+    (beside, changed): (Arc<ForeignWatch>, &Arc<Notify>),
     watches: &mut JoinSet<()>,
 ) -> Store<K>
 where
@@ -115,6 +115,8 @@ where
                     let code = watch_status(&error);
                     let error = followed.describe(&error);
                     beside.broke(code, &error);
+                    // If the API server does not serve the type, the operator does not wait for the first list.
+                    changed.notify_one();
                     tracing::warn!(error, "watch on policies failed; reopening it");
                 }
             }
@@ -160,7 +162,7 @@ impl Sources {
         let labelled = watcher::Config::default().labels(package::LABEL);
         let named = watcher::Config::default().fields(&format!("metadata.name={OPERATOR_CONFIG}"));
         let elsewhere = labelled.clone().fields(&format!("metadata.namespace!={namespace}")).page_size(PAGE);
-        let told = |what| (watch.beside(ResourceType::new("v1", "ConfigMap"), what), &changed);
+        let told = |what| (Arc::new(watch.beside(ResourceType::new("v1", "ConfigMap"), what)), &changed);
         let own = keep(home.clone(), labelled, (), whole, told("packages of policies"), &mut watches);
         let config = keep(home, named, (), whole, told("the operator's settings"), &mut watches);
         // This watch stores metadata only: otherwise a tenant with a thousand packages could fill the operator's

@@ -8,7 +8,7 @@ use kaos_policy::{
 };
 use kube::Client;
 
-use super::{CodeShare, Gatekeeper, Previewer};
+use super::{CodeShare, Defaults, Gatekeeper, Previewer};
 use crate::{
     catalogue::{Catalogue, Grantable, Offer},
     clock::Clock,
@@ -26,6 +26,8 @@ pub struct Installing {
     /// The settings for the whole cluster. The layer of the operator's own ConfigMap contains the content that the
     /// ConfigMap had at startup. If a user deletes the ConfigMap, the content at startup applies.
     pub settings: Vec<Layer>,
+    /// The policies of `own` that the operator records, so that another version of the operator can load them.
+    pub defaults: Defaults,
     /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
     /// Whether the operator accepts policies in namespaces other than its own.

@@ -70,7 +70,7 @@ mod tests {
         let loader = Loader::new(sample_cluster()).unwrap();
         let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
         let inner = gate::Candidate {
-            bytes: package.component.unwrap().bytes,
+            bytes: package.component.unwrap().bytes.into_owned(),
             file: package.file,
             ..gate::Candidate::default()
         };

@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::{
     catalogue::{
         Age, Arranged, Catalogue, Conflict, MovedObjects, Offer, Reach, Snapshot,
-        installed::{AdmittedRevision, Content, RevisionSet, Unfit, try_all},
+        installed::{AdmittedRevision, Content, RevisionSet, Unfit, is_default, try_all},
     },
     offline::{Answering, At},
     policies::{Loaded, Loader, select},
@@ -247,17 +247,26 @@ pub(in crate::cli) struct Installed {
 }
 
 impl Shipped {
+    fn place(&self) -> PolicySource {
+        let (namespace, config_map) = self.source.clone();
+        PolicySource { namespace, config_map }
+    }
+
     /// Converts the package to the type that the operator uses for packages that passed the gate.
     fn entry(&self, home: &str) -> AdmittedRevision {
-        let Self { source: (namespace, config_map), policy, file, age, since, predecessor, stage, .. } = self;
+        let Self { source: (namespace, _), policy, file, age, since, predecessor, stage, .. } = self;
         let content = match policy {
             Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
             None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),
         };
         AdmittedRevision {
-            source: PolicySource { namespace: namespace.clone(), config_map: config_map.clone() },
+            source: self.place(),
             age: age.clone(),
-            reach: Reach::of_package(namespace, &file.scope.namespaces, home),
+            reach: if is_default(&self.place()) {
+                Reach::Process
+            } else {
+                Reach::of_package(namespace, &file.scope.namespaces, home)
+            },
             pinned: file.scope.pinned,
             content,
             on_refusal: file.on_refusal,

@@ -93,7 +93,7 @@ impl Beside<'_> {
             None => None,
             Some(PolicyCode { form, bytes }) => {
                 let settings_from = Some(Origin::ClusterPolicy(name.clone()));
-                let inner = gate::Candidate { form, bytes, file: file.clone(), settings_from };
+                let inner = gate::Candidate { form, bytes: bytes.into_owned(), file: file.clone(), settings_from };
                 let origin = ComponentOrigin::File(PathBuf::from(format!("ConfigMap {namespace}/{name}")));
                 let policy = self.loader.check(&Candidate { origin, inner }).result?;
                 let claims = &policy.descriptor().claims;

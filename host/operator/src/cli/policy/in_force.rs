@@ -18,7 +18,10 @@ use super::{
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
-    catalogue::{installed::moved_objects, operator_config},
+    catalogue::{
+        installed::{is_default, moved_objects},
+        operator_config,
+    },
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
     package::PolicyCode,
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
@@ -45,7 +48,7 @@ pub(super) async fn standing(
     let shared = preset.iter().cloned().chain(config).collect();
     let mut standing = PolicySet::new(own, shared, namespace)?;
     let all = revisions.all().await?;
-    standing.shipped = in_force(&revisions, &all, loader).await?;
+    standing.shipped = in_force(&revisions, &all, own, loader).await?;
     standing.before = before(&revisions, &all, &standing.shipped, loader).await?;
     let Some(why) = standing.misfit() else { return Ok(standing) };
     let fitted = settings(client, namespace, FITTED_CONFIG).await?;
@@ -75,9 +78,20 @@ async fn preset(client: &Client, namespace: &str) -> anyhow::Result<Vec<Layer>> 
 
 /// Loads all admitted packages from the bytes that the operator stored, including packages that wait because of a
 /// conflict. Leaves out packages that cannot be loaded, and prints a warning for each.
-async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
+async fn in_force(
+    revisions: &Revisions,
+    all: &[Revision],
+    own: &[Loaded],
+    loader: &Loader,
+) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
-    for revision in all.iter().filter(|revision| state(revision).is_let_in()) {
+    let is_own = |revision: &&Revision| {
+        let is_it = |own: &Loaded| revision.spec.digest == Some(own.policy.id().digest.to_string());
+        is_default(&revision.spec.source) && own.iter().any(is_it)
+    };
+    // A default policy that this program contains too answers without its record.
+    let let_in = all.iter().filter(|revision| state(revision).is_let_in());
+    for revision in let_in.filter(|it| status(it).open_rollout().is_some() || !is_own(it)) {
         match shipped(revisions, revision, loader).await? {
             Ok(shipped) => found.push(shipped),
             Err(why) => {
@@ -141,7 +155,7 @@ async fn shipped(
         None => None,
         Some(PolicyCode { form, bytes }) => {
             let settings_from = Some(Origin::ClusterPolicy(revision.spec.source.config_map.clone()));
-            let inner = gate::Candidate { form, bytes, file: package.file.clone(), settings_from };
+            let inner = gate::Candidate { form, bytes: bytes.into_owned(), file: package.file.clone(), settings_from };
             let candidate = Candidate { origin: ComponentOrigin::File(PathBuf::from(named())), inner };
             match loader.check(&candidate).result {
                 Ok(policy) => Some(policy),

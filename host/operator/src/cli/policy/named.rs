@@ -14,7 +14,10 @@ use super::{
     facts::Home,
     revisions::{Revision, shown, status},
 };
-use crate::package::{CHUNK, LABEL, policy_file};
+use crate::{
+    catalogue::installed::is_default,
+    package::{CHUNK, LABEL, policy_file},
+};
 
 /// The policy name and the scope of a package, from its ConfigMap, or from its newest record if the ConfigMap does not
 /// exist.
@@ -79,6 +82,18 @@ pub(super) async fn known(client: &Client, namespace: &str, all: &[Revision]) ->
     Ok(known)
 }
 
+/// Fails if a package is a default policy, which has no ConfigMap.
+pub(super) fn packaged(source: PolicySource) -> anyhow::Result<PolicySource> {
+    if is_default(&source) {
+        bail!(
+            "{}: this is a default policy, which comes with the operator: install another version of the operator, or \
+             steer its rollout with `policy return`, `promote`, `pause` and `resume`",
+            shown(&source)
+        );
+    }
+    Ok(source)
+}
+
 impl Only {
     /// Returns the namespace that the user gave before the name (`namespace/name`) or with the flag, or `None` if the
     /// user gave no namespace.
@@ -99,13 +114,17 @@ impl Only {
         let is_source = |source: &PolicySource| source.config_map == name || shown(source) == name;
         let of_source = fitting.iter().filter(|(source, _)| is_source(source)).map(|(source, _)| *source);
         let of_source: Vec<&PolicySource> = of_source.collect();
-        let of_policy = fitting.iter().filter(|(_, known)| known.policy.as_deref() == Some(name));
+        let is_policy = |(_, known): &&(&PolicySource, &NamedPackage)| known.policy.as_deref() == Some(name);
+        let of_default: Vec<&PolicySource> =
+            fitting.iter().filter(is_policy).map(|(source, _)| *source).filter(|source| is_default(source)).collect();
+        // A package of a user comes before the default policy of the same name.
+        let of_policy = fitting.iter().filter(is_policy).filter(|(source, _)| !is_default(source));
         let of_policy: Vec<&PolicySource> = of_policy.map(|(source, _)| *source).collect();
         let at_home = |of: &[&PolicySource]| -> Vec<PolicySource> {
             of.iter().filter(|source| source.namespace == home).map(|source| (*source).clone()).collect()
         };
         let all = |of: &[&PolicySource]| of.iter().map(|source| (*source).clone()).collect::<Vec<_>>();
-        let orders = [at_home(&of_source), at_home(&of_policy), all(&of_source), all(&of_policy)];
+        let orders = [at_home(&of_source), at_home(&of_policy), all(&of_source), all(&of_policy), all(&of_default)];
         let found = orders.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
         match found.as_slice() {
             [] => bail!("{name}: no ConfigMap or PolicyRevision of a policy has this name: see `policy list --all`"),

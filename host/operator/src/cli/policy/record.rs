@@ -195,7 +195,7 @@ async fn pack(case: &mut Case, client: Client, home: &str) -> anyhow::Result<()>
         let package = revisions.package(revision).await?.with_context(|| format!("PolicyRevision {named}"))?;
         if let Some(PolicyCode { form, bytes }) = package.component {
             source.form = form;
-            source.code = Some(ByteString(bytes));
+            source.code = Some(ByteString(bytes.into_owned()));
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ use super::{
     gone::needed,
     grantable::GrantablePrivileges,
     in_force::standing,
-    named::{Only, known},
+    named::{Only, known, packaged},
     output::{Output, complain},
     plan::{PlanScope, Sides, compared, tell},
     revisions::{LOOK, Revision, Revisions, name, shown, state, status},
@@ -90,7 +90,7 @@ impl Remove {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
             let place = only.namespace_of(&named).unwrap_or(&home);
-            let source = only.meant(&named, &home, &known(&client, place, &all).await?)?;
+            let source = packaged(only.meant(&named, &home, &known(&client, place, &all).await?)?)?;
             let going = Going::of(&client, &revisions, source, &all, with_history).await?;
             going.tell(&all, out)?;
             let standing = standing(&client, &loader, &own, &home).await?;

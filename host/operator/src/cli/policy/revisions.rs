@@ -11,7 +11,10 @@ use kube::{
 };
 
 use crate::{
-    catalogue::{Age, installed},
+    catalogue::{
+        Age,
+        installed::{self, is_default},
+    },
     package::{Package, PackageError, is_index, unpack_reading},
 };
 
@@ -74,6 +77,10 @@ impl Revisions {
     /// the source.
     pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
         let PolicySource { namespace, config_map } = source;
+        // The default policies come with each operator.
+        if is_default(source) {
+            return Ok(true);
+        }
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         match sources.get_metadata_opt(config_map).await {
             Ok(found) => Ok(found.is_some_and(|found| is_index(&found.metadata))),

@@ -15,7 +15,7 @@ use super::{
     facts::Home,
     follow::{Follower, Until},
     install::Installer,
-    named::{Only, recorded},
+    named::{Only, packaged, recorded},
     output::{Output, complain},
     revisions::{Lost, Revision, Revisions, is_passing, name, read, shown, state, status},
 };
@@ -58,7 +58,7 @@ impl Rollback {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            let source = only.meant(&named, &home, &recorded(&all))?;
+            let source = packaged(only.meant(&named, &home, &recorded(&all))?)?;
             let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
             // With `--to`, the verb does not need the current content, so the user needs no right to read the content.
             let holds = if to.is_some() { SourceContent::Nothing } else { held(&client, &of_source).await? };

@@ -186,7 +186,7 @@ impl Shipment {
         let mut only_settings_in = None;
         let policy = if let Some(code) = component {
             let PolicyCode { form, bytes } = code.clone();
-            let inner = gate::Candidate { form, bytes, file: file.clone(), settings_from };
+            let inner = gate::Candidate { form, bytes: bytes.into_owned(), file: file.clone(), settings_from };
             let policy = admitted(loader, &told, inner)?;
             let id = policy.policy.id();
             (file.name, file.version) = (Some(id.name.clone()), Some(id.version.clone()));
@@ -237,7 +237,7 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0') && !is_script(path));
     let Some(text) = text else {
         let Candidate { inner: gate::Candidate { form, bytes, file, settings_from }, .. } = Candidate::read(path)?;
-        return Ok(Raw::unpacked(file, Some(PolicyCode { form, bytes }), settings_from));
+        return Ok(Raw::unpacked(file, Some(PolicyCode { form, bytes: bytes.into() }), settings_from));
     };
     if let Some(raw) = packed(&named(), text)? {
         return Ok(raw);

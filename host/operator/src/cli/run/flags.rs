@@ -14,7 +14,7 @@ use super::super::{
     grantable::GrantableFlags, left_out::Without, rbac::scope,
 };
 use crate::{
-    catalogue::CodeShare,
+    catalogue::{CodeShare, DefaultsRollout},
     leader_election::{Timing, TimingError, identity},
     masking::Hidden,
     operator::Options,
@@ -126,6 +126,10 @@ pub(in crate::cli) struct Run {
     /// steps: [1, 5%, 25%, 100%], pause: 5m, patience: 10m, maxUnavailable: 25%}. A package can set other values
     #[arg(long, env = "ROLLOUT", value_name = "DEFAULTS", default_value = "", hide_default_value = true, value_parser = Rollout::defaults)]
     rollout: Rollout,
+    /// How the default policies start to serve after another version of the operator served other default policies. The
+    /// steps come from --rollout, and the limits of --rollout-gate apply
+    #[arg(long, env = "DEFAULT_POLICIES_ROLLOUT", value_enum, default_value_t)]
+    pub(super) default_policies_rollout: DefaultsRollout,
     /// Size limit of the flight recorder, which keeps decisions of the policies for a day: 512KiB, 16MiB, or 0 to switch
     /// it off
     #[arg(long, env = "RECORD_MEMORY", value_name = "SIZE", default_value = "16MiB", value_parser = size)]

@@ -31,14 +31,14 @@ use tracing::{error, info, warn};
 use super::{HELD_BACK, settings};
 use crate::{
     backoff::Backoff,
-    catalogue::{Catalogue, Installing, Offer, told_apart, try_settings},
+    catalogue::{Catalogue, Defaults, Installing, Offer, told_apart, try_settings},
     client::{self, CallLayer},
     config_maps::OPERATOR_CONFIG,
     error_text::with_causes,
     leader_election::{Election, Fence, LeaseGuard, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
-    policies::{Loaded, Loader, select},
+    policies::{Loaded, Loader, packages, select},
     serve::{Listeners, Pages, Report},
 };
 use board::{Board, ProcessStage};
@@ -113,6 +113,7 @@ impl Run {
             leader_elect,
             request_deadline,
             namespace_policies,
+            default_policies_rollout,
             grantable,
             ..
         } = self;
@@ -126,11 +127,16 @@ impl Run {
         let loading = tokio::task::spawn_blocking(move || {
             let (loader, loaded, layers) =
                 brought_along(cluster, size, &read_namespaces, &policies, settings.as_deref(), &set)?;
-            anyhow::Ok((loader, loaded, compatibility.over(layers)?))
+            let defaults = Defaults {
+                policies: packages(&loaded, &policies)?,
+                rollout: default_policies_rollout,
+                reads: read_namespaces.into_iter().collect(),
+            };
+            anyhow::Ok((loader, loaded, compatibility.over(layers)?, defaults))
         });
         // Compilation takes some time, so a signal must interrupt the compilation.
         let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
-        let (loader, loaded, settings) = loading??;
+        let (loader, loaded, settings, defaults) = loading??;
         let config = connection.place().config().await?;
         let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
         let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: metrics.clone() };
@@ -152,7 +158,7 @@ impl Run {
             tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
         // The trial of the settings on samples takes some time, so a signal must interrupt the trial.
         let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
-        let installing = installing??;
+        let installing = Installing { defaults, ..installing?? };
         let held = if leader_elect {
             let election = election(config, &layer, timing, &options.operator_namespace)?;
             board.set(ProcessStage::Waiting(election.standing()));
@@ -269,7 +275,7 @@ pub(super) fn installing(
     try_settings(&stacks, &given, &loader.cluster, &loader.server())
         .context("the cluster-wide settings do not fit the policies")?;
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-    Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
+    Ok(Installing { own, settings, defaults: Defaults::default(), gatekeeper: loader.gatekeeper(), in_namespaces })
 }
 
 /// Waits until the API server answers. Returns whether the server may have fields that this program does not know.

@@ -85,7 +85,7 @@ impl Lifecycle {
                 return None;
             }
             let content = Content::Settings(policy.id().name.clone(), package.file.settings.clone());
-            let entry = entry_of(found, package, self.reach(package).ok()?, content);
+            let entry = entry_of(found, package, self.reach(&found.source, package).ok()?, content);
             Some(Candidate::new(&name, entry, Arc::clone(package)))
         });
         next.collect()

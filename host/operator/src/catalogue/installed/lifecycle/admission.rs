@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicySource, RevisionState};
 use kaos_policy::policy::Policy;
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::{
         installed::{
             Tools,
             background::Stand,
+            is_default,
             questions::Missing,
             revision_set::{AdmittedRevision, Content},
             rights,
@@ -64,7 +65,8 @@ impl Lifecycle {
             }
         };
         self.record_approval(name).await;
-        let begins = package.component.is_some() && !self.waiting.contains_key(name);
+        let begins =
+            package.component.is_some() && !self.waiting.contains_key(name) && self.defaults.own(name).is_none();
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
             // When this check or an earlier check ends, a new round starts.
             return Ok(false);
@@ -201,16 +203,16 @@ impl Lifecycle {
         &mut self,
         name: &str,
         found: &Found,
-        package: &Package,
+        package: &Arc<Package>,
     ) -> Result<Option<Result<AdmittedRevision, NotAdmitted>>, StepError> {
-        let reach = match self.reach(package) {
+        let reach = match self.reach(&found.source, package) {
             Ok(reach) => reach,
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
             // The package already passed the gate, and waited for something else.
             Some(content) => content.clone(),
-            None => match self.content(name, package).await {
+            None => match self.content(name, &found.source, package).await {
                 Ok(content) => content,
                 Err(refused) => return Ok(Some(Err(refused))),
             },
@@ -233,7 +235,8 @@ impl Lifecycle {
             }
         }
         self.permitted.insert(name.to_owned());
-        Ok(Some(Ok(entry_of(found, package, reach, content))))
+        let rollout = self.defaults.rollout(&found.source, package);
+        Ok(Some(Ok(AdmittedRevision { rollout, ..entry_of(found, package, reach, content) })))
     }
 
     /// Returns the rights for the policy that the operator lacks. Starts to ask the API server, and returns `None`
@@ -253,27 +256,43 @@ impl Lifecycle {
     }
 
     /// Returns the scope of a package. Refuses the package if it contains grants that the owner does not allow.
-    pub(super) fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
-        self.tools.grantable.covers_grants(&package.file.grants)?;
+    pub(super) fn reach(&self, source: &PolicySource, package: &Package) -> Result<Reach, NotAdmitted> {
+        if !self.defaults.has_grants(source, &package.file.grants) {
+            self.tools.grantable.covers_grants(&package.file.grants)?;
+        }
+        if is_default(source) {
+            return Ok(Reach::Process);
+        }
         Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
     /// Returns the checked content of a package. Takes the result of the background check if there is one, and
     /// otherwise checks the package now.
-    pub(super) async fn content(&mut self, name: &str, package: &Package) -> Result<Content, NotAdmitted> {
+    pub(super) async fn content(
+        &mut self,
+        name: &str,
+        source: &PolicySource,
+        package: &Arc<Package>,
+    ) -> Result<Content, NotAdmitted> {
+        if let Some(own) = self.defaults.own(name) {
+            return Ok(own);
+        }
         if package.component.is_some() {
             let checked = match self.checks.take(name).await {
                 Some((checked, time)) => {
                     self.fairness.took(&package.namespace, time);
                     checked
                 }
-                None => self.checks.now(package, &package.namespace).await,
+                None => self.checks.now(&self.defaults.granted(source, package), &package.namespace).await,
             };
             return match checked {
                 Ok(policy) => {
                     let is_owners = package.namespace == self.tools.duties.operator_namespace;
                     let own = self.revisions.own.iter().flat_map(|offer| &offer.member.policy.descriptor().claims);
-                    self.tools.grantable.covers_policy(&policy.descriptor().claims, is_owners, own)?;
+                    let claims = &policy.descriptor().claims;
+                    if !self.defaults.has_types(source, claims) {
+                        self.tools.grantable.covers_policy(claims, is_owners, own)?;
+                    }
                     self.make_room(name, &package.namespace, &policy)?;
                     Ok(Content::Policy(policy, package.file.settings.clone()))
                 }

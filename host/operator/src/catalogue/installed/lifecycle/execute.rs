@@ -45,6 +45,7 @@ impl Lifecycle {
             source: &found.source,
             revision: self.name_of(found),
             created: &found.age.created,
+            is_of_process: self.defaults.is_of_process(&found.source),
         };
         Observed {
             facts: self.facts(),

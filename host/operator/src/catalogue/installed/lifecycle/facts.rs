@@ -22,6 +22,9 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
     /// The creation time of the package's ConfigMap.
     pub(super) created: &'a str,
+    /// Whether the package is a default policy that answers as a policy of the process. Its revision does not serve, so
+    /// this module only keeps the record.
+    pub(super) is_of_process: bool,
 }
 
 /// The records and the admitted revisions.
@@ -141,7 +144,7 @@ impl<'a> Facts<'a> {
     /// package's content, its predecessor served already, so only a quarantined content counts. The same is true if a
     /// user deleted the package after the failure: the predecessor must not come back then.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
-        let SourceRevision { source, revision, created } = package;
+        let SourceRevision { source, revision, created, .. } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
         let state = content.map(|(name, _)| self.state(name));
         if state.is_some_and(RevisionState::is_let_in) {

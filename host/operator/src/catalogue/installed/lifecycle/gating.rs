@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyPreview, RevisionState};
-use kaos_policy::{digest::Digest, rollout::Rollout};
+use kaos_policy::{
+    digest::Digest,
+    rollout::{Rollout, RolloutMode},
+};
 
 use super::{Lifecycle, StepError, Transition, candidate::Candidate, not_admitted::NotAdmitted};
 use crate::catalogue::{
-    Arranged, Conflict, Snapshot,
+    Arranged, Conflict, Reach, Snapshot,
     installed::{
         previews::{Basis, Proposal},
         revision_set::AdmittedRevision,
@@ -150,7 +153,7 @@ impl Lifecycle {
     fn is_limited(&self, candidate: &Candidate) -> bool {
         let Candidate { name, entry, .. } = candidate;
         let serves = self.records.status(name).state == RevisionState::Active;
-        !serves && !self.limits([&entry.rollout]).are_none() && self.way_back(candidate).is_none()
+        !serves && self.needs_effect(entry) && self.way_back(candidate).is_none()
     }
 
     /// Returns whether a person approved a revision, and saw the effect on this basis.
@@ -161,7 +164,15 @@ impl Lifecycle {
 
     /// Returns whether limits apply to a revision, and no person approved the revision.
     pub(super) fn is_gated(&self, name: &str, entry: &AdmittedRevision) -> bool {
-        !self.limits([&entry.rollout]).are_none() && self.approval(name).is_none()
+        self.needs_effect(entry) && self.approval(name).is_none()
+    }
+
+    /// Returns whether a revision cannot serve before its effect is known: because of limits, because the effect decides
+    /// whether the revision serves in steps, or because it is a default policy, whose effect the operator always shows.
+    fn needs_effect(&self, entry: &AdmittedRevision) -> bool {
+        let mode = entry.rollout.mode(&self.tools.rollout_defaults);
+        let is_shown = entry.reach == Reach::Process && mode != RolloutMode::Now;
+        !self.limits([&entry.rollout]).are_none() || mode == RolloutMode::Auto || is_shown
     }
 
     /// Returns the serving revision that replaced a candidate, so that the candidate is the way back. A revision that

@@ -13,14 +13,7 @@ impl Lifecycle {
     /// name ends in a digest of the source and the content, because two sources can have the same readable part of the
     /// name. Returns `None` while the operator cannot read the content.
     pub(super) fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
-        let digest = held.as_ref()?.digest;
-        let mut name = source.config_map.clone();
-        if source.namespace != self.tools.duties.operator_namespace {
-            name = format!("{}.{name}", source.namespace);
-        }
-        name.truncate(180);
-        let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
-        Some(format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12]))
+        Some(revision_name(source, held.as_ref()?.digest, &self.tools.duties.operator_namespace))
     }
 
     /// Returns the revisions of the current packages. For a package that could not be read, returns all revisions of
@@ -46,4 +39,16 @@ impl Lifecycle {
             },
         }
     }
+}
+
+/// Returns the name of the revision of a source with this content. `home` is the operator's namespace.
+pub(super) fn revision_name(source: &PolicySource, digest: Digest, home: &str) -> String {
+    // The source of a default policy has a colon, which the name of an object cannot have.
+    let mut name = source.config_map.replace(':', "-");
+    if source.namespace != home {
+        name = format!("{}.{name}", source.namespace);
+    }
+    name.truncate(180);
+    let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
+    format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12])
 }

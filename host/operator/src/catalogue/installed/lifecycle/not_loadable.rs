@@ -234,7 +234,7 @@ impl Lifecycle {
             Stand::Open => match self.package_of(revision, found).await {
                 Ok(Some(package)) if package.component.is_some() => {
                     self.fairness.give(&source.namespace);
-                    self.checks.begin(name, &source.namespace, package);
+                    self.checks.begin(name, &source.namespace, self.defaults.granted(source, &package));
                     false
                 }
                 // The package is missing or invalid, so there is nothing to check. The attempt to load the revision

@@ -87,7 +87,8 @@ impl Observed<'_> {
 
     /// Returns the packages that were read, each with its revision.
     fn read(&self) -> impl Iterator<Item = (&PolicySource, &String)> {
-        self.packages.iter().filter_map(|package| Some((package.source, package.revision.as_ref()?)))
+        let lived = self.packages.iter().filter(|package| !package.is_of_process);
+        lived.filter_map(|package| Some((package.source, package.revision.as_ref()?)))
     }
 
     /// Returns the revisions that serve, or can serve again, although their source may be gone: predecessors of
@@ -121,7 +122,7 @@ impl Observed<'_> {
 
     fn missing_records(&self) -> Vec<Action> {
         let named = |(at, package): (usize, &SourceRevision<'_>)| {
-            let name = package.revision.as_ref()?;
+            let name = package.revision.as_ref().filter(|_| !package.is_of_process)?;
             (!self.facts.records.contains_key(name)).then(|| Action::Create(at, name.clone()))
         };
         self.packages.iter().enumerate().filter_map(named).collect()
@@ -185,7 +186,8 @@ impl Observed<'_> {
 
     /// Returns the packages with a failed revision whose predecessor must serve, each with the failed revision.
     fn failed_packages(&self) -> impl Iterator<Item = (&PolicySource, &String)> {
-        self.packages.iter().filter_map(|package| Some((package.source, self.facts.failed_of(package)?)))
+        let lived = self.packages.iter().filter(|package| !package.is_of_process);
+        lived.filter_map(|package| Some((package.source, self.facts.failed_of(package)?)))
     }
 
     /// Returns the actions after which the predecessors of quarantined revisions serve again.

@@ -138,6 +138,9 @@ impl Lifecycle {
     async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
         // Do nothing if the operator did not read the package yet, or if the package still needs a record.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
+        if self.defaults.is_of_process(&found.source) {
+            return Ok(false);
+        }
         if self.records.get(&name).is_none() {
             return Ok(false);
         }

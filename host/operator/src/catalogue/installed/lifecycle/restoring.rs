@@ -36,7 +36,10 @@ impl Lifecycle {
     /// From the stored bytes, loads the revisions that served when the last process ended, and their predecessors.
     /// Policies of tenants are loaded in the background.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
+        let is_let_in = |revision: &&Revision| {
+            revision.status.as_ref().is_some_and(|status| status.state.is_let_in())
+                && !self.defaults.is_over(&revision.spec.source)
+        };
         let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
         // Load policies first, because settings can only be loaded after their policy.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
@@ -48,8 +51,12 @@ impl Lifecycle {
             }
             match self.reload(&revision, found).await {
                 Err(error) | Ok(LoadResult::NotYet(error)) => self.put_off(&revision, found, error).await?,
-                Ok(LoadResult::Serves) if was_not_loaded(&revision) => back.push(revision),
+                Ok(LoadResult::Serves) if was_not_loaded(&revision) => back.push(revision.clone()),
                 Ok(LoadResult::Serves | LoadResult::Never | LoadResult::Withheld) => {}
+            }
+            if self.defaults.is_over(&revision.spec.source) {
+                // The policy of the process has just replaced this default policy.
+                continue;
             }
             for before in self.facts().before(&name) {
                 // An error of a predecessor must not delay the serving revision.
@@ -88,6 +95,10 @@ impl Lifecycle {
         let yields = self.facts().yields(&name);
         let Some(mut package) = self.package_of(revision, found).await? else {
             let lost = "the revision's stored bytes are missing or were changed";
+            if self.gives_way(revision) {
+                self.replace_unloadable(revision, lost).await;
+                return Ok(LoadResult::Never);
+            }
             if serves {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(LoadResult::Withheld);
@@ -125,11 +136,16 @@ impl Lifecycle {
             // may be about to delete the stored bytes.
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
-        let content = match self.reach(&package) {
-            Ok(reach) => self.content(&name, &package).await.map(|content| (reach, content)),
+        let source = &revision.spec.source;
+        let content = match self.reach(source, &package) {
+            Ok(reach) => self.content(&name, source, &package).await.map(|content| (reach, content)),
             Err(refused) => Err(refused),
         };
         match content {
+            Err(NotAdmitted { transition, again: false }) if self.gives_way(revision) => {
+                self.replace_unloadable(revision, &format!("{}: {}", transition.reason, transition.message)).await;
+                Ok(LoadResult::Never)
+            }
             // Do not withhold settings whose policy does not exist: such settings have no effect.
             Err(NotAdmitted { transition, again: false }) if serves && transition.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", transition.reason, transition.message), false).await;
@@ -158,7 +174,7 @@ impl Lifecycle {
                     pinned: package.file.scope.pinned,
                     content,
                     on_refusal: package.file.on_refusal,
-                    rollout: package.file.rollout.clone(),
+                    rollout: self.defaults.rollout(&revision.spec.source, &package),
                     stage,
                     since: parsed(status.since.as_deref()),
                     predecessor: status.predecessor,

@@ -41,7 +41,10 @@ impl Lifecycle {
             let mut status = self.records.status(name);
             *states.entry((status.state, current.contains(name))).or_default() += 1;
             let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
-            if !serves || !seen || self.loading.contains_key(name) {
+            // The ledger does not count objects of policies of the process.
+            let is_of_process =
+                || self.records.get(name).is_some_and(|it| self.defaults.is_of_process(&it.spec.source));
+            if !serves || !seen || self.loading.contains_key(name) || is_of_process() {
                 continue;
             }
             let ledger = self.tools.catalogue.ledger();

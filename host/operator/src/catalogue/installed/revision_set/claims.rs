@@ -9,10 +9,11 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
+use kaos_policy::contract::ResourceType;
 
 use super::RevisionSet;
 use crate::{
-    catalogue::{Age, Conflict, installed::records::Revision},
+    catalogue::{Age, Conflict, Offer, Reach, installed::records::Revision},
     timestamps::parsed,
 };
 
@@ -37,6 +38,14 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
+    /// Returns the policies of the process that answer together with these revisions. A revision of a default policy
+    /// takes the place of the policy of the process.
+    pub(super) fn own_beside(&self, offers: &[Offer]) -> Vec<Offer> {
+        let taken: BTreeSet<&ResourceType> =
+            offers.iter().filter(|offer| offer.reach == Reach::Process).map(|offer| &offer.of).collect();
+        self.own.iter().filter(|own| own.is_overlay() || !taken.contains(&own.of)).cloned().collect()
+    }
+
     /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
     /// revision began; `None` without a replaced revision. The new claim begins at `earlier`, or now if `earlier` is
     /// `None`. The new claim also begins now if `earlier` would take a place from a serving revision. `serving`
@@ -93,12 +102,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::catalogue::{
-        Reach,
-        installed::{
-            records::revision_resource,
-            revision_set::{AdmittedRevision, Content},
-        },
+    use crate::catalogue::installed::{
+        records::revision_resource,
+        revision_set::{AdmittedRevision, Content},
     };
 
     /// Returns an entry with settings for a policy. The settings come from a ConfigMap with the name `name` that was

@@ -166,7 +166,10 @@ impl Model {
             packages: self
                 .packages
                 .iter()
-                .map(|(source, revision, created)| SourceRevision { source, revision: revision.clone(), created })
+                .map(|(source, revision, created)| {
+                    let revision = revision.clone();
+                    SourceRevision { source, revision, created, is_of_process: false }
+                })
                 .collect(),
             deleted: self.deleted.iter().collect(),
             failed: self.failed.clone(),

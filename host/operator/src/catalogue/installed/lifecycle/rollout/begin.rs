@@ -7,7 +7,7 @@ use kaos_crds::{PolicyRollout, PolicyRolloutStep, RevisionState};
 use super::told;
 use crate::{
     catalogue::{
-        Conflict,
+        Conflict, Reach,
         installed::{
             lifecycle::{Lifecycle, candidate::Candidate, not_admitted::NotAdmitted},
             observed::{ANOTHER_ROLLOUT, OLD_DEFINITION, PREDECESSOR_MISSING},
@@ -34,6 +34,10 @@ impl Lifecycle {
         if self.way_back(candidate).is_some() || (before.is_empty() && self.has_lost_predecessor(entry)) {
             return None;
         }
+        // A default policy always has to be there, so the policy of the process does not wait for a lost one.
+        if entry.reach == Reach::Process && self.has_lost_predecessor(entry) {
+            return None;
+        }
         // A correction begins with the same objects as the rollout that it replaces.
         let salt = before.iter().find_map(|before| Some(self.records.status(before).open_rollout()?.salt.clone()));
         self.new_rollout(name, entry, salt)
@@ -47,7 +51,8 @@ impl Lifecycle {
         entry: &AdmittedRevision,
         salt: Option<String>,
     ) -> Option<PolicyRollout> {
-        let steps = entry.rollout.steps(&self.tools.rollout_defaults).filter(|_| !entry.pinned)?;
+        let replaces_pods = || self.replaces_pods(name);
+        let steps = entry.rollout.steps(&self.tools.rollout_defaults, replaces_pods).filter(|_| !entry.pinned)?;
         let own = || self.records.get(name).map(|revision| revision.spec.package_digest.clone()).unwrap_or_default();
         let step = |share: &kaos_policy::rollout::Share| PolicyRolloutStep {
             share: share.to_string(),
@@ -65,6 +70,12 @@ impl Lifecycle {
         };
         rollout.summary = told::summary(&rollout);
         Some(rollout)
+    }
+
+    /// Returns whether a revision would replace pods. An effect that is not known could replace pods.
+    fn replaces_pods(&self, name: &str) -> bool {
+        let preview = self.previews.last(name).cloned().or_else(|| self.records.status(name).preview);
+        preview.is_none_or(|preview| preview.pods_replaced > 0 || preview.unknown > 0)
     }
 
     /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is rolled out,
