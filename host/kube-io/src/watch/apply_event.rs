@@ -191,7 +191,7 @@ pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     }
     let change = state.slots.get_mut(&spec).and_then(|slot| {
         let arrived = Arrived::new(object.clone(), &key.of, slot.extract).ok()?;
-        slot.cache.wrote(arrived)
+        slot.cache.wrote(arrived.packed(&slot.dictionary))
     });
     if let Some(change) = change {
         let quietly = !state.coverage.is_primary(&key.of);

@@ -1,4 +1,4 @@
-//! One cached object: its text in compact form, and the few facts that the watch needs without parsing.
+//! One cached object: its text in compressed form, and the few facts that the watch needs without parsing.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     bare::{self, BareObject},
+    dictionary::Dictionary,
     known_labels::{KnownLabels, MAX_LABELS},
+    text::Text,
 };
 use crate::hashing::hash;
 
@@ -27,7 +29,7 @@ pub(super) enum Malformed {
 #[derive(Debug, Clone)]
 pub(super) struct CachedObject {
     /// The JSON text, without managed fields, last applied configuration and resource version.
-    text: Arc<str>,
+    text: Text,
     pub(super) uid: Box<str>,
     pub(super) version: u64,
     /// The UID of the object's controller.
@@ -177,17 +179,25 @@ impl Arrived {
         }
         let labels = if extract.labels { KnownLabels::of(&object) } else { KnownLabels::default() };
         let essence = if extract.essence { essence_of(&mut object) } else { 0 };
-        let text: Arc<str> = object.to_string().into();
-        let item = CachedObject { content: hash(&text), text, uid, version, owner, labels, essence, shared, changed };
+        let text = object.to_string();
+        let content = hash(&text);
+        let item = CachedObject { content, text: text.into(), uid, version, owner, labels, essence, shared, changed };
         Ok(Self { namespace, name, item })
     }
 
     /// Converts a bare object. The cache stores only its version and the hashes of its labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
-        let (text, uid) = ("".into(), uid.into_boxed_str());
+        let (text, uid) = (String::new().into(), uid.into_boxed_str());
         let (owner, content, essence, shared, changed) = (None, 0, 0, false, None);
         let item = CachedObject { text, uid, version, owner, labels, content, essence, shared, changed };
         Self { namespace: namespace.into(), name: name.into(), item }
+    }
+
+    /// Compresses the object's text. Callers compress before they take the lock of the cache.
+    #[must_use]
+    pub(super) fn packed(mut self, dictionary: &Dictionary) -> Self {
+        self.item.text = self.item.text.packed(dictionary);
+        self
     }
 }
 
@@ -197,9 +207,9 @@ impl CachedObject {
         parse(&self.text, self.version)
     }
 
-    /// Returns the text, so that the caller can parse it without holding the lock.
-    pub(super) fn text(&self) -> Arc<str> {
-        Arc::clone(&self.text)
+    /// Returns the text, so that the caller can expand and parse it without holding the lock.
+    pub(super) fn text(&self) -> &Text {
+        &self.text
     }
 
     /// Returns whether the object has these labels.
@@ -209,9 +219,9 @@ impl CachedObject {
 }
 
 /// Parses an object from its cached text.
-pub(super) fn parse(text: &str, version: u64) -> Value {
+pub(super) fn parse(text: &Text, version: u64) -> Value {
     // This module wrote the text, so the parser does not fail.
-    let mut object: Value = serde_json::from_str(text).unwrap_or_default();
+    let mut object: Value = serde_json::from_slice(&text.plain()).unwrap_or_default();
     object["metadata"]["resourceVersion"] = json!(version.to_string());
     object
 }

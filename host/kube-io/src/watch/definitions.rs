@@ -25,6 +25,7 @@ pub(super) async fn watch(shared: Arc<Shared>) {
         fields: None,
         by_metadata: true,
         extract: Extract::default(),
+        dictionary: Arc::default(),
     };
     let sink = Definitions { shared: Arc::clone(&shared) };
     shared.reflector(collection, sink).run().await;

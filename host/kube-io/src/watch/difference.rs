@@ -61,7 +61,7 @@ impl<'a> Difference<'a> {
         }
         let Some(left) = self.left.get().checked_sub(before.text().len() + after.text().len()) else { return true };
         self.left.set(left);
-        let parse = |item: &CachedObject| serde_json::from_str(&item.text()).unwrap_or_default();
+        let parse = |item: &CachedObject| serde_json::from_slice(&item.text().plain()).unwrap_or_default();
         let [before, after] = self.parsed.get_or_init(|| [parse(before), parse(after)]);
         let is_in = fields.of(before) != fields.of(after);
         self.known.borrow_mut().insert(Arc::clone(fields), is_in);

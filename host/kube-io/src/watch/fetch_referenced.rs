@@ -113,7 +113,10 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         version.map(|version| (version, Fetched::Secret(secret_facts(&object, &shared.options.digest_key))))
     } else {
         let arrived = Arrived::new(object, &spec.of, handle.extract).ok();
-        arrived.map(|arrived| (arrived.item.version, Fetched::Object(arrived.item)))
+        arrived.map(|arrived| {
+            let item = arrived.packed(&handle.dictionary).item;
+            (item.version, Fetched::Object(item))
+        })
     };
     let (version, answer) = answer.ok_or_else(|| WatchError::odd("the object has no resourceVersion"))?;
     shared.tell(|state| apply_event::fetched(state, handle, name, version, &answer));

@@ -1,14 +1,14 @@
 //! The result of looking up a target in the stores.
 
-use std::sync::Arc;
-
 use kaos_objects::SecretFacts;
 
-/// The known state of a target. Objects are not parsed yet.
+use super::text::Text;
+
+/// The known state of a target. Objects are not expanded and not parsed yet.
 #[derive(Debug)]
 pub(super) enum Look {
     Pending,
-    Objects(Vec<(Arc<str>, u64)>),
+    Objects(Vec<(Text, u64)>),
     Secret(SecretFacts),
     Unserved,
     Forbidden(String),

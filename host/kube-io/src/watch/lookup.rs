@@ -18,6 +18,7 @@ use super::{
     shared::Shared,
     slot::Slot,
     state::State,
+    text::Text,
 };
 
 /// The view of the cluster for one pass. If the state of a target is unknown, the target looks absent, and the lookup
@@ -101,7 +102,7 @@ fn sighting(look: Look) -> Sighting {
 /// Parses objects one after the other, and keeps only the given fields, without the resource version. Stops when the
 /// fields exceed the size limit of a pass. Also stops, and sets `room` to 0, if the next object has more than `room`
 /// bytes.
-fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
+fn parsed_fields(texts: &[(Text, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for (text, _) in texts {
         let Some(left) = room.checked_sub(text.len()).filter(|left| *left > 0) else {
@@ -112,7 +113,7 @@ fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -
             break;
         }
         *room = left;
-        let part = fields.of(&serde_json::from_str(text).unwrap_or_default());
+        let part = fields.of(&serde_json::from_slice(&text.plain()).unwrap_or_default());
         bytes += part.to_string().len();
         found.push(Arc::new(part));
     }
@@ -120,7 +121,7 @@ fn parsed_fields(texts: &[(Arc<str>, u64)], fields: &Fields, room: &mut usize) -
 }
 
 /// Parses objects up to the size limit of a pass. The pass ignores all further objects.
-fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
+fn parsed(texts: &[(Text, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {
         let is_wanted = bytes <= MAX_FOUND_BYTES;
@@ -181,7 +182,7 @@ fn objects(slot: &Slot, namespace: &str, target: &Target) -> Look {
     if let Some(look) = unknown(slot) {
         return look;
     }
-    let text = |item: &CachedObject| (item.text(), item.version);
+    let text = |item: &CachedObject| (item.text().clone(), item.version);
     Look::Objects(match target {
         Target::Named(reference) => slot.cache.get(namespace, &reference.name).map(text).into_iter().collect(),
         Target::Labelled(selector) => {
@@ -198,7 +199,7 @@ fn fact(slot: &Slot, name: &str) -> Look {
     match slot.fetched.get(name) {
         None => Look::Pending,
         Some(Fetched::Absent) => absent(slot.of.is_secret()),
-        Some(Fetched::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
+        Some(Fetched::Object(item)) => Look::Objects(vec![(item.text().clone(), item.version)]),
         Some(Fetched::Secret(facts)) => Look::Secret(facts.clone()),
         Some(Fetched::Forbidden(why)) => Look::Forbidden(why.clone()),
     }
@@ -241,7 +242,7 @@ pub struct Seen {
     /// The last time at which a user changed the spec. Known only for objects of claimed kinds.
     pub changed: Option<String>,
     /// `None` if the watch knows only the metadata, because the child lacks the operator's label.
-    text: Option<Arc<str>>,
+    text: Option<Text>,
 }
 
 impl Seen {
@@ -255,7 +256,7 @@ impl Seen {
             owner: item.owner.clone().map(Into::into),
             shared: item.shared,
             changed: item.changed.clone().map(Into::into),
-            text: Some(item.text()),
+            text: Some(item.text().clone()),
         }
     }
 
@@ -273,7 +274,7 @@ impl Seen {
 
     /// Returns the parsed object without managed fields. Returns `None` if the watch knows only the metadata.
     pub fn object(&self) -> Option<Value> {
-        self.text.as_deref().map(|text| parse(text, self.version))
+        self.text.as_ref().map(|text| parse(text, self.version))
     }
 }
 
@@ -311,12 +312,14 @@ pub(super) fn children(state: &State, owner: &str) -> Vec<Seen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::dictionary::Dictionary;
 
     #[test]
     fn fields_are_read_from_one_object_after_the_other_within_the_room() {
-        let text: Arc<str> =
+        let text: Text =
             format!(r#"{{"metadata":{{"name":"a"}},"data":{{"k":"v","x":"{}"}}}}"#, "x".repeat(1 << 20)).into();
-        let texts = vec![(Arc::clone(&text), 7); 40];
+        let texts = vec![(text.packed(&Dictionary::default()), 7); 40];
+        let text = &texts[0].0;
         let fields = Fields::parse(&["data.k".to_owned()]).unwrap();
         let mut room = 64 << 20;
         let parts = parsed_fields(&texts, &fields, &mut room);
@@ -332,8 +335,8 @@ mod tests {
 
     #[test]
     fn of_very_much_no_more_is_parsed_than_is_too_much() {
-        let text: Arc<str> = format!(r#"{{"metadata":{{}},"data":"{}"}}"#, "x".repeat(1 << 20)).into();
-        let texts = |count: usize| vec![(Arc::clone(&text), 7); count];
+        let text: Text = format!(r#"{{"metadata":{{}},"data":"{}"}}"#, "x".repeat(1 << 20)).into();
+        let texts = |count: usize| vec![(text.clone(), 7); count];
         assert_eq!(parsed(&texts(3)).len(), 3);
         let some = parsed(&texts(200));
         assert!(some.len() * text.len() > MAX_FOUND_BYTES && some.len() < 6, "{}", some.len());

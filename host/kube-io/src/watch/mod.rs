@@ -6,7 +6,7 @@
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
-//! | `cached_object`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
+//! | `cached_object`, `text`, `dictionary`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, the objects that a change concerns, and the limits for each namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
@@ -35,6 +35,7 @@ mod charge;
 mod coverage;
 mod definitions;
 mod denied;
+mod dictionary;
 mod difference;
 mod discovery;
 mod event;
@@ -66,6 +67,7 @@ mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod text;
 mod watch_error;
 mod write_guard;
 

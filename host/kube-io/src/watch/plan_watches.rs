@@ -55,17 +55,20 @@ pub(super) fn plan(state: &mut State) -> Vec<Handle> {
     }
     for (spec, extract) in desired {
         let of = Arc::new(spec.of.clone());
+        let dictionary = Arc::clone(state.dictionaries.entry(spec.of.clone()).or_default());
         let last_id = &mut state.last_id;
         state.slots.entry(spec).or_insert_with(|| {
             *last_id += 1;
             let (cache, fetched, labels, wake_task) = Default::default();
-            Slot { id: *last_id, of, extract, cache, fetched, labels, wake_task }
+            Slot { id: *last_id, of, extract, dictionary, cache, fetched, labels, wake_task }
         });
     }
+    let State { slots, dictionaries, .. } = state;
+    dictionaries.retain(|of, _| slots.keys().any(|spec| spec.of == *of));
     let handle = |(spec, slot): (&Spec, &Slot)| {
         let served = state.served.get(&spec.of)?.clone()?;
-        let wake_task = Arc::clone(&slot.wake_task);
-        Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, wake_task })
+        let (dictionary, wake_task) = (Arc::clone(&slot.dictionary), Arc::clone(&slot.wake_task));
+        Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, dictionary, wake_task })
     };
     state.slots.iter().filter_map(handle).collect()
 }

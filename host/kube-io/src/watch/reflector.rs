@@ -4,7 +4,7 @@
 //! if the server has forgotten the version of the watch. In case an event was lost, the reflector also lists again
 //! after a long time.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use fastrand::Rng;
 use futures_util::AsyncBufReadExt as _;
@@ -23,6 +23,7 @@ use tokio::{
 
 use super::{
     cached_object::{Arrived, Extract, Unusable, version_of},
+    dictionary::Dictionary,
     event::Event,
     page::{self, Page},
     page_request::PageSize,
@@ -68,6 +69,8 @@ pub(super) struct Collection {
     pub(super) fields: Option<String>,
     pub(super) by_metadata: bool,
     pub(super) extract: Extract,
+    /// Compresses the texts of the objects.
+    pub(super) dictionary: Arc<Dictionary>,
 }
 
 /// Times and sizes of the requests.
@@ -209,7 +212,7 @@ impl<S: Sink> Reflector<S> {
             })?;
             let Page { items, malformed, version, next: more } =
                 page::decode(&text, &self.collection.of, self.collection.extract)?;
-            all.items.extend(items);
+            all.items.extend(items.into_iter().map(|item| item.packed(&self.collection.dictionary)));
             all.malformed.extend(malformed);
             all.version = version;
             next = more;
@@ -348,7 +351,7 @@ impl<S: Sink> Reflector<S> {
             _ => {}
         }
         let arrived = match Arrived::read(sent, &self.collection.of, self.collection.extract) {
-            Ok(arrived) => arrived,
+            Ok(arrived) => arrived.packed(&self.collection.dictionary),
             Err(Unusable { what, version, left }) => {
                 self.sink.malformed(&what);
                 match (left, version) {

@@ -109,10 +109,10 @@ pub(super) fn is_told(state: &State, of: &Spec) -> bool {
         || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
 }
 
-/// Returns the number of cached objects of a type, and the bytes of their text.
+/// Returns the number of cached objects of a type, and the bytes that their texts take.
 pub(super) fn stored(state: &State, of: &ResourceType) -> (usize, usize) {
     let items = state.slots_of(of).flat_map(|(_, slot)| slot.cache.iter(None));
-    items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
+    items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().stored()))
 }
 
 /// Returns the rank of a state. If a type has several watches, the metric shows the worst state.

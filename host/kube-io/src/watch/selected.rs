@@ -33,7 +33,7 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
         match slot.fetched.get(&name) {
             None => return Look::Pending,
             Some(Fetched::Forbidden(why)) => return Look::Forbidden(why.clone()),
-            Some(Fetched::Object(item)) if item.carries(labels) => found.push((item.text(), item.version)),
+            Some(Fetched::Object(item)) if item.carries(labels) => found.push((item.text().clone(), item.version)),
             Some(Fetched::Object(_) | Fetched::Absent | Fetched::Secret(_)) => {}
         }
     }

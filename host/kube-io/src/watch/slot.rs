@@ -6,8 +6,8 @@ use kaos_objects::ResourceType;
 use tokio::sync::Notify;
 
 use super::{
-    by_label::ByLabel, cache::Cache, cached_object::Extract, discovery::Served, fetched_objects::FetchedObjects,
-    plan::Spec,
+    by_label::ByLabel, cache::Cache, cached_object::Extract, dictionary::Dictionary, discovery::Served,
+    fetched_objects::FetchedObjects, plan::Spec,
 };
 
 /// The data of one watch.
@@ -17,6 +17,7 @@ pub(super) struct Slot {
     pub(super) id: u64,
     pub(super) of: Arc<ResourceType>,
     pub(super) extract: Extract,
+    pub(super) dictionary: Arc<Dictionary>,
     pub(super) cache: Cache,
     pub(super) fetched: FetchedObjects,
     /// The labels of objects. Filled only if the watch covers metadata and selectors need the labels.
@@ -32,5 +33,6 @@ pub(super) struct Handle {
     pub(super) id: u64,
     pub(super) served: Served,
     pub(super) extract: Extract,
+    pub(super) dictionary: Arc<Dictionary>,
     pub(super) wake_task: Arc<Notify>,
 }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{
     allowance::{Allowance, Ledger},
     coverage::{Coverage, is_guarded},
+    dictionary::Dictionary,
     difference::Difference,
     discovery::Served,
     foreign_state::ForeignState,
@@ -39,6 +40,8 @@ pub(super) struct State {
     /// The API versions for which discovery failed, with the reasons.
     pub(super) undiscovered: BTreeMap<String, String>,
     pub(super) slots: BTreeMap<Spec, Slot>,
+    /// A dictionary for each watched type.
+    pub(super) dictionaries: BTreeMap<ResourceType, Arc<Dictionary>>,
     pub(super) owners: Owners,
     pub(super) in_flight: InFlightWrites,
     /// The number of times that missing rights have returned.

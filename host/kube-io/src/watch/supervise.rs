@@ -103,6 +103,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
             form: if spec.by_metadata() { StoredForm::Bare } else { StoredForm::Whole },
             ..handle.extract
         },
+        dictionary: Arc::clone(&handle.dictionary),
     };
     let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
     let reflector = shared.reflector(collection, sink);

@@ -91,7 +91,7 @@ rows! {
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that ended with an error, by the API server's reason";
     BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which the operator can read nothing, although it can read other namespaces: these namespaces were deleted, or rights are missing";
     STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that the operator keeps in memory";
-    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that the operator keeps in memory";
+    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Compressed size of the objects of a type that the operator keeps in memory";
     RECORDED: Gauge "recorded_decisions" [] "Decisions of policies in the flight recorder";
     RECORDED_SIZE: Gauge "recorded" in "bytes" [] "Size of the decisions in the flight recorder";
     RECORDED_DROPPED: Counter "recorded_decisions_dropped" [] "Decisions that the flight recorder did not keep for a day, because they did not fit into --record-memory, or because too many decisions came at once";

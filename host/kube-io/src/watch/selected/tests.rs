@@ -64,6 +64,7 @@ fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_wheth
         id: 1,
         of: Arc::new(config_map()),
         extract: Extract::default(),
+        dictionary: Arc::default(),
         cache,
         fetched,
         labels: index,

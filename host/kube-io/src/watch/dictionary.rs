@@ -1,0 +1,131 @@
+//! Compresses the texts of the objects of one type. Objects of a type resemble each other: a policy writes the same
+//! Deployment for each Agent, except for names and a few values. So the dictionary keeps a few whole texts as samples.
+//! A text that resembles a sample takes a tenth of its length; without samples, it takes two thirds.
+
+use std::sync::{Arc, Mutex};
+
+use lz4_flex::block::compress_with_dict;
+
+use super::text::Text;
+use crate::locking::lock;
+
+/// The minimum length of a text to compress. A shorter text costs more time than the memory is worth.
+const MIN_LENGTH: usize = 256;
+
+/// The maximum number of bytes of the samples of one type. Each compression reads all samples. LZ4 refers to the last
+/// 64 KiB only.
+const MAX_SAMPLE_BYTES: usize = 16 << 10;
+
+/// Whole texts, one after another. Compressed texts refer to these bytes, so samples never change.
+#[derive(Debug, Default)]
+pub(super) struct Samples(Box<[u8]>);
+
+impl Samples {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Compresses the texts of one type. All watches on the type share one dictionary.
+#[derive(Debug, Default)]
+pub(super) struct Dictionary(Mutex<Arc<Samples>>);
+
+impl Dictionary {
+    /// Compresses a text. Returns `None` if the compressed text would not be shorter. If no sample resembles the text,
+    /// the text itself becomes a sample. Earlier compressed texts keep the samples with which they were written.
+    pub(super) fn pack(&self, text: &str) -> Option<Text> {
+        let length = u32::try_from(text.len()).ok().filter(|_| text.len() >= MIN_LENGTH)?;
+        let mut samples = Arc::clone(&lock(&self.0));
+        let mut bytes = compress_with_dict(text.as_bytes(), samples.bytes());
+        if bytes.len() > text.len() / 2
+            && let Some(grown) = self.grow(&samples, text)
+        {
+            bytes = compress_with_dict(text.as_bytes(), grown.bytes());
+            samples = grown;
+        }
+        (bytes.len() < text.len()).then(|| Text::Packed { bytes: bytes.into(), length, samples })
+    }
+
+    /// Adds a sample. Returns `None` if the samples have no room, or if another task added a sample meanwhile.
+    fn grow(&self, known: &Arc<Samples>, text: &str) -> Option<Arc<Samples>> {
+        if known.bytes().len() + text.len() > MAX_SAMPLE_BYTES {
+            return None;
+        }
+        let mut samples = lock(&self.0);
+        if !Arc::ptr_eq(&samples, known) {
+            return None;
+        }
+        *samples = Arc::new(Samples([known.bytes(), text.as_bytes()].concat().into()));
+        Some(Arc::clone(&samples))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use serde_json::json;
+
+    use super::*;
+
+    fn deployment(number: usize) -> String {
+        let name = format!("agent-{number}");
+        let env: Vec<_> = (0..20).map(|at| json!({"name": format!("VARIABLE_{at}"), "value": at * 77})).collect();
+        let owner = json!({"kind": "Agent", "name": name, "uid": format!("{:032x}", number * 0x9E37_79B9)});
+        json!({"kind": "Deployment", "metadata": {"name": name, "ownerReferences": [owner]}, "spec": {"env": env}})
+            .to_string()
+    }
+
+    fn random(rng: &mut Rng, length: usize) -> String {
+        (0..length).map(|_| rng.char('!'..'~')).collect()
+    }
+
+    fn plain(text: &Text) -> String {
+        String::from_utf8(text.plain().into_owned()).unwrap()
+    }
+
+    #[test]
+    fn texts_that_resemble_a_sample_take_a_tenth() {
+        let dictionary = Dictionary::default();
+        let texts: Vec<_> = (0..100).map(|number| Text::from(deployment(number)).packed(&dictionary)).collect();
+        for (number, text) in texts.iter().enumerate() {
+            assert_eq!((plain(text), text.len()), (deployment(number), deployment(number).len()));
+            assert!(text.stored() * 10 < text.len(), "{number}: {} of {}", text.stored(), text.len());
+        }
+        assert_eq!(lock(&dictionary.0).bytes().len(), deployment(0).len(), "one sample serves all");
+    }
+
+    #[test]
+    fn texts_of_every_length_and_content_stay_the_same() {
+        let dictionary = Dictionary::default();
+        let mut rng = Rng::with_seed(7);
+        let lengths = [0, 1, MIN_LENGTH - 1, MIN_LENGTH, 5_000, MAX_SAMPLE_BYTES, 70_000, 1 << 20];
+        let texts: Vec<String> = (0..200).map(|at| random(&mut rng, lengths[at % lengths.len()])).collect();
+        let mixed = texts.iter().enumerate().map(|(at, text)| format!("{text}{}", deployment(at)));
+        let all: Vec<String> = texts.iter().cloned().chain(mixed).collect();
+        let packed: Vec<Text> = all.iter().map(|text| Text::from(text.clone()).packed(&dictionary)).collect();
+        for (before, after) in all.iter().zip(&packed) {
+            assert_eq!((&plain(after), after.len()), (before, before.len()));
+            assert!(after.stored() <= before.len());
+        }
+    }
+
+    #[test]
+    fn samples_are_bounded_and_short_texts_stay_plain() {
+        let dictionary = Dictionary::default();
+        let mut rng = Rng::with_seed(1);
+        for _ in 0..100 {
+            drop(dictionary.pack(&random(&mut rng, 3_000)));
+        }
+        assert_eq!(lock(&dictionary.0).bytes().len(), MAX_SAMPLE_BYTES / 3_000 * 3_000);
+        assert!(dictionary.pack(&"a".repeat(MIN_LENGTH - 1)).is_none());
+        assert!(dictionary.pack(&"a".repeat(MIN_LENGTH)).is_some());
+    }
+
+    #[test]
+    fn a_compressed_text_stays_as_it_is() {
+        let dictionary = Dictionary::default();
+        let Text::Packed { bytes, .. } = Text::from(deployment(1)).packed(&dictionary) else { panic!("plain") };
+        let again = Text::Packed { bytes: Arc::clone(&bytes), length: 3, samples: Arc::default() }.packed(&dictionary);
+        assert!(matches!(again, Text::Packed { bytes: same, length: 3, .. } if Arc::ptr_eq(&bytes, &same)));
+    }
+}

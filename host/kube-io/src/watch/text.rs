@@ -1,0 +1,65 @@
+//! The JSON text of one cached object. Long texts are compressed with a [`Dictionary`].
+
+use std::{borrow::Cow, sync::Arc};
+
+use lz4_flex::block::decompress_with_dict;
+
+use super::dictionary::{Dictionary, Samples};
+
+/// The JSON text of a cached object. A clone shares the memory, so that a reader can take the text while it holds the
+/// lock, and expand and parse the text later.
+#[derive(Debug, Clone)]
+pub(super) enum Text {
+    Plain(Arc<str>),
+    Packed {
+        bytes: Arc<[u8]>,
+        /// The length of the plain text.
+        length: u32,
+        samples: Arc<Samples>,
+    },
+}
+
+impl Text {
+    /// Compresses the text. Does nothing if the text is compressed already.
+    #[must_use]
+    pub(super) fn packed(self, dictionary: &Dictionary) -> Self {
+        match &self {
+            Self::Plain(text) => dictionary.pack(text).unwrap_or(self),
+            Self::Packed { .. } => self,
+        }
+    }
+
+    /// Returns the length of the plain text.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len(),
+            // The conversion cannot fail on the machines that the operator runs on.
+            Self::Packed { length, .. } => usize::try_from(*length).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Returns the number of bytes that the text takes in memory.
+    pub(super) fn stored(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len(),
+            Self::Packed { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// Returns the plain text.
+    pub(super) fn plain(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Plain(text) => Cow::Borrowed(text.as_bytes()),
+            // `Dictionary::pack` wrote the bytes with these samples, so the decoder does not fail.
+            Self::Packed { bytes, samples, .. } => {
+                Cow::Owned(decompress_with_dict(bytes, self.len(), samples.bytes()).unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::Plain(text.into())
+    }
+}
