@@ -70,9 +70,10 @@ impl World {
         let election =
             Election::new(client(&Fence::open()), SYSTEM, identity.clone(), Timing::default(), fence.clone());
         let (point, own, client) = (self.crash_point.clone(), user.to_owned(), client(&fence));
-        let run = |operator: Operator, stop: CancellationToken| {
+        let run = |mut operator: Operator, stop: CancellationToken| {
             tokio::spawn(async move {
-                let Some(mut held) = stop.run_until_cancelled(election.win()).await else { return Ok(()) };
+                let leads = operator.stand_by(election.win());
+                let Some(mut held) = stop.run_until_cancelled(leads).await else { return Ok(()) };
                 let ended = tokio::select! {
                     biased;
                     ended = operator.run(stop.clone()) => ended,

@@ -18,7 +18,7 @@ use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, me
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until_active, until_ready, until_state};
+use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
 
 /// Helm flags for a Gateway that routes requests to Agents, and to the objects that Agents use. The Gateway accepts the
 /// tokens of Agents.
@@ -277,6 +277,10 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
     let mark = release.cluster.audit().mark().unwrap();
     // Make the operator behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
+    // A replica that stands by watches the Lease.
+    let standby = release.operator(&["--streaming-lists=false"]).await;
+    until("the replica stands by", &standby, || standby.get("/readyz").contains("standing by for")).await;
+    drop(standby);
     objects_live(world).await;
     policies_live(release).await;
     until_ready(world, &serving(&world.namespace)).await;

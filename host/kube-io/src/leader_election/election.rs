@@ -1,17 +1,17 @@
 //! A replica that waits for the Lease, and takes the Lease.
 
-use std::time::Duration;
-
 use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
 use tokio::{
     sync::watch,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 use tracing::{info, warn};
 
-use super::{API_SERVER_SILENT, Fence, LEASE, LeaseGuard, Standing, Timing, record, seat::Seat};
+use super::{
+    API_SERVER_SILENT, Fence, LEASE, LeaseGuard, Standing, Timing, lease_changes::LeaseChanges, record, seat::Seat,
+};
 use crate::{error_text::with_causes, hashing::hash};
 
 /// A replica that wants the Lease.
@@ -38,6 +38,7 @@ impl Election {
     /// Waits for the Lease without a time limit. The caller can drop the future at any time.
     pub async fn win(mut self) -> LeaseGuard {
         let mut seen: Option<UnchangedLease> = None;
+        let mut changes = LeaseChanges::new(self.seat.api.clone());
         loop {
             let asked = Instant::now();
             match timeout(self.seat.timing.attempt(), self.attempt(&mut seen)).await {
@@ -51,8 +52,13 @@ impl Election {
                 Ok(Err(error)) => self.tell(Standing::Unknown(with_causes(&error))),
                 Err(_) => self.tell(Standing::Unknown(API_SERVER_SILENT.to_owned())),
             }
-            let pause = self.pause();
-            sleep(pause).await;
+            let next = self.next_attempt(seen.as_ref());
+            // A Lease that changes all the time must not cause an endless series of requests.
+            let soonest = asked + self.seat.timing.retry_period / 20;
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = async { changes.changed().await; sleep_until(soonest).await } => {}
+            }
         }
     }
 
@@ -68,8 +74,9 @@ impl Election {
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);
-            *seen = Some(UnchangedLease { version, since });
-            if since.elapsed() < record::duration(&wanted, timing.duration) {
+            let expires = since + record::duration(&wanted, timing.duration);
+            *seen = Some(UnchangedLease { version, since, expires });
+            if Instant::now() < expires {
                 self.tell(Standing::Behind(holder.to_owned()));
                 return Ok(None);
             }
@@ -91,11 +98,15 @@ impl Election {
         }
     }
 
-    /// Returns the next wait. The wait is random, so that replicas that started at the same time do not send their
-    /// requests at the same time.
-    fn pause(&mut self) -> Duration {
-        let fifth = self.seat.timing.retry_period / 5;
-        self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())
+    /// Returns the time of the next attempt, if the Lease does not change before: after the retry period, or when the
+    /// Lease of the other holder expires. The time is random, so that replicas that started at the same time do not send
+    /// their requests at the same time.
+    fn next_attempt(&mut self, seen: Option<&UnchangedLease>) -> Instant {
+        let (now, period) = (Instant::now(), self.seat.timing.retry_period);
+        let regular = now + period + (period / 5).mul_f64(self.rng.f64());
+        let expiry = seen.map(|seen| seen.expires).filter(|expires| *expires > now);
+        let expiry = expiry.map(|expires| expires + (period / 20).mul_f64(self.rng.f64()));
+        expiry.map_or(regular, |expiry| expiry.min(regular))
     }
 }
 
@@ -103,6 +114,8 @@ impl Election {
 struct UnchangedLease {
     version: Option<String>,
     since: Instant,
+    /// The time at which this replica may take the Lease if the Lease stays unchanged.
+    expires: Instant,
 }
 
 /// Returns the written Lease. Returns `None`, not an error, if the write lost against the write of another replica.

@@ -15,6 +15,7 @@ mod election;
 mod fence;
 mod identity;
 mod lease;
+mod lease_changes;
 mod lease_guard;
 mod record;
 mod seat;

@@ -196,7 +196,7 @@ impl Arrived {
     /// Compresses the object's text. Callers compress before they take the lock of the cache.
     #[must_use]
     pub(super) fn packed(mut self, dictionary: &Dictionary) -> Self {
-        self.item.text = self.item.text.packed(dictionary);
+        self.item.text = dictionary.packed(self.item.text);
         self
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use lz4_flex::block::compress_with_dict;
 
-use super::text::Text;
+use super::text::{Samples, Text};
 use crate::locking::lock;
 
 /// The minimum length of a text to compress. A shorter text costs more time than the memory is worth.
@@ -16,24 +16,22 @@ const MIN_LENGTH: usize = 256;
 /// 64 KiB only.
 const MAX_SAMPLE_BYTES: usize = 16 << 10;
 
-/// Whole texts, one after another. Compressed texts refer to these bytes, so samples never change.
-#[derive(Debug, Default)]
-pub(super) struct Samples(Box<[u8]>);
-
-impl Samples {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 /// Compresses the texts of one type. All watches on the type share one dictionary.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary(Mutex<Arc<Samples>>);
 
 impl Dictionary {
+    /// Compresses a text. Returns texts that are compressed already, and texts that would not become shorter.
+    pub(super) fn packed(&self, text: Text) -> Text {
+        match &text {
+            Text::Plain(plain) => self.pack(plain).unwrap_or(text),
+            Text::Packed { .. } => text,
+        }
+    }
+
     /// Compresses a text. Returns `None` if the compressed text would not be shorter. If no sample resembles the text,
     /// the text itself becomes a sample. Earlier compressed texts keep the samples with which they were written.
-    pub(super) fn pack(&self, text: &str) -> Option<Text> {
+    fn pack(&self, text: &str) -> Option<Text> {
         let length = u32::try_from(text.len()).ok().filter(|_| text.len() >= MIN_LENGTH)?;
         let mut samples = Arc::clone(&lock(&self.0));
         let mut bytes = compress_with_dict(text.as_bytes(), samples.bytes());
@@ -55,7 +53,7 @@ impl Dictionary {
         if !Arc::ptr_eq(&samples, known) {
             return None;
         }
-        *samples = Arc::new(Samples([known.bytes(), text.as_bytes()].concat().into()));
+        *samples = Arc::new(Samples::new([known.bytes(), text.as_bytes()].concat()));
         Some(Arc::clone(&samples))
     }
 }
@@ -86,7 +84,7 @@ mod tests {
     #[test]
     fn texts_that_resemble_a_sample_take_a_tenth() {
         let dictionary = Dictionary::default();
-        let texts: Vec<_> = (0..100).map(|number| Text::from(deployment(number)).packed(&dictionary)).collect();
+        let texts: Vec<_> = (0..100).map(|number| dictionary.packed(deployment(number).into())).collect();
         for (number, text) in texts.iter().enumerate() {
             assert_eq!((plain(text), text.len()), (deployment(number), deployment(number).len()));
             assert!(text.stored() * 10 < text.len(), "{number}: {} of {}", text.stored(), text.len());
@@ -102,7 +100,7 @@ mod tests {
         let texts: Vec<String> = (0..200).map(|at| random(&mut rng, lengths[at % lengths.len()])).collect();
         let mixed = texts.iter().enumerate().map(|(at, text)| format!("{text}{}", deployment(at)));
         let all: Vec<String> = texts.iter().cloned().chain(mixed).collect();
-        let packed: Vec<Text> = all.iter().map(|text| Text::from(text.clone()).packed(&dictionary)).collect();
+        let packed: Vec<Text> = all.iter().map(|text| dictionary.packed(text.clone().into())).collect();
         for (before, after) in all.iter().zip(&packed) {
             assert_eq!((&plain(after), after.len()), (before, before.len()));
             assert!(after.stored() <= before.len());
@@ -124,8 +122,9 @@ mod tests {
     #[test]
     fn a_compressed_text_stays_as_it_is() {
         let dictionary = Dictionary::default();
-        let Text::Packed { bytes, .. } = Text::from(deployment(1)).packed(&dictionary) else { panic!("plain") };
-        let again = Text::Packed { bytes: Arc::clone(&bytes), length: 3, samples: Arc::default() }.packed(&dictionary);
+        let Text::Packed { bytes, .. } = dictionary.packed(deployment(1).into()) else { panic!("plain") };
+        let other = Text::Packed { bytes: Arc::clone(&bytes), length: 3, samples: Arc::default() };
+        let again = dictionary.packed(other);
         assert!(matches!(again, Text::Packed { bytes: same, length: 3, .. } if Arc::ptr_eq(&bytes, &same)));
     }
 }

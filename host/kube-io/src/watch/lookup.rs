@@ -318,7 +318,7 @@ mod tests {
     fn fields_are_read_from_one_object_after_the_other_within_the_room() {
         let text: Text =
             format!(r#"{{"metadata":{{"name":"a"}},"data":{{"k":"v","x":"{}"}}}}"#, "x".repeat(1 << 20)).into();
-        let texts = vec![(text.packed(&Dictionary::default()), 7); 40];
+        let texts = vec![(Dictionary::default().packed(text), 7); 40];
         let text = &texts[0].0;
         let fields = Fields::parse(&["data.k".to_owned()]).unwrap();
         let mut room = 64 << 20;

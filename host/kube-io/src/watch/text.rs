@@ -1,10 +1,22 @@
-//! The JSON text of one cached object. Long texts are compressed with a [`Dictionary`].
+//! The JSON text of one cached object. [`super::dictionary`] compresses long texts.
 
 use std::{borrow::Cow, sync::Arc};
 
 use lz4_flex::block::decompress_with_dict;
 
-use super::dictionary::{Dictionary, Samples};
+/// Whole texts, one after another. Compressed texts refer to these bytes, so samples never change.
+#[derive(Debug, Default)]
+pub(super) struct Samples(Box<[u8]>);
+
+impl Samples {
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 /// The JSON text of a cached object. A clone shares the memory, so that a reader can take the text while it holds the
 /// lock, and expand and parse the text later.
@@ -20,15 +32,6 @@ pub(super) enum Text {
 }
 
 impl Text {
-    /// Compresses the text. Does nothing if the text is compressed already.
-    #[must_use]
-    pub(super) fn packed(self, dictionary: &Dictionary) -> Self {
-        match &self {
-            Self::Plain(text) => dictionary.pack(text).unwrap_or(self),
-            Self::Packed { .. } => self,
-        }
-    }
-
     /// Returns the length of the plain text.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -1,35 +1,38 @@
 //! Runs the operator: the watch reports changes, the queue decides which object is next, and workers run passes.
 //!
 //! Other modules contain leader election, the HTTP server and the command line. A process calls [`Operator::run`] only
-//! while this process is allowed to write.
+//! while this process is allowed to write. Before that, a process can call [`Operator::stand_by`].
 
 mod options;
 mod probe;
 mod rollout;
+mod standby;
+mod tools;
+mod waker;
+mod watching;
 mod workers;
 
 use std::{sync::Arc, time::Duration};
 
 use kaos_policy::{contract::Cluster, render::DecisionKey};
 use kube::Client;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use options::{Options, RECORD};
 pub use probe::Probe;
+use tools::tools;
+use waker::Waker;
+use watching::{Tied, Watching};
 
 use crate::{
-    catalogue::{
-        Catalogue, Installing, Renderers,
-        installed::{self, Tools},
-    },
+    catalogue::{Catalogue, Installing, Renderers, installed},
     decision_point::{Keeper, News},
     events::EventWriter,
     metrics::Metrics,
-    preview::{CachePreviewer, Changes},
+    preview::Changes,
     processors::Processors,
     queue::Queue,
-    rbac::Duties,
     reconcile::{Access, Context, DeclaredFields, Memories, PolicyCalls, PolicyRunner, Rules, SyncGate},
     record::{Recorder, RecorderSize},
     watch::{ObjectKey, Scope, Watch},
@@ -44,25 +47,15 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 #[error("{0} ended unexpectedly")]
 pub struct OperatorError(&'static str);
 
-/// Aborts a task when this value is dropped. So the task ends even if no other code stops it.
-struct Tied(AbortHandle);
-
-impl Drop for Tied {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// The operator.
 pub struct Operator {
     context: Arc<Context>,
     queue: Queue,
     options: Options,
     installing: Option<Installing>,
-    /// Notifies the task that writes the objects for the decision point.
-    news: Arc<News>,
-    /// The objects that the watch reports while the operator computes the effect of a package.
-    changes: Arc<Changes>,
+    waker: Arc<Waker>,
+    /// The running watches, if this process waited for the Lease.
+    watching: Option<Watching>,
 }
 
 impl Operator {
@@ -76,14 +69,10 @@ impl Operator {
             let queue = queue.clone();
             move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
         });
-        let (news, changes) = (Arc::new(News::default()), Arc::new(Changes::default()));
+        let waker = Arc::new(Waker::new(queue.clone()));
         let wake = {
-            let (queue, news, changes) = (queue.clone(), Arc::clone(&news), Arc::clone(&changes));
-            move |key: ObjectKey, urgency| {
-                news.about(&key);
-                changes.about(&key);
-                queue.add(&key, urgency);
-            }
+            let waker = Arc::clone(&waker);
+            move |key: ObjectKey, urgency| waker.wake(&key, urgency)
         };
         let watch = Watch::new(client.clone(), options.watch(), metrics.clone(), wake);
         let cluster = Cluster {
@@ -128,7 +117,7 @@ impl Operator {
             let RecorderSize { cases, bytes, dropped } = context.runner.recorder.size(context.runner.clock.now());
             metrics.recorded(cases, bytes, dropped);
         });
-        Self { context, queue, options, installing: None, news, changes }
+        Self { context, queue, options, installing: None, waker, watching: None }
     }
 
     /// Makes the operator take policies from ConfigMaps while it runs. The policies from ConfigMaps replace the content
@@ -148,7 +137,8 @@ impl Operator {
     /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the grace period of the
     /// options to finish.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
-        let Self { context, queue, options, installing, news, changes } = self;
+        let Self { context, queue, options, installing, waker, watching } = self;
+        let (news, changes) = (Arc::clone(&waker.news), Arc::clone(&waker.changes));
         let mut revisions = context.runner.catalogue.revisions();
         let laid_down = CancellationToken::new();
         let mut installed = JoinSet::new();
@@ -163,20 +153,15 @@ impl Operator {
             drop(tokio::time::timeout(options.grace, installed.join_next()).await);
             return Ok(());
         }
-        rollout::cover(&context, &options.left_out);
+        rollout::cover_first(&context, &options.left_out);
         // The watch outlives the workers, because running passes use its data.
-        let watching = CancellationToken::new();
-        let watch = context.access.watch.clone();
-        let mut watched = tokio::spawn({
-            let watching = watching.clone();
-            async move { watch.run(watching).await }
-        });
+        let mut watching = watching.unwrap_or_else(|| Watching::start(&context.access.watch));
         let mut swaps =
             tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions, options.left_out.clone()));
         let mut kept = tokio::spawn(keep(&context, &options, news));
         let (recorder, clock) = (Arc::clone(&context.runner.recorder), context.runner.clock);
         let dropped = tokio::spawn(async move { recorder.drop_old(clock).await });
-        let tasks = [watched.abort_handle(), swaps.abort_handle(), kept.abort_handle(), dropped.abort_handle()];
+        let tasks = [swaps.abort_handle(), kept.abort_handle(), dropped.abort_handle()];
         let _ends_with_this = tasks.map(Tied);
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
@@ -185,7 +170,7 @@ impl Operator {
         let ended = tokio::select! {
             biased;
             () = stop.cancelled() => Ok(()),
-            _ = &mut watched => Err(OperatorError("the watch")),
+            _ = &mut watching.task => Err(OperatorError("the watch")),
             _ = &mut swaps => Err(OperatorError("the task that follows the catalogue")),
             _ = &mut kept => Err(OperatorError("the task for the decision point")),
             _ = workers.join_next() => Err(OperatorError("a worker")),
@@ -202,7 +187,7 @@ impl Operator {
             tracing::warn!("aborting passes that did not finish in time");
             workers.shutdown().await;
         }
-        watching.cancel();
+        watching.stop.cancel();
         if ended.is_ok() {
             let deadline = deadline.max(tokio::time::Instant::now() + SHUTDOWN_RECORD_TIME);
             if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
@@ -211,7 +196,7 @@ impl Operator {
                 );
                 installed.shutdown().await;
             }
-            drop(watched.await);
+            drop((&mut watching.task).await);
         }
         ended
     }
@@ -245,29 +230,7 @@ fn install(
     changes: Arc<Changes>,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let tools = Tools {
-        client: context.access.client.clone(),
-        catalogue: Arc::clone(&context.runner.catalogue),
-        metrics: Arc::clone(&context.runner.metrics),
-        watch: context.access.watch.clone(),
-        processors: context.runner.processors.clone(),
-        duties: Duties {
-            scope: options.namespaces.clone(),
-            operator_namespace: options.operator_namespace.clone(),
-            secrets: options.secrets,
-            leader_election: false,
-            left_out: options.left_out.clone(),
-            decision_point: options.decision_point.is_some(),
-            namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
-        },
-        grantable: options.grantable.clone(),
-        code_share: options.code_share,
-        clock: options.clock,
-        events: Arc::clone(&context.access.events),
-        previewer: Arc::new(CachePreviewer::new(Arc::clone(context), changes)),
-        rollout_gate: options.rollout_gate.clone(),
-        rollout_defaults: options.rollout_defaults.clone(),
-    };
+    let tools = tools(context, options, installing.as_ref(), changes);
     async move {
         match installing {
             Some(installing) => Box::pin(installed::run(tools, installing, stop)).await,

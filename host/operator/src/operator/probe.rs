@@ -46,6 +46,11 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
+    /// Returns whether the watches of a waiting replica follow all types that they cover.
+    pub fn is_warm(&self) -> bool {
+        self.context.access.watch.follows_all().is_ok()
+    }
+
     /// Returns the first kinds and namespaces whose policies the operator still loads. Readiness does not wait for
     /// these policies.
     pub fn loading(&self) -> Vec<String> {

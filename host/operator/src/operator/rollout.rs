@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use kaos_policy::contract::ResourceType;
+use kaos_policy::{
+    contract::{Claim, ResourceType},
+    policy::Policy,
+};
 use tokio::sync::watch;
 
 use crate::{
@@ -15,13 +18,32 @@ use crate::{
 
 /// Makes the watch cover the types that the active policies claim.
 pub(super) fn cover(context: &Context, left_out: &LeftOut) {
+    cover_keeping(context, left_out, &context.access.watch.coverage());
+}
+
+/// Makes the watch cover the types that the first active policies claim. What a standby watched before does not count.
+pub(super) fn cover_first(context: &Context, left_out: &LeftOut) {
+    cover_keeping(context, left_out, &Coverage::default());
+}
+
+/// Makes the watch of a standby cover the types that these policies claim.
+pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_out: &LeftOut) {
+    let mut coverage = Coverage::default();
+    policies
+        .iter()
+        .flat_map(|policy| &policy.descriptor().claims)
+        .for_each(|claim| add(&mut coverage, claim, left_out));
+    context.access.watch.cover(coverage);
+}
+
+/// Covers the types that the active policies claim. If a kind in `before` lost its policy, keeps watching it: the status
+/// of its objects, including new objects, reports the loss. If a policy claims another version of the kind, the kind has
+/// not lost its policy, because both versions have the same objects.
+fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);
-        // If a kind lost its policy, keep watching it: the status of its objects, including new objects, reports the
-        // loss. If a policy claims another version of the kind, the kind has not lost its policy, because both versions
-        // have the same objects.
-        let (covered, remembered) = (context.access.watch.coverage(), context.runner.catalogue.remembered());
-        for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
+        let remembered = context.runner.catalogue.remembered();
+        for of in before.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
         }
         context.access.watch.cover(coverage);
@@ -37,9 +59,7 @@ fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
 fn coverage(snapshot: &Snapshot, left_out: &LeftOut) -> Coverage {
     let mut coverage = Coverage::default();
     for claim in snapshot.kinds().flat_map(|(_, answers)| answers.claims()) {
-        let types = |types: &[ResourceType]| types.iter().filter(|of| !left_out.has(claim, of)).cloned().collect();
-        let (emits, reads, wishes) = (types(&claim.emits), types(&claim.reads), types(&claim.wishes));
-        coverage.add(&claim.primary, Claimed { emits, reads, wishes });
+        add(&mut coverage, claim, left_out);
     }
     for (of, answers) in snapshot.kinds() {
         let is_left_out = |of: &ResourceType| answers.claims().any(|claim| left_out.has(claim, of));
@@ -48,6 +68,12 @@ fn coverage(snapshot: &Snapshot, left_out: &LeftOut) -> Coverage {
         }
     }
     coverage
+}
+
+fn add(coverage: &mut Coverage, claim: &Claim, left_out: &LeftOut) {
+    let types = |types: &[ResourceType]| types.iter().filter(|of| !left_out.has(claim, of)).cloned().collect();
+    let (emits, reads, wishes) = (types(&claim.emits), types(&claim.reads), types(&claim.wishes));
+    coverage.add(&claim.primary, Claimed { emits, reads, wishes });
 }
 
 /// Reacts to the swaps of the catalogue, one after another.

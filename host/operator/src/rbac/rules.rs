@@ -56,7 +56,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         // The API server authorizes a create before it knows the name, so `create` cannot be limited to one Lease.
         operator.add("coordination.k8s.io", "leases", &["create"]);
         let name = [leader_election::LEASE.to_owned()].into();
-        operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
+        // A waiting replica watches the Lease, so that it takes over at once when the Lease expires or is released.
+        operator.add_named("coordination.k8s.io", "leases", name, &["get", "update", "watch"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
     // These rights are for installed policies: for their ConfigMaps, the ConfigMaps with the stored bytes, and the

@@ -5,7 +5,11 @@
 //! namespace does not wait for packages of other namespaces: the operator interrupts their check, and starts this check
 //! again afterwards.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy};
 use tokio::{
@@ -121,6 +125,11 @@ impl Checks {
             other.cancelled().await;
         }
         self.gatekeeper.check(package, self.share(namespace)).await
+    }
+
+    /// Drops the policies that this process loaded while another replica held the Lease.
+    pub(super) fn drop_prepared(&self) {
+        self.gatekeeper.keep_prepared(&BTreeSet::new());
     }
 
     /// Ends the checks of revisions that are no longer wanted.

@@ -1,12 +1,16 @@
 //! Turns a package into a policy. The checks of the gate run outside the threads of passes, and take turns with the
 //! passes on the processors.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
 
 use kaos_policy::{
     clock::SystemClock,
     compile::Compile,
     contract::Cluster,
+    digest::Digest,
     engine::Engine,
     gate::{Candidate, Gate, LoadError, Server, SizeClass, Turn, Turns, try_settings},
     limits::Limits,
@@ -19,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::timed_compiler::TimedCompiler;
 use crate::{
     embedded, kinds,
+    locking::lock,
     metrics::Metrics,
     package::Package,
     processors::{Permit, Processors},
@@ -35,7 +40,12 @@ struct Inner {
     cluster: Cluster,
     clock: SystemClock,
     size: SizeClass,
+    prepared: Arc<Mutex<PreparedPolicies>>,
 }
+
+/// The policies that this process loaded while another replica held the Lease, by the name and the digest of their
+/// packages.
+type PreparedPolicies = BTreeMap<(String, Digest), Arc<Policy>>;
 
 /// The resources that a check shares with other work.
 pub(super) struct Share {
@@ -68,20 +78,42 @@ impl Gatekeeper {
     /// safe for untrusted bytes. `size` is the largest size class that the gatekeeper accepts.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster, size: SizeClass) -> Self {
         let compiler = compiler.into();
-        Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start(), size }))
+        let prepared = Arc::default();
+        Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start(), size, prepared }))
     }
 
     /// Returns a gatekeeper that records its compilations in the metrics.
     pub(crate) fn measured(&self, metrics: &Arc<Metrics>) -> Self {
-        let Inner { engine, compiler, cluster, clock, size } = &*self.0;
+        let Inner { engine, compiler, cluster, clock, size, prepared } = &*self.0;
         let (compiler, metrics) = (Arc::clone(compiler), Arc::clone(metrics));
         let compiler = Arc::new(TimedCompiler { compiler, metrics });
-        let (engine, cluster) = (engine.clone(), cluster.clone());
-        Self(Arc::new(Inner { engine, compiler, cluster, clock: *clock, size: *size }))
+        let (engine, cluster, prepared) = (engine.clone(), cluster.clone(), Arc::clone(prepared));
+        Self(Arc::new(Inner { engine, compiler, cluster, clock: *clock, size: *size, prepared }))
+    }
+
+    /// Loads the policy of a package before this process needs it. [`check`](Self::check) returns the loaded policy for
+    /// the same package, once.
+    pub(super) async fn prepare(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
+        let policy = self.load(package, share).await?;
+        lock(&self.0.prepared).insert(key(package), Arc::clone(&policy));
+        Ok(policy)
+    }
+
+    /// Drops the prepared policies of all other packages.
+    pub(super) fn keep_prepared(&self, packages: &BTreeSet<Digest>) {
+        lock(&self.0.prepared).retain(|(_, package), _| packages.contains(package));
     }
 
     /// Checks a package with code, and returns its policy.
     pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
+        let prepared = (!lock(&self.0.prepared).is_empty()).then(|| key(package));
+        if let Some(policy) = prepared.and_then(|key| lock(&self.0.prepared).remove(&key)) {
+            return Ok(policy);
+        }
+        self.load(package, share).await
+    }
+
+    async fn load(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
         let (form, bytes) =
             package.component.clone().map(|code| (code.form, code.bytes.into_owned())).unwrap_or_default();
         let candidate = Candidate {
@@ -93,7 +125,7 @@ impl Gatekeeper {
         let server = share.server.clone();
         let (inner, turns) = (Arc::clone(&self.0), Waiting(share, Handle::current()));
         let check = move |server: &dyn Server| {
-            let Inner { engine, compiler, cluster, clock, size } = &*inner;
+            let Inner { engine, compiler, cluster, clock, size, prepared: _ } = &*inner;
             let gate = Gate {
                 engine,
                 compiler: &**compiler,
@@ -129,4 +161,8 @@ impl Gatekeeper {
         };
         server.check(check).await
     }
+}
+
+fn key(package: &Package) -> (String, Digest) {
+    (package.name.clone(), package.digest())
 }

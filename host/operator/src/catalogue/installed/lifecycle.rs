@@ -274,6 +274,9 @@ impl Lifecycle {
         // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let recording = self.record_defaults().await;
+        if self.loading.is_empty() {
+            self.checks.drop_prepared();
+        }
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
         // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.

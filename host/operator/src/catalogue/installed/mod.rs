@@ -24,6 +24,7 @@
 //! | `unfit` | checks whether revisions can serve together |
 //! | `last_good_settings` | stores the last valid content of the operator's own ConfigMap |
 //! | `tenant_fairness` | chooses the namespace whose package is checked next |
+//! | `standby` | keeps policies loaded while another replica holds the Lease |
 //! | `lifecycle` | moves revisions from state to state |
 //! | `observed` | computes the conditions of a revision from its state |
 //! | `events` | writes Events about revisions and ConfigMaps |
@@ -48,6 +49,7 @@ mod rights;
 mod rollout_gate;
 mod settings_trials;
 mod sources;
+mod standby;
 mod step_error;
 mod store;
 mod tenant_fairness;
@@ -71,6 +73,7 @@ pub(crate) use records::{
     revision_resource,
 };
 pub(crate) use revision_set::{AdmittedRevision, Content, RevisionSet, Unfit, age_of, moved_objects};
+pub(crate) use standby::stand_by;
 pub(crate) use step_error::StepError;
 pub use tools::Installing;
 pub(crate) use tools::Tools;

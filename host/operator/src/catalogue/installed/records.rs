@@ -145,14 +145,16 @@ impl Records {
         self.followed.is_forbidden()
     }
 
+    /// Returns the records as the watch reports them. A replica without the Lease writes no record, so it needs nothing
+    /// else.
+    pub(super) fn seen(&self) -> BTreeMap<String, Arc<Revision>> {
+        let named = |revision: Arc<Revision>| (revision.metadata.name.clone().unwrap_or_default(), revision);
+        self.seen.state().into_iter().map(named).collect()
+    }
+
     /// Reads the changes of users since the last call. The first call reads the records of earlier processes.
     pub(super) fn refresh(&mut self) {
-        let seen: BTreeMap<String, Arc<Revision>> = self
-            .seen
-            .state()
-            .into_iter()
-            .map(|revision| (revision.metadata.name.clone().unwrap_or_default(), revision))
-            .collect();
+        let seen = self.seen();
         if !self.opened {
             self.opened = true;
             self.book = seen.iter().map(|(name, revision)| (name.clone(), (**revision).clone())).collect();

@@ -16,8 +16,8 @@ use crate::{
 pub(super) enum ProcessStage {
     /// A prerequisite is missing.
     Starting(String),
-    /// The process waits for the Lease.
-    Waiting(watch::Receiver<Standing>),
+    /// The process waits for the Lease, and keeps its watches and policies warm.
+    Waiting(watch::Receiver<Standing>, Probe),
     /// The process reconciles.
     Working(Probe),
     /// The process finishes running passes.
@@ -50,9 +50,12 @@ impl Report for Board {
         match &*lock(&self.0) {
             ProcessStage::Starting(missing) => Err(vec![missing.clone()]),
             // A standby reports that it is ready: otherwise a rollout would wait until the standby leads.
-            ProcessStage::Waiting(standing) => match &*standing.borrow() {
+            ProcessStage::Waiting(standing, probe) => match &*standing.borrow() {
                 Standing::Unknown(because) => Err(vec![format!("could not acquire the lease {LEASE}: {because}")]),
-                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
+                Standing::Behind(holder) => {
+                    let warm = if probe.is_warm() { "warm" } else { "still listing the objects" };
+                    Ok(format!("ok: standing by for {holder}, which holds the lease; {warm}"))
+                }
                 Standing::Leading => Err(vec!["the operator is starting".to_owned()]),
             },
             ProcessStage::Working(probe) => {

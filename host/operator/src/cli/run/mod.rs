@@ -159,10 +159,13 @@ impl Run {
         // The trial of the settings on samples takes some time, so a signal must interrupt the trial.
         let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
         let installing = Installing { defaults, ..installing?? };
+        let namespace = options.operator_namespace.clone();
+        let catalogue = Arc::new(Catalogue::default());
+        let mut operator = Operator::new(client, catalogue, Arc::clone(metrics), options).installing(installing);
         let held = if leader_elect {
-            let election = election(config, &layer, timing, &options.operator_namespace)?;
-            board.set(ProcessStage::Waiting(election.standing()));
-            match stop.run_until_cancelled(election.win()).await {
+            let election = election(config, &layer, timing, &namespace)?;
+            board.set(ProcessStage::Waiting(election.standing(), operator.probe()));
+            match stop.run_until_cancelled(operator.stand_by(election.win())).await {
                 None => return Ok(ExitCode::SUCCESS),
                 Some(held) => Some(held),
             }
@@ -170,8 +173,6 @@ impl Run {
             None
         };
         metrics.leader(true);
-        let catalogue = Arc::new(Catalogue::default());
-        let operator = Operator::new(client, catalogue, Arc::clone(metrics), options).installing(installing);
         board.set(ProcessStage::Working(operator.probe()));
         reconcile(operator, held, board, stop).await
     }

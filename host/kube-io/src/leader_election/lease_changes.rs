@@ -1,0 +1,76 @@
+//! Watches the Lease, so that a waiting replica notices each renewal and each release at once.
+//!
+//! The watch only says when to read the Lease again. A replica without the right to watch the Lease, or with a broken
+//! watch, reads the Lease at regular intervals, and takes over a few seconds later.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream::BoxStream};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api,
+    api::{WatchEvent, WatchParams},
+};
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+
+use super::LEASE;
+
+/// The duration of one watch. The API server ends the watch after this time, and the replica opens the next watch.
+const WATCH_SECONDS: u32 = 290;
+/// The pause before the replica opens the watch again after an error. A missing right does not return within seconds.
+const REOPEN: Duration = Duration::from_secs(30);
+/// The pause before the replica opens the next watch. A server that ends each watch at once must not cause an endless
+/// series of requests.
+const NEXT_WATCH: Duration = Duration::from_secs(1);
+
+/// The watch on the Lease.
+pub(super) struct LeaseChanges {
+    api: Api<Lease>,
+    open: Option<BoxStream<'static, kube::Result<WatchEvent<Lease>>>>,
+    /// The time before which the replica does not open a watch.
+    opens_at: Instant,
+}
+
+impl LeaseChanges {
+    pub(super) fn new(api: Api<Lease>) -> Self {
+        Self { api, open: None, opens_at: Instant::now() }
+    }
+
+    /// Waits for the next event of the watch. The caller can drop the future at any time.
+    pub(super) async fn changed(&mut self) {
+        loop {
+            let failed = match &mut self.open {
+                Some(events) => match events.next().await {
+                    Some(Ok(WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_))) => return,
+                    Some(Ok(WatchEvent::Bookmark(_))) => continue,
+                    Some(Ok(WatchEvent::Error(status))) => Some(kube::Error::Api(status)),
+                    Some(Err(error)) => Some(error),
+                    None => None,
+                },
+                None => {
+                    sleep_until(self.opens_at).await;
+                    let asked = WatchParams::default().fields(&format!("metadata.name={LEASE}")).timeout(WATCH_SECONDS);
+                    // From version 0, the watch first reports the Lease as it is now. So no change is lost between two
+                    // watches.
+                    match self.api.watch(&asked, "0").await {
+                        Ok(events) => {
+                            self.open = Some(events.boxed());
+                            continue;
+                        }
+                        Err(error) => Some(error),
+                    }
+                }
+            };
+            self.open = None;
+            let pause = match failed {
+                Some(error) => {
+                    debug!(%error, "cannot watch the lease {LEASE}; reading it at regular intervals");
+                    REOPEN
+                }
+                None => NEXT_WATCH,
+            };
+            self.opens_at = Instant::now() + pause;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Keeps the policies of recorded revisions loaded while another replica holds the Lease. Loading a policy compiles its
+//! component, which takes most of the time between the takeover and the first pass.
+//!
+//! This task only reads. The lifecycle, which writes, starts when the replica holds the Lease. The lifecycle reads all
+//! packages and records again, and takes a loaded policy only for exactly the same package.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    sync::Arc,
+    time::Duration,
+};
+
+use kaos_policy::{digest::Digest, policy::Policy};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Gatekeeper, Installing, Tools,
+    gatekeeper::Share,
+    pace::LOOK_AGAIN,
+    records::{Records, Revision},
+    sources::{Found, Sources},
+    store::Store,
+};
+use crate::{package::Package, server::TargetServer};
+
+/// The delay between a change and the next look. A rollout changes several records at once.
+const CROWD: Duration = Duration::from_secs(1);
+
+/// A package that the standby loads, or could not load.
+struct Loaded {
+    package: Digest,
+    /// `None` if the policy could not be loaded. The lifecycle finds out why, and records the reason.
+    policy: Option<Arc<Policy>>,
+}
+
+/// The policies of a replica without the Lease.
+struct Standby<'a> {
+    tools: &'a Tools,
+    gatekeeper: &'a Gatekeeper,
+    store: Store,
+    /// The loaded packages, by the name of the revision.
+    loaded: BTreeMap<String, Loaded>,
+}
+
+/// Keeps the policies of recorded revisions loaded, and calls `tell` with all policies after each change: first with
+/// the policies of the process alone. Never ends.
+pub(crate) async fn stand_by(tools: Tools, installing: &Installing, tell: impl Fn(&[Arc<Policy>])) -> Infallible {
+    let home = tools.duties.operator_namespace.clone();
+    let own: Vec<Arc<Policy>> = installing.own.iter().map(|offer| Arc::clone(&offer.member.policy)).collect();
+    tell(&own);
+    let mut sources = Sources::follow(&tools.client, &tools.watch, &home, installing.in_namespaces);
+    let records = Records::follow(&tools.client, &tools.watch, &home);
+    let store = Store::new(tools.client.clone(), &home);
+    let mut standby = Standby { tools: &tools, gatekeeper: &installing.gatekeeper, store, loaded: BTreeMap::new() };
+    loop {
+        let looked = Instant::now();
+        if sources.are_known() && records.are_known() {
+            let found = sources.packages().await;
+            if standby.look(&records.seen(), &found).await {
+                let installed = standby.loaded.values().filter_map(|loaded| loaded.policy.clone());
+                tell(&own.iter().cloned().chain(installed).collect::<Vec<_>>());
+            }
+        }
+        tokio::select! {
+            () = sources.changed() => {}
+            () = records.changed() => {}
+            () = sleep_until(looked + LOOK_AGAIN) => {}
+        }
+        sleep_until(looked + CROWD).await;
+    }
+}
+
+impl Standby<'_> {
+    /// Loads the policies that are not loaded yet, and drops the policies that no record needs any more. Returns
+    /// whether the loaded policies changed.
+    async fn look(&mut self, records: &BTreeMap<String, Arc<Revision>>, found: &[Found]) -> bool {
+        let wanted = wanted(records);
+        let before = self.loaded.len();
+        self.loaded.retain(|name, _| wanted.contains(name));
+        let mut changed = self.loaded.len() != before;
+        for name in &wanted {
+            // A package without a component only has settings, and there is nothing to compile.
+            let Some(revision) = records.get(name).filter(|revision| revision.spec.digest.is_some()) else { continue };
+            // Only the package of a failed attempt is remembered: another package gets another record.
+            if !self.loaded.contains_key(name) && self.load(name, revision, found).await {
+                changed = true;
+            }
+        }
+        let packages = self.loaded.values().map(|loaded| loaded.package).collect();
+        self.gatekeeper.keep_prepared(&packages);
+        changed
+    }
+
+    /// Loads the policy of one revision. Returns whether the attempt ended: otherwise the next look tries again.
+    async fn load(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
+        let package = match held(revision, found) {
+            Some(package) => Some(Arc::clone(package)),
+            None => match self.store.load(revision).await {
+                Ok(package) => package.map(Arc::new),
+                Err(error) => {
+                    tracing::debug!(%error, revision = name, "a standby cannot read a policy; it tries again");
+                    return false;
+                }
+            },
+        };
+        let Some(package) = package.filter(|package| package.component.is_some()) else { return false };
+        let is_local = package.namespace != self.tools.duties.operator_namespace;
+        let share = Share {
+            processors: self.tools.processors.clone(),
+            is_local,
+            ends: CancellationToken::new(),
+            server: TargetServer::Running(self.tools.client.clone()),
+        };
+        let policy = match self.gatekeeper.prepare(&package, share).await {
+            Ok(policy) => Some(policy),
+            Err(error) if error.is_lasting() => None,
+            Err(error) => {
+                tracing::debug!(%error, revision = name, "a standby cannot load a policy now; it tries again");
+                return false;
+            }
+        };
+        self.loaded.insert(name.to_owned(), Loaded { package: package.digest(), policy });
+        true
+    }
+}
+
+/// Returns the revisions that the lifecycle loads at its start: the admitted revisions, and their predecessors.
+fn wanted(records: &BTreeMap<String, Arc<Revision>>) -> BTreeSet<String> {
+    let status = |name: &String| records.get(name).and_then(|revision| revision.status.as_ref());
+    let is_let_in = |name: &&String| status(name).is_some_and(|status| status.state.is_let_in());
+    let mut wanted = BTreeSet::new();
+    for admitted in records.keys().filter(is_let_in) {
+        let mut next = Some(admitted);
+        while let Some(name) = next.filter(|name| records.contains_key(*name) && wanted.insert((*name).clone())) {
+            next = status(name).and_then(|status| status.predecessor.as_ref());
+        }
+    }
+    wanted
+}
+
+/// Returns the package of a revision, if a ConfigMap contains it now.
+fn held<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
+    let mut held = found.iter().filter_map(|found| found.held.as_ref());
+    held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
+}
