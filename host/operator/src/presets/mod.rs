@@ -17,9 +17,13 @@ use crate::input::{self, InputError};
 /// `.yaml`.
 pub const COMPATIBILITY: &str = "kaos-operator-compatibility";
 
+/// The preset of KAOS of January 2026.
+pub const JANUARY: &str = "kaos-0.1";
+/// The preset that the chart chooses for a new installation.
+pub const USUAL: &str = "kaos-0.8";
+
 /// The embedded presets: their names and texts.
-pub const ALL: [(&str, &str); 2] =
-    [("kaos-0.1", include_str!("kaos-0.1.yaml")), ("kaos-0.8", include_str!("kaos-0.8.yaml"))];
+pub const ALL: [(&str, &str); 2] = [(JANUARY, include_str!("kaos-0.1.yaml")), (USUAL, include_str!("kaos-0.8.yaml"))];
 
 /// A preset.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,11 +6,8 @@ use kaos_crds::{API_VERSION, GROUP};
 use kaos_policy::contract::Claim;
 use serde_json::Value;
 
-use super::{
-    recorded::JANUARY,
-    report::{Sort, UpgradeFinding},
-};
-use crate::{catalogue::Snapshot, input::Document};
+use super::report::{Sort, UpgradeFinding};
+use crate::{catalogue::Snapshot, input::Document, presets::JANUARY};
 
 /// Returns the findings about kinds, finalizers and fields. `preset` is the name of the preset.
 pub(super) fn findings(documents: &[Document], snapshot: &Snapshot, preset: &str) -> Vec<UpgradeFinding> {

@@ -15,17 +15,13 @@ use super::{
 use crate::{
     config_maps::OPERATOR_CONFIG,
     input::Document,
-    presets::{COMPATIBILITY, Preset},
+    presets::{COMPATIBILITY, JANUARY, Preset, USUAL},
 };
 
 /// The annotation with the name of the preset.
 const PRESET: &str = "kaos.tools/compatibility";
 /// The annotation with the images of the takeover, for each preset.
 const IMAGES: &str = "kaos.tools/default-images";
-/// The default preset of the chart.
-pub(super) const USUAL: &str = "kaos-0.8";
-/// The preset of KAOS of January 2026.
-pub(super) const JANUARY: &str = "kaos-0.1";
 /// The container of the operator.
 const MANAGER: &str = "manager";
 

@@ -12,12 +12,11 @@ use serde_json::{Value, json};
 use super::{
     super::{compatibility::Compatibility, output::complain},
     go_image, merging,
-    recorded::USUAL,
     table::{Case, Environment, Need, Row, TAKEOVER_TIME, cases_of, rows},
 };
 use crate::{
     input,
-    presets::{Preset, PresetError},
+    presets::{Preset, PresetError, USUAL},
 };
 
 /// The values of the chart, with their comments.
