@@ -80,10 +80,20 @@ pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<Strin
     renderers_with(policies, &layers)
 }
 
-/// Returns a renderer for each kind, with these settings.
+/// Returns a renderer for each kind, with these settings, for a cluster that serves HTTPRoutes.
 pub fn renderers_with(policies: &[Arc<Policy>], layers: &[Layer]) -> Result<BTreeMap<String, Renderer>> {
-    let cluster =
-        Cluster { served: vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")], ..Cluster::default() };
+    renderers_serving(policies, layers, &[])
+}
+
+/// Returns a renderer for each kind, with these settings, for a cluster that also serves `further` types.
+pub fn renderers_serving(
+    policies: &[Arc<Policy>],
+    layers: &[Layer],
+    further: &[ResourceType],
+) -> Result<BTreeMap<String, Renderer>> {
+    let routes = ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute");
+    let served = [&[routes], further].concat();
+    let cluster = Cluster { served, ..Cluster::default() };
     let mut renderers = BTreeMap::new();
     for policy in policies {
         for claim in &policy.descriptor().claims {

@@ -2,7 +2,9 @@
 //! the result as JSON again.
 
 use anyhow::{Context, Result, bail, ensure};
-use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
+use k8s_openapi::api::{
+    apps::v1::Deployment, core::v1, networking::v1::NetworkPolicy, policy::v1::PodDisruptionBudget,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -29,6 +31,9 @@ fn read_and_written(manifest: &Value) -> Result<Value> {
         ("v1", "PersistentVolumeClaim") => through::<v1::PersistentVolumeClaim>(manifest),
         ("policy/v1", "PodDisruptionBudget") => through::<PodDisruptionBudget>(manifest),
         ("v1", "ServiceAccount") => through::<v1::ServiceAccount>(manifest),
+        ("networking.k8s.io/v1", "NetworkPolicy") => through::<NetworkPolicy>(manifest),
+        // The tests have no Rust type for this kind.
+        ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy") => Ok(manifest.clone()),
         ("gateway.networking.k8s.io/v1", "HTTPRoute") => route(manifest).map(|()| manifest.clone()),
         _ => bail!("the default policies may not emit the kind {version} {kind}"),
     }

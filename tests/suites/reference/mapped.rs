@@ -6,7 +6,9 @@ use std::fs;
 use std::sync::Arc;
 
 use kaos_operator::presets::Preset;
+use kaos_policy::contract::ResourceType;
 use kaos_policy::policy::Policy;
+use kaos_policy::render::Renderer;
 use kaos_policy::settings::{Layer, Origin};
 use kaos_tests::case;
 use kaos_tests::play;
@@ -53,7 +55,7 @@ pub(crate) fn all() -> BTreeMap<Row, BTreeSet<String>> {
             for layers in [&layers, &further, &protected] {
                 let environment = Layer::env(Origin::Environment, case.environment.clone());
                 let layers = [&layers[..], &[environment]].concat();
-                let renderers = policies::renderers_with(&native, &layers).unwrap();
+                let renderers = renderers(&native, &layers);
                 all.append(&mut play::play(&case, &wanted, renderers).unwrap().variables);
             }
         }
@@ -101,6 +103,13 @@ fn protecting() -> Vec<Layer> {
     layers_of("protecting", of)
 }
 
+/// Returns a renderer for each kind, for a cluster that serves the types of objects that protect.
+fn renderers(native: &[Arc<Policy>], layers: &[Layer]) -> BTreeMap<String, Renderer> {
+    let protecting = [("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("networking.k8s.io/v1", "NetworkPolicy")];
+    let served = protecting.map(|(api_version, kind)| ResourceType::new(api_version, kind));
+    policies::renderers_serving(native, layers, &served).unwrap()
+}
+
 fn layers_of<const N: usize>(name: &str, of: [(&str, Value); N]) -> Vec<Layer> {
     of.map(|(policy, settings)| Layer::tree(Origin::Preset(name.to_owned()), policy, settings)).into()
 }
@@ -111,7 +120,7 @@ fn of_samples(layers: &[Layer], native: &[Arc<Policy>]) -> BTreeSet<MappedVariab
     let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let mut all = BTreeSet::new();
     for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "yaml")) {
-        let mut stage = Stage::new(policies::renderers_with(native, layers).unwrap());
+        let mut stage = Stage::new(renderers(native, layers));
         let beside = [folder.join("harness-runtimes.yaml"), folder.join("20-model.yaml")];
         for object in beside.iter().chain([&file]).flat_map(|file| case::documents(file).unwrap()) {
             stage.apply(&object);

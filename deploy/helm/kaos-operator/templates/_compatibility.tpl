@@ -53,11 +53,13 @@ All templates get the same values. */ -}}
 {{- end }}
 
 {{- /* Replaces the image of KAOS's operator, if it comes from the values of the earlier chart. Also knows a copy of this image in
-another registry: by its name, or because it runs now, and no release of this chart was installed. */ -}}
+another registry: by its name, or because it runs now, and no release of this chart was installed. An image with the name
+of this operator's image is never KAOS's. */ -}}
 {{- define "kaos-operator.own-image" -}}
 {{- $image := .root.Values.controllerManager.manager.image -}}
 {{- $repository := $image.repository | default "" -}}
-{{- $runs := and $repository (include "kaos-operator.is-of-go" .root) (eq $repository (include "kaos-operator.earlier-image" .root)) -}}
+{{- $isOurs := eq (base $repository) (base .defaults.controllerManager.manager.image.repository) -}}
+{{- $runs := and $repository (not $isOurs) (include "kaos-operator.is-of-go" .root) (eq $repository (include "kaos-operator.earlier-image" .root)) -}}
 {{- if not .isCarried -}}
 {{- if $runs }}{{ include "kaos-operator.refused-image" $repository }}{{ end -}}
 {{- else if or $runs (include "kaos-operator.of-go" $image) (hasSuffix "/kaos-operator" (printf "/%s" $repository)) -}}

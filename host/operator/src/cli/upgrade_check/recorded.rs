@@ -22,6 +22,8 @@ use crate::{
 const PRESET: &str = "kaos.tools/compatibility";
 /// The annotation with the images of the takeover, for each preset.
 const IMAGES: &str = "kaos.tools/default-images";
+/// The name of this operator's image, without its registry.
+const OWN_IMAGE: &str = "policy-operator";
 /// The container of the operator.
 const MANAGER: &str = "manager";
 
@@ -81,9 +83,11 @@ impl Recorded {
         }
     }
 
-    /// Returns whether KAOS's operator works now with an image of this repository.
+    /// Returns whether KAOS's operator works now with an image of this repository. An image with the name of this
+    /// operator's image is never KAOS's.
     pub(super) fn is_image_of_go(&self, repository: &str) -> bool {
-        self.is_of_go && self.running.contains(repository)
+        let is_ours = repository.rsplit('/').next() == Some(OWN_IMAGE);
+        !is_ours && self.is_of_go && self.running.contains(repository)
     }
 
     /// Chooses the preset and the images of the values, as the chart does. `flag` is a preset that the user names for the
@@ -228,6 +232,8 @@ mod tests {
         let mirrored =
             Recorded::of(&documents(&[config(&json!({})), operator("mirror:5000/operator:1@sha256:0")]), HOME);
         assert!(mirrored.is_image_of_go("mirror:5000/operator") && !mirrored.is_image_of_go("operator"));
+        let forgotten = Recorded::of(&documents(&[config(&json!({})), operator("mirror/policy-operator:1")]), HOME);
+        assert!(!forgotten.is_image_of_go("mirror/policy-operator"));
     }
 
     #[test]
