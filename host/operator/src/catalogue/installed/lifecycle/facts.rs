@@ -8,6 +8,7 @@ use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 use super::transition::SOURCE_DELETED;
 use crate::{
     catalogue::installed::{
+        is_default,
         observed::ANOTHER_ROLLOUT,
         records::Revision,
         revision_set::{AdmittedRevision, BACK, RevisionSet},
@@ -132,6 +133,9 @@ impl<'a> Facts<'a> {
         };
         is_on_its_way
             && new_spec.source != old_spec.source
+            // The source of a default policy is never deleted, and a default policy replaces no package of a user.
+            && !is_default(&new_spec.source)
+            && !is_default(&old_spec.source)
             && new_spec.source.namespace == old_spec.source.namespace
             && new_spec.scope == old_spec.scope
             && new_spec.digest.is_some() == old_spec.digest.is_some()
@@ -236,6 +240,7 @@ impl<'a> Facts<'a> {
                 && revision.spec.package_digest == spec.package_digest
                 && revision.spec.scope == spec.scope
                 && revision.spec.source.namespace == spec.source.namespace
+                && is_default(&revision.spec.source) == is_default(&spec.source)
                 && self.state(other) == RevisionState::Quarantined
         };
         self.records.iter().find(is_same).map(|(other, _)| other)

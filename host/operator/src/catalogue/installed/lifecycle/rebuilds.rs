@@ -6,6 +6,7 @@ use kaos_crds::RevisionState;
 
 use super::{Lifecycle, Transition, not_admitted::NotAdmitted};
 use crate::catalogue::installed::{
+    is_default,
     records::Revision,
     revision_set::{AdmittedRevision, Content},
 };
@@ -59,6 +60,7 @@ impl Lifecycle {
             *other != name
                 && revision.spec.scope == spec.scope
                 && revision.spec.source.namespace == spec.source.namespace
+                && is_default(&revision.spec.source) == is_default(&spec.source)
                 && revision.status.as_ref().is_some_and(|status| {
                     status.state == RevisionState::Quarantined && status.answers_digest.as_deref() == Some(digest)
                 })
