@@ -43,9 +43,9 @@ struct Inner {
     prepared: Arc<Mutex<PreparedPolicies>>,
 }
 
-/// The policies that this process loaded while another replica held the Lease, by the name and the digest of their
-/// packages.
-type PreparedPolicies = BTreeMap<(String, Digest), Arc<Policy>>;
+/// The policies that this process loaded while another replica held the Lease, by the digests of their packages. A
+/// package has the same policy in a user's ConfigMap and in the stored bytes.
+type PreparedPolicies = BTreeMap<Digest, Arc<Policy>>;
 
 /// The resources that a check shares with other work.
 pub(super) struct Share {
@@ -95,19 +95,19 @@ impl Gatekeeper {
     /// the same package, once.
     pub(super) async fn prepare(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
         let policy = self.load(package, share).await?;
-        lock(&self.0.prepared).insert(key(package), Arc::clone(&policy));
+        lock(&self.0.prepared).insert(package.digest(), Arc::clone(&policy));
         Ok(policy)
     }
 
     /// Drops the prepared policies of all other packages.
     pub(super) fn keep_prepared(&self, packages: &BTreeSet<Digest>) {
-        lock(&self.0.prepared).retain(|(_, package), _| packages.contains(package));
+        lock(&self.0.prepared).retain(|package, _| packages.contains(package));
     }
 
     /// Checks a package with code, and returns its policy.
     pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
-        let prepared = (!lock(&self.0.prepared).is_empty()).then(|| key(package));
-        if let Some(policy) = prepared.and_then(|key| lock(&self.0.prepared).remove(&key)) {
+        let prepared = (!lock(&self.0.prepared).is_empty()).then(|| package.digest());
+        if let Some(policy) = prepared.and_then(|digest| lock(&self.0.prepared).remove(&digest)) {
             return Ok(policy);
         }
         self.load(package, share).await
@@ -161,8 +161,4 @@ impl Gatekeeper {
         };
         server.check(check).await
     }
-}
-
-fn key(package: &Package) -> (String, Digest) {
-    (package.name.clone(), package.digest())
 }
