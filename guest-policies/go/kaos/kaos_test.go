@@ -140,37 +140,6 @@ func TestNamesAreCheckedWithTheRulesOfAnAPIServer(t *testing.T) {
 	}
 }
 
-func TestWithoutItsOwnAssessmentAPolicyReportsWhetherEachWorkloadServes(t *testing.T) {
-	live := func(wanted, available int) JSON {
-		return Text(Map{"kind": "StatefulSet", "metadata": Map{"generation": 2}, "spec": Map{"replicas": wanted}, "status": Map{
-			"observedGeneration": 2, "replicas": wanted, "updatedReplicas": wanted, "availableReplicas": available,
-		}})
-	}
-	seen := func(outcome Outcome, live JSON) *Observation {
-		child := Child{Identity: Reference{Kind: "StatefulSet"}, Live: live}
-		return &Observation{Outcome: outcome, Children: []Child{child}}
-	}
-	for _, c := range []struct {
-		seen  *Observation
-		ready bool
-		phase string
-	}{
-		{seen(Applied{}, live(1, 1)), true, "Ready"},
-		{seen(Applied{}, live(0, 0)), true, "Ready"},
-		{seen(Applied{}, live(1, 0)), false, "Pending"},
-		{seen(Gated{}, live(1, 1)), false, "Pending"},
-		{seen(Refused{Unsupported("no")}, live(1, 1)), false, "Failed"},
-		{seen(Applied{}, ""), false, "Pending"},
-	} {
-		if report := DefaultReport(c.seen); report.Ready != c.ready || report.Phase != c.phase {
-			t.Errorf("got %+v, want %v %s", report, c.ready, c.phase)
-		}
-	}
-	if !seen(Applied{}, live(3, 3)).Rollout("StatefulSet").IsComplete() {
-		t.Error("all pods are available")
-	}
-}
-
 func TestEveryShapeOfAnObjectIsDecoded(t *testing.T) {
 	type inner struct {
 		Name string `json:"name"`

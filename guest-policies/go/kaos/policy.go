@@ -35,8 +35,7 @@ type EnvMapper interface {
 	MapEnv(subject *Subject, base []EnvVar) ([]EnvVar, error)
 }
 
-// Assessor is a policy that reports its own status. Without it, an object is ready as soon as all children exist and
-// each workload has an available pod.
+// Assessor is a policy that reports its own status. Without it, the status is [DefaultReport].
 type Assessor interface {
 	// Assess returns the status for the user.
 	Assess(subject *Subject, seen *Observation) Report

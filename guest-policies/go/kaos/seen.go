@@ -56,7 +56,8 @@ func (r Rollout) IsComplete() bool {
 }
 
 // DefaultReport is the status of a policy without its own Assess: ready as soon as all children exist and each workload
-// has an available pod of the current generation, or wants no pods.
+// has an available pod of the current generation, or wants no pods. Plan gates can hold back a change of these children,
+// and the object stays ready.
 func DefaultReport(seen *Observation) Report {
 	all, up, exist := 0, 0, true
 	for _, child := range seen.Children {
@@ -71,16 +72,19 @@ func DefaultReport(seen *Observation) Report {
 			}
 		}
 	}
-	_, applied := seen.Outcome.(Applied)
-	report := Report{Ready: applied && exist && up == all, Phase: "Pending"}
-	report.Message = fmt.Sprintf("%d of %d workloads available", up, all)
+	report := Report{Phase: "Pending", Message: fmt.Sprintf("%d of %d workloads available", up, all)}
+	accepted := false
 	switch seen.Outcome.(type) {
+	case Applied:
+		accepted = true
+	case Gated:
+		// A plan without children was never applied.
+		accepted = len(seen.Children) > 0
 	case Refused, Failed:
 		report.Phase = "Failed"
-	default:
-		if report.Ready {
-			report.Phase = "Ready"
-		}
+	}
+	if accepted && exist && up == all {
+		report.Ready, report.Phase = true, "Ready"
 	}
 	return report
 }

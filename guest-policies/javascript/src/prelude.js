@@ -107,9 +107,11 @@
   function assess(subject, seen) {
     const workloads = seen.children.filter((child) => WORKLOADS.includes(child.identity.kind));
     const up = workloads.filter(({ live }) => live && (available(live) > 0 || live.spec?.replicas === 0)).length;
-    const failed = seen.outcome.tag === 'refused' || seen.outcome.tag === 'failed';
-    const ready = seen.outcome.tag === 'applied' && seen.children.every((child) => child.live)
-      && up === workloads.length;
+    const { tag } = seen.outcome;
+    const failed = tag === 'refused' || tag === 'failed';
+    // Plan gates can hold back a change of children that serve. A plan without children was never applied.
+    const accepted = tag === 'applied' || (tag === 'gated' && seen.children.length > 0);
+    const ready = accepted && seen.children.every((child) => child.live) && up === workloads.length;
     const phase = failed ? 'Failed' : ready ? 'Ready' : 'Pending';
     return { ready, phase, message: `${up} of ${workloads.length} workloads available` };
   }

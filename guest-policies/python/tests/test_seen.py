@@ -1,8 +1,17 @@
 import json
 import unittest
+from pathlib import Path
 
 import kaos
 from wit_world.imports import types
+
+CASES = Path(__file__).resolve().parents[2] / "sdk/tests/data/default-reports.json"
+OUTCOMES = {
+    "applied": types.Outcome_Applied(),
+    "gated": types.Outcome_Gated(),
+    "refused": types.Outcome_Refused(types.Refusal_Unsupported("no")),
+    "failed": types.Outcome_Failed("no"),
+}
 
 
 def rollout(wanted, status, generation=2):
@@ -46,6 +55,25 @@ class Rollouts(unittest.TestCase):
         nothing = rollout(None, empty, generation=None)
         self.assertEqual((nothing.wanted, nothing.replicas, nothing.available), (1, 0, 0))
         self.assertFalse(nothing.serves)
+
+
+class DefaultReports(unittest.TestCase):
+    def test_the_default_report_agrees_with_the_cases_of_all_languages(self):
+        cases = json.loads(CASES.read_text())
+        self.assertGreater(len(cases), 10)
+        for case in cases:
+            with self.subTest(case["name"]):
+                children = [
+                    types.Child(
+                        types.Reference(child["apiVersion"], child["kind"], "n", child["name"]),
+                        None if child["live"] is None else json.dumps(child["live"]),
+                    )
+                    for child in case["children"]
+                ]
+                seen = types.Observation(OUTCOMES[case["outcome"]], children, [], [], [], "{}")
+                report = kaos.default_report(seen)
+                got = {"ready": report.ready, "phase": report.phase, "message": report.message}
+                self.assertEqual(got, case["report"])
 
 
 if __name__ == "__main__":

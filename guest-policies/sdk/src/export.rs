@@ -34,7 +34,7 @@ pub trait Policy {
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
     /// Returns the status to show to the user, based on the live children. By default, the object is ready as soon as
     /// all children exist, and each Deployment and StatefulSet has an available pod of its current generation or wants
-    /// no pods.
+    /// no pods. The object stays ready while plan gates hold back a change of these children.
     fn assess(subject: &Subject, seen: &Observation) -> Report {
         let _ = subject;
         crate::seen::assess(seen)

@@ -88,7 +88,8 @@ impl Rollout {
 }
 
 /// Reports on the children of a policy that does not implement `assess`. The object is ready as soon as all children
-/// exist and each workload has an available pod of the current generation, or wants no pods.
+/// exist and each workload has an available pod of the current generation, or wants no pods. Plan gates can hold back a
+/// change of these children, and the object stays ready. `tests/data/default-reports.json` has the cases of all languages.
 pub(crate) fn assess(seen: &Observation) -> Report {
     let workloads = || seen.children.iter().filter(|child| WORKLOADS.contains(&child.identity.kind.as_str()));
     let is_up = |text: &str| {
@@ -97,11 +98,17 @@ pub(crate) fn assess(seen: &Observation) -> Report {
     };
     let (all, up) = (workloads().count(), workloads().filter(|child| child.live.as_deref().is_some_and(is_up)).count());
     let exist = seen.children.iter().all(|child| child.live.is_some());
-    let ready = seen.outcome == Outcome::Applied && exist && up == all;
+    let accepted = match &seen.outcome {
+        Outcome::Applied => true,
+        // A plan without children was never applied.
+        Outcome::Gated => !seen.children.is_empty(),
+        Outcome::Refused(_) | Outcome::Failed(_) => false,
+    };
+    let ready = accepted && exist && up == all;
     let phase = match &seen.outcome {
         Outcome::Refused(_) | Outcome::Failed(_) => "Failed",
-        _ if ready => "Ready",
-        _ => "Pending",
+        Outcome::Applied | Outcome::Gated if ready => "Ready",
+        Outcome::Applied | Outcome::Gated => "Pending",
     };
     Report {
         ready,
@@ -114,7 +121,7 @@ pub(crate) fn assess(seen: &Observation) -> Report {
 #[cfg(test)]
 mod tests {
     use super::{ObservationExt as _, Rollout, assess};
-    use crate::types::{Observation, Outcome};
+    use crate::types::Outcome;
     use crate::{Object, need, refusal, testing};
     use serde_json::{Value, json};
 
@@ -169,26 +176,29 @@ mod tests {
         assert_eq!(Rollout::of(&Object::new(json!({}))).wanted, 1);
     }
 
-    fn report(outcome: Outcome, workload: &Value) -> (bool, String, String) {
-        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q"}});
-        let seen: Observation = testing::observation(outcome).child(workload).child(&config).build();
-        let report = assess(&seen);
-        (report.ready, report.phase, report.message)
-    }
-
     #[test]
-    fn without_its_own_assessment_a_policy_reports_whether_each_workload_serves() {
-        let said = |ready, phase: &str, message: &str| (ready, phase.to_owned(), message.to_owned());
-        let up = live("StatefulSet", 1, &status(2, [1, 1, 1]));
-        assert_eq!(report(Outcome::Applied, &up), said(true, "Ready", "1 of 1 workloads available"));
-        assert_eq!(report(Outcome::Gated, &up), said(false, "Pending", "1 of 1 workloads available"));
-        let none = live("Deployment", 0, &status(2, [0, 0, 0]));
-        assert!(report(Outcome::Applied, &none).0);
-        let down = live("Deployment", 1, &status(2, [1, 1, 0]));
-        assert_eq!(report(Outcome::Applied, &down), said(false, "Pending", "0 of 1 workloads available"));
-        let refused = Outcome::Refused(refusal::unsupported("no"));
-        assert_eq!(report(refused, &up), said(false, "Failed", "1 of 1 workloads available"));
-        let missing = testing::observation(Outcome::Applied).missing(need::reference("v1", "Service", "q")).build();
-        assert!(!assess(&missing).ready);
+    fn the_default_report_agrees_with_the_cases_of_all_languages() {
+        let cases: Vec<Value> = serde_json::from_str(include_str!("../tests/data/default-reports.json")).unwrap();
+        assert!(cases.len() > 10);
+        for case in cases {
+            let outcome = match case["outcome"].as_str() {
+                Some("applied") => Outcome::Applied,
+                Some("gated") => Outcome::Gated,
+                Some("refused") => Outcome::Refused(refusal::unsupported("no")),
+                _ => Outcome::Failed("no".to_owned()),
+            };
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let mut seen = testing::observation(outcome);
+            for child in case["children"].as_array().unwrap() {
+                let [api_version, kind, name] = ["apiVersion", "kind", "name"].map(|field| text(&child[field]));
+                seen = match &child["live"] {
+                    Value::Null => seen.missing(need::reference(&api_version, &kind, &name)),
+                    live => seen.child(live),
+                };
+            }
+            let report = assess(&seen.build());
+            let report = json!({"ready": report.ready, "phase": report.phase, "message": report.message});
+            assert_eq!(report, case["report"], "{}", case["name"]);
+        }
     }
 }

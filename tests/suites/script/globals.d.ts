@@ -8,7 +8,10 @@ export interface Policy {
   mapEnv?(subject: Subject, base: EnvVar[]): EnvVar[];
   /** The children. Throws a Refusal. */
   translate(subject: Subject, env: EnvVar[]): Plan;
-  /** The status. Default: ready as soon as all children exist and each workload has an available pod. */
+  /**
+   * The status. Default: ready as soon as all children exist and each workload has an available pod, also while plan
+   * gates hold back a change.
+   */
   assess?(subject: Subject, seen: Observation): Report;
 }
 

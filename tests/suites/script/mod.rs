@@ -5,6 +5,7 @@ mod mcpserver;
 mod overlay;
 mod queue;
 pub(crate) mod records;
+mod reports;
 mod same;
 mod table;
 mod typings;

@@ -59,7 +59,8 @@ def _count(of, field, default=0):
 
 
 def default_report(seen):
-    """The status of a policy without its own `assess`: ready as soon as all children exist and each workload serves."""
+    """The status of a policy without its own `assess`: ready as soon as all children exist, and each workload serves or
+    wants no pods. Plan gates can hold back a change of these children, and the object stays ready."""
     workloads = [child for child in seen.children if child.identity.kind in ("Deployment", "StatefulSet")]
     up = 0
     for child in workloads:
@@ -67,7 +68,9 @@ def default_report(seen):
         rollout = Rollout.of(own, child.identity.kind)
         up += child.live is not None and (rollout.serves or rollout.wanted == 0)
     exist = all(child.live is not None for child in seen.children)
-    ready = isinstance(seen.outcome, types.Outcome_Applied) and exist and up == len(workloads)
+    # A plan without children was never applied.
+    gated = isinstance(seen.outcome, types.Outcome_Gated) and len(seen.children) > 0
+    ready = (isinstance(seen.outcome, types.Outcome_Applied) or gated) and exist and up == len(workloads)
     failed = isinstance(seen.outcome, (types.Outcome_Refused, types.Outcome_Failed))
     phase = "Failed" if failed else "Ready" if ready else "Pending"
     return report(ready, phase, f"{up} of {len(workloads)} workloads available")
