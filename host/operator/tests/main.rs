@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asking;
+mod checking;
 mod conform;
 mod console;
 mod demo;

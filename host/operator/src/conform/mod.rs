@@ -46,3 +46,4 @@ pub use inputs::Inputs;
 pub use passes::Passes;
 pub use results::{CheckOutcome, CheckResult, ClaimedKind, Counterexample, End, Findings, FrequentRefusal};
 pub use spread::Spread;
+pub(crate) use unchecked::{refused, told, unchecked};

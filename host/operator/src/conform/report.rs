@@ -8,6 +8,7 @@ use super::{
     effects::Effects,
     results::{CheckResult, Counterexample, Property},
     spread::Spread,
+    unchecked::told,
 };
 
 /// The fuel check fails if a pass takes more than this percentage of the limit.
@@ -49,15 +50,8 @@ pub(super) fn result(
 
 /// Names the kinds whose fields the check does not know.
 fn manifests(unchecked: &BTreeSet<ResourceType>) -> String {
-    if unchecked.is_empty() {
-        return format!("valid for Kubernetes {VERSION}");
-    }
-    let kinds: Vec<String> = unchecked.iter().map(ToString::to_string).collect();
-    let kinds = kinds.join(", ");
-    format!(
-        "valid for Kubernetes {VERSION}, except that the check does not know the fields of {kinds}: name the CRD with \
-         --crds"
-    )
+    let valid = format!("valid for Kubernetes {VERSION}");
+    told(unchecked).map_or_else(|| valid.clone(), |told| format!("{valid}, except that {told}"))
 }
 
 fn settings(effects: Option<&Effects>) -> CheckResult {

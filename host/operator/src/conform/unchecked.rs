@@ -1,19 +1,28 @@
 //! Checks the fields of manifests that Kubernetes itself does not define, and collects the kinds whose fields are
 //! unknown.
 
+use std::collections::BTreeSet;
+
 use kaos_policy::{contract::ResourceType, kubernetes::is_known};
 use serde_json::Value;
 
 use crate::schema::{Admission, KnownCrds};
 
 /// Returns the kinds of the manifests whose fields neither Kubernetes nor a known CRD defines.
-pub(super) fn unchecked(manifests: &[Value], crds: &KnownCrds) -> impl Iterator<Item = ResourceType> {
+pub(crate) fn unchecked(manifests: &[Value], crds: &KnownCrds) -> impl Iterator<Item = ResourceType> {
     let kinds = manifests.iter().map(ResourceType::of_object);
     kinds.filter(|of| !is_known(of) && crds.schema(of).is_none())
 }
 
+/// Names the kinds whose fields the checks do not know; `None` if there are no such kinds.
+pub(crate) fn told(unchecked: &BTreeSet<ResourceType>) -> Option<String> {
+    let kinds: Vec<String> = unchecked.iter().map(ToString::to_string).collect();
+    let kinds = kinds.join(", ");
+    (!unchecked.is_empty()).then(|| format!("the check does not know the fields of {kinds}: name the CRD with --crds"))
+}
+
 /// Returns the first reason why an API server with the known CRDs would refuse one of the manifests.
-pub(super) fn refused(manifests: &[Value], crds: &KnownCrds) -> Option<String> {
+pub(crate) fn refused(manifests: &[Value], crds: &KnownCrds) -> Option<String> {
     manifests.iter().enumerate().find_map(|(index, manifest)| {
         let of = ResourceType::of_object(manifest);
         crds.schema(&of)?;

@@ -3,6 +3,7 @@
 
 mod idle;
 mod state;
+mod survey;
 
 use std::{
     cell::{Cell, RefCell},
@@ -25,7 +26,9 @@ use crate::{
     settings::Layer,
 };
 
-pub(super) use idle::idle_origins;
+pub use idle::Schemas;
+pub use survey::Survey;
+pub(super) use survey::survey;
 
 /// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 pub use beneath::{TrialError, trial_stack};
 pub use bytes::decompress as unpacked;
+pub use conformance::{Schemas, Survey};
 pub use error::LoadError;
 pub use form::CodeForm;
 pub use server::{KnownServer, Server, is_newer};
@@ -123,10 +124,15 @@ pub fn try_settings(
     conformance::with_settings(policy, settings, cluster, server)
 }
 
-/// Returns a sentence for each declared origin that covers no value in any sample. The author of the policy probably
-/// wrote a wrong path or place.
-pub fn idle_origins(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<Vec<String>, LoadError> {
-    conformance::idle_origins(policy, settings, cluster)
+/// Evaluates the samples of an admitted policy once more, for remarks that the gate does not make. `schemas` has the
+/// schemas of the known custom kinds.
+pub fn survey(
+    policy: &Arc<Policy>,
+    settings: &[Layer],
+    cluster: &Cluster,
+    schemas: &Schemas<'_>,
+) -> Result<Survey, LoadError> {
+    conformance::survey(policy, settings, cluster, schemas)
 }
 
 impl Gate<'_> {

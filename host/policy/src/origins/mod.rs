@@ -4,6 +4,7 @@
 //! without a declared origin is the policy's own value. A declared origin may be wrong, so the callers compare the
 //! value in the declared place with the value in the manifest.
 
+mod declared;
 mod idle;
 mod leaves;
 mod lists;
@@ -18,10 +19,11 @@ use std::{
 
 use serde_json::Value;
 
+pub(crate) use declared::may_have;
 pub(crate) use idle::{Coverage, coverage};
 pub(crate) use leaves::leaves;
 pub(crate) use lookup::{Author, OriginPlace, is_equal, nearest, setting};
-pub(crate) use path::{PathStep, steps, written};
+pub(crate) use path::{PathStep, Selector, shown, steps, written};
 pub(crate) use source::Source;
 
 use crate::{

@@ -35,6 +35,20 @@ pub(crate) fn written(path: &[PathStep]) -> String {
     text
 }
 
+/// Formats a path of selectors.
+pub(crate) fn shown(path: &[Selector]) -> String {
+    let mut text = String::new();
+    for selector in path {
+        match selector {
+            Selector::Step(step) => append(&mut text, step),
+            Selector::Item(name) => {
+                let _ = write!(text, "[name=\"{name}\"]");
+            }
+        }
+    }
+    text
+}
+
 /// Appends a step to a formatted path.
 pub(super) fn append(text: &mut String, step: &PathStep) {
     match step {
@@ -66,6 +80,11 @@ pub(crate) enum Selector {
 }
 
 impl Selector {
+    /// Returns the step, or `None` for the name of a list item.
+    pub(crate) fn as_step(&self) -> Option<&PathStep> {
+        if let Self::Step(step) = self { Some(step) } else { None }
+    }
+
     /// Converts the selector to a step in a value. Returns `None` if no list item has the name.
     pub(super) fn step(&self, value: &Value) -> Option<PathStep> {
         match self {

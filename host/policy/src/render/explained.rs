@@ -63,6 +63,12 @@ impl Rendered {
         })
     }
 
+    /// Returns the type of the objects that the policy found with the need `id`.
+    pub(crate) fn found_type(&self, id: &str) -> Option<ResourceType> {
+        let found = self.found();
+        found.first()?.get(id)?.first().map(ResourceType::of_object)
+    }
+
     /// Calls `read` with the values from which values of the policy's manifests can come.
     fn within<R>(&self, read: impl FnOnce(Places<'_>) -> R) -> R {
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();

@@ -1,20 +1,25 @@
 //! `policy check`: runs all checks that a cluster would run before a policy serves.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::Args;
-use kaos_policy::gate::{self, Check as Checked, Taken};
+use kaos_policy::{
+    contract::ResourceType,
+    gate::{self, Check as Checked, Survey, Taken},
+};
 use serde_json::{Value, json};
 
 use super::{
-    HELD_BACK, OutputFormat,
+    HELD_BACK, OutputFormat, UNUSABLE,
     conform::layers,
     grantable::GrantableFlags,
+    objects::catalogue,
     output::{Output, complain},
     table::Table,
 };
 use crate::{
     catalogue::Grantable,
+    conform::{refused, told, unchecked},
     policies::{Candidate, Loaded, Loader, sample_cluster},
 };
 
@@ -23,6 +28,9 @@ use crate::{
 pub(super) struct Check {
     /// The component; the verb also reads a policy.yaml in the same directory
     file: PathBuf,
+    /// Files with CRDs: of the policy's kinds, and of custom kinds that the policy makes; the CRDs of KAOS are known
+    #[arg(long, value_name = "FILE")]
+    crds: Vec<String>,
     /// Format of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: OutputFormat,
@@ -33,7 +41,8 @@ pub(super) struct Check {
 impl Check {
     /// Prints the steps up to the first step that fails.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { file, output, grantable } = self;
+        let Self { file, crds, output, grantable } = self;
+        let Some(crds) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let Checked { steps, result, .. } =
             Loader::new(sample_cluster())?.accepting(grantable.size()).check(&candidate);
@@ -52,12 +61,24 @@ impl Check {
                 result = Err(beyond.to_string());
             }
         }
-        let mut remarks = Vec::new();
+        let (mut remarks, mut unknown) = (Vec::new(), BTreeSet::<ResourceType>::new());
         if let Ok(policy) = &result {
             remarks.extend(policy.remarks().iter().cloned());
             let (origin, settings) = (candidate.origin, candidate.inner.file.settings);
             let loaded = Loaded { origin, policy: Arc::clone(policy), settings };
-            remarks.extend(gate::idle_origins(policy, &layers(&loaded, None)?, &sample_cluster())?);
+            let layers = layers(&loaded, None)?;
+            let Survey { idle_origins, plans } =
+                gate::survey(policy, &layers, &sample_cluster(), &|of: &ResourceType| crds.schema(of))?;
+            remarks.extend(idle_origins);
+            let mut wrong = None;
+            for (sample, manifests) in &plans {
+                unknown.extend(unchecked(manifests, &crds));
+                wrong = wrong.or_else(|| Some(format!("sample {sample}: {}", refused(manifests, &crds)?)));
+            }
+            if let Some(wrong) = wrong {
+                steps.push(json!({"step": "manifests", "milliseconds": 0.0, "outcome": wrong, "passed": false}));
+                result = Err(wrong);
+            }
         }
         match output {
             OutputFormat::Json => out.json(&json!({
@@ -66,6 +87,7 @@ impl Check {
                 "passed": result.is_ok(),
                 "steps": steps,
                 "remarks": remarks,
+                "unchecked": unknown,
                 "error": result.as_ref().err(),
             }))?,
             OutputFormat::Text => {
@@ -84,6 +106,9 @@ impl Check {
             Ok(_) => {
                 for remark in &remarks {
                     complain("warning", format_args!("{}: {remark}", file.display()));
+                }
+                if let Some(told) = told(&unknown) {
+                    complain("note", format_args!("{}: {told}", file.display()));
                 }
                 ExitCode::SUCCESS
             }

@@ -1,61 +1,28 @@
-//! Finds origins that cover no value in any sample.
+//! Finds origins that cover no value in any sample, and origins that name a place that cannot exist.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::BTreeMap;
 
-use super::{super::LoadError, Case};
+use serde_json::Value;
+
 use crate::{
-    code::World,
-    contract::Cluster,
-    kubernetes::{Checks, VERSION, has_field},
-    origins::Coverage,
-    policy::Policy,
-    settings::Layer,
+    contract::{EnvVar, ResourceType},
+    kubernetes::{VERSION, has_field},
+    origins::{Coverage, PathStep, Selector, Source, may_have, shown},
+    render::Rendered,
 };
 
-/// Evaluates the samples once, and returns a sentence for each origin with a wrong path or place: the kind has no such
-/// field, or the field has a value and no sample has an equal value in the place. An origin for a field that no sample
-/// uses is not wrong. Ignores overlays, because the gate makes the plan below an overlay.
-pub(in crate::gate) fn idle_origins(
-    policy: &Arc<Policy>,
-    settings: &[Layer],
-    cluster: &Cluster,
-) -> Result<Vec<String>, LoadError> {
-    if policy.world() != World::Policy {
-        return Ok(Vec::new());
-    }
-    let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Nothing));
-    let answers = RefCell::default();
-    let mut origins: BTreeMap<[String; 3], Known> = BTreeMap::new();
-    for claim in &policy.descriptor().claims {
-        for sample in &claim.samples {
-            let case = Case {
-                turns: None,
-                policy,
-                claim,
-                sample,
-                used: &used,
-                dropped: &dropped,
-                answers: &answers,
-                checks: &checks,
-            };
-            let rendered = case.render(&case.renderer(settings, cluster)?, &case.object()?)?;
-            for (origin, of, coverage) in rendered.declared_origins() {
-                let known = origins.entry([of.kind.clone(), origin.path.clone(), origin.from.clone()]).or_default();
-                match coverage {
-                    Coverage::Covers => known.covers = true,
-                    Coverage::Differs => known.differs = true,
-                    Coverage::Absent(path) => known.no_field |= !has_field(&of, &path),
-                    Coverage::NoItem => {}
-                }
-            }
-        }
-    }
-    let told = origins.into_iter().filter_map(|([kind, path, from], known)| told(&kind, &path, &from, &known));
-    Ok(told.collect())
+/// Returns the schema of a kind, if the caller knows the kind.
+pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
+
+/// The declared origins in all samples so far. An origin is wrong if the kind of its manifest has no such field, if the
+/// field has a value and no sample has an equal value in the place, or if the place cannot exist. An origin for a field
+/// that no sample uses is not wrong.
+#[derive(Default)]
+pub(super) struct IdleOrigins {
+    /// The effects of each origin, by kind, path and place.
+    origins: BTreeMap<[String; 3], Known>,
+    /// The reason why the place of a variable cannot exist, by container, name and place.
+    variables: BTreeMap<[String; 3], String>,
 }
 
 /// The effects of one origin in all samples.
@@ -64,6 +31,61 @@ struct Known {
     covers: bool,
     differs: bool,
     no_field: bool,
+    /// The reason why the place cannot exist.
+    no_place: Option<String>,
+}
+
+impl IdleOrigins {
+    /// Adds the origins of one sample, which has the kind `primary`. `settings` is the schema of the settings.
+    pub(super) fn add(&mut self, rendered: &Rendered, primary: &ResourceType, settings: &Value, schemas: &Schemas<'_>) {
+        let no_place = |from: &str| match Source::parse(from)? {
+            Source::Object(path) => no_field(primary, &path, schemas),
+            Source::Setting(path) if may_have(settings, &path) => None,
+            Source::Setting(path) => Some(format!("the policy has no setting {}", shown(&path))),
+            Source::Found(id, path) => no_field(&rendered.found_type(&id)?, &path, schemas),
+        };
+        for (origin, of, coverage) in rendered.declared_origins() {
+            let known = self.origins.entry([of.kind.clone(), origin.path.clone(), origin.from.clone()]).or_default();
+            match coverage {
+                Coverage::Covers => known.covers = true,
+                Coverage::Differs => known.differs = true,
+                Coverage::Absent(path) => known.no_field |= !has_field(&of, &path),
+                Coverage::NoItem => {}
+            }
+            known.no_place = known.no_place.take().or_else(|| no_place(&origin.from));
+        }
+        for EnvVar { container, name, origin, .. } in rendered.env() {
+            if let Some(why) = no_place(origin) {
+                self.variables.insert([container.clone(), name.clone(), origin.clone()], why);
+            }
+        }
+    }
+
+    /// Returns a sentence for each wrong origin.
+    pub(super) fn told(self) -> Vec<String> {
+        let origins =
+            self.origins.into_iter().filter_map(|([kind, path, from], known)| told(&kind, &path, &from, &known));
+        let variables = self.variables.into_iter().map(|([container, name, from], why)| {
+            format!(
+                "the origin of the variable {name} of the container {container}, {from}, is no place: {why}: correct \
+                 the origin"
+            )
+        });
+        origins.chain(variables).collect()
+    }
+}
+
+/// Returns a reason if a kind has no field at a path. Returns `None` for a kind whose fields are unknown.
+fn no_field(of: &ResourceType, path: &[Selector], schemas: &Schemas<'_>) -> Option<String> {
+    let steps = || -> Vec<PathStep> { path.iter().filter_map(Selector::as_step).cloned().collect() };
+    let is_metadata = path.first().and_then(Selector::as_step).and_then(PathStep::name) == Some("metadata");
+    let has = if is_metadata {
+        // All kinds have the same metadata.
+        has_field(&ResourceType { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned() }, &steps())
+    } else {
+        schemas(of).map_or_else(|| has_field(of, &steps()), |schema| may_have(schema, path))
+    };
+    (!has).then(|| format!("the {} has no field {}", of.kind, shown(path)))
 }
 
 fn told(kind: &str, path: &str, from: &str, known: &Known) -> Option<String> {
@@ -73,6 +95,7 @@ fn told(kind: &str, path: &str, from: &str, known: &Known) -> Option<String> {
         Known { no_field: true, .. } => {
             Some(format!("{origin}: Kubernetes {VERSION} has no such field: correct the path"))
         }
+        Known { covers: false, no_place: Some(why), .. } => Some(format!("{origin}: {why}: correct the place")),
         Known { covers: false, differs: true, .. } => Some(format!(
             "{origin} in any sample: correct the path or the place, or add a sample with the same value in both"
         )),
