@@ -169,3 +169,48 @@ fn pack_refuses_packages_that_a_cluster_would_refuse() {
     let ran = run(["policy", "pack", "--for", "agent"], "");
     assert!(ran.code == 2 && ran.stderr.contains("--settings"), "{}", ran.stderr);
 }
+
+#[test]
+fn pack_and_the_kustomization_of_a_new_project_name_the_same_config_map() {
+    let folder = Folder::new("pack-kustomization");
+    let dir = format!("{}/kite", folder.path());
+    for more in [vec!["--kind", "Kite", "--api-version", "sky.io/v1"], vec!["--overlay"]] {
+        let _ = std::fs::remove_dir_all(&dir);
+        let ran = run(["policy", "new", "kite", "--language", "javascript", "--dir", &dir].iter().chain(&more), "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let [script, kustomization] = ["policy.js", "kustomization.yaml"].map(|file| format!("{dir}/{file}"));
+        let packed = |more: &[&str]| {
+            let ran = run(["policy", "pack", &script, "--without-rights"].iter().chain(more), "");
+            (objects(&ran)[0]["metadata"]["name"].as_str().unwrap().to_owned(), ran.stderr)
+        };
+        let named = || -> Value {
+            let text = std::fs::read_to_string(&kustomization).unwrap();
+            serde_saphyr::from_str::<Value>(&text).unwrap()["configMapGenerator"][0]["name"].take()
+        };
+        assert_eq!(Value::from(packed(&[]).0), named());
+        assert_eq!(named(), "policy-kite");
+
+        let edit = |file: &str, old: &str, new: &str| {
+            let text = std::fs::read_to_string(file).unwrap();
+            assert!(text.contains(old), "{file}: no {old}");
+            std::fs::write(file, text.replace(old, new)).unwrap();
+        };
+        edit(&script, "name: 'kite'", "name: 'heron'");
+        assert_eq!(packed(&[]).0, "policy-kite", "the policy has another name, and the ConfigMap stays the same");
+        edit(&kustomization, "name: policy-kite", "name: policy-birds");
+        assert_eq!((packed(&[]).0.as_str(), named()), ("policy-birds", "policy-birds".into()));
+        assert_eq!(packed(&["--scope", "a"]).0, "policy-heron.a", "each scope has its own package");
+        let (name, told) = packed(&["--name", "policy-other"]);
+        assert_eq!(name, "policy-other");
+        assert!(told.contains("kustomization.yaml: names the ConfigMap policy-birds, so `kubectl apply -k`"), "{told}");
+        std::fs::write(&kustomization, "configMapGenerator: [").unwrap();
+        let ran = run(["policy", "pack", &script], "");
+        assert!(
+            ran.code == 2 && ran.stderr.contains("kustomization.yaml: has the name of the package"),
+            "{}",
+            ran.stderr
+        );
+        std::fs::remove_file(&kustomization).unwrap();
+        assert_eq!(packed(&[]).0, "policy-heron");
+    }
+}

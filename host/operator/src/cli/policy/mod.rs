@@ -36,6 +36,7 @@ mod new;
 #[cfg(not(feature = "authoring"))]
 mod not_built_in;
 mod pack;
+mod package_name;
 mod plan;
 mod preview;
 mod push;

@@ -22,6 +22,7 @@ use super::{
     answering::{PLANNED, Shipped},
     held::claims_of,
     output::complain,
+    package_name::{Kustomized, kustomized, usual},
 };
 use crate::{
     catalogue::{Age, Grantable, reach},
@@ -51,8 +52,9 @@ pub(super) struct Shipment {
     /// Namespaces in which the package applies, instead of the namespaces in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
-    /// Name of the ConfigMap; default: policy-<name>, or policy-<name>-settings for settings only, followed by the
-    /// namespaces of --scope
+    /// Name of the ConfigMap; default: the name in the kustomization.yaml in the same directory, if it generates the
+    /// package; otherwise policy-<name>, or policy-<name>-settings for settings only, followed by the namespaces of
+    /// --scope
     #[arg(long)]
     name: Option<String>,
 }
@@ -121,9 +123,11 @@ struct Raw {
     component: Option<PolicyCode>,
     /// The file from which the user gave the settings.
     settings_from: Option<Origin>,
-    /// Name and namespace in the metadata of packed ConfigMaps.
+    /// Name and namespace in the metadata of packed ConfigMaps. The name can also be in the kustomization.
     name: Option<String>,
     namespace: Option<String>,
+    /// The kustomization that has the name.
+    kustomization: Option<PathBuf>,
 }
 
 impl Shipment {
@@ -168,7 +172,19 @@ impl Shipment {
             Some(path) => read(path)?,
             None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None, None),
         };
-        let Raw { mut file, component, mut settings_from, name: mut packed_name, namespace } = raw;
+        let Raw { mut file, component, mut settings_from, name: mut packed_name, namespace, kustomization } = raw;
+        if let (Some(name), Some(own), Some(kustomization)) = (&name, &packed_name, &kustomization)
+            && name != own
+        {
+            complain(
+                "note",
+                format_args!(
+                    "{}: names the ConfigMap {own}, so `kubectl apply -k` would install the policy a second time: \
+                     write {name} there too",
+                    kustomization.display()
+                ),
+            );
+        }
         let namespace = place(namespace.as_deref())?;
         if let Some(path) = &settings {
             file.settings = tree(path)?;
@@ -202,7 +218,7 @@ impl Shipment {
             None
         };
         let of = file.name.clone().unwrap_or_default();
-        let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
+        let usual = if policy.is_some() { usual(&of) } else { format!("{}-settings", usual(&of)) };
         let usual = name_for(&usual, &scoped);
         let code = policy.as_ref().map(|(_, code)| code);
         let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, code)?;
@@ -226,7 +242,7 @@ pub(super) fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
 impl Raw {
     /// Returns a package without the metadata of a ConfigMap.
     fn unpacked(file: PolicyFile, component: Option<PolicyCode>, settings_from: Option<Origin>) -> Self {
-        Self { file, component, settings_from, name: None, namespace: None }
+        Self { file, component, settings_from, name: None, namespace: None, kustomization: None }
     }
 }
 
@@ -237,7 +253,9 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0') && !is_script(path));
     let Some(text) = text else {
         let Candidate { inner: gate::Candidate { form, bytes, file, settings_from }, .. } = Candidate::read(path)?;
-        return Ok(Raw::unpacked(file, Some(PolicyCode { form, bytes: bytes.into() }), settings_from));
+        let raw = Raw::unpacked(file, Some(PolicyCode { form, bytes: bytes.into() }), settings_from);
+        let Some(Kustomized { path, name }) = kustomized(path)? else { return Ok(raw) };
+        return Ok(Raw { name: Some(name), kustomization: Some(path), ..raw });
     };
     if let Some(raw) = packed(&named(), text)? {
         return Ok(raw);
@@ -283,7 +301,7 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     };
     let Package { name, file, component, .. } = unpack(index, chunk).with_context(|| path.to_owned())?;
     let (settings_from, namespace) = (Some(written_in(Path::new(path))), index.metadata.namespace.clone());
-    Ok(Some(Raw { file, component, settings_from, name: Some(name), namespace }))
+    Ok(Some(Raw { file, component, settings_from, name: Some(name), namespace, kustomization: None }))
 }
 
 fn written_in(path: &Path) -> Origin {

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::{
         answering::{PLANNED, Shipped},
+        package_name::usual,
         serving::ServingPolicies,
         shipment::name_for,
     },
@@ -84,7 +85,7 @@ fn shipped(file: PolicyFile, home: &str) -> anyhow::Result<Shipped> {
         bail!("settings: missing: write the policy's settings as YAML fields");
     }
     let scope: BTreeSet<String> = file.scope.namespaces.iter().cloned().collect();
-    let name = name_for(&format!("policy-{policy}-settings"), &scope);
+    let name = name_for(&format!("{}-settings", usual(policy)), &scope);
     reach(&file, home, home)?;
     Ok(Shipped {
         revision: PLANNED.into(),
