@@ -10,6 +10,7 @@ pub mod guests;
 pub mod harness;
 pub mod hostile;
 pub mod mcpservers;
+pub mod mirrors;
 pub mod normalize;
 pub mod page;
 pub mod play;

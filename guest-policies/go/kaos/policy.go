@@ -3,6 +3,9 @@
 // A policy is a type with the methods of [Policy], and those of [Needer], [EnvMapper] and [Assessor] that it wants. Pass
 // it to Export of the package kaos/policy. A policy is a pure function: its answers must depend only on the arguments.
 //
+// An overlay changes the answer of the policy below. It is a type with the methods of [Overlay], and those of [Needer]
+// and [EnvMapper] that it wants. Pass it to Export of the package kaos/overlay.
+//
 //	to                                        use
 //	read the object and the settings          Subject.Get, Subject.Read, Subject.ReadSettings
 //	ask for other objects, and read them      NeedOf, NeedAll; Subject.One, Subject.List
@@ -10,6 +13,7 @@
 //	build a plan                              NewPlan, NewManifest
 //	refuse an object                          Invalid, Waiting, Unsupported, Violations
 //	count pods                                Observation.Rollout
+//	amend a plan                              the package kaos/amend
 //	check names                               DNS1035Label, DNS1123Label
 //	test                                      the package kaos/kaostest
 package kaos
@@ -21,6 +25,16 @@ type Policy interface {
 	// Translate returns the plan. `env` is the final mapping. To refuse the object, return a refusal as the error:
 	// Invalid, Waiting or Unsupported. Any other error is a mistake of the policy, like a panic.
 	Translate(subject *Subject, env []EnvVar) (*Plan, error)
+}
+
+// Overlay answers the questions that every overlay answers.
+type Overlay interface {
+	// Describe returns the name and the version of the overlay, its claims, and the schema of its settings. Emits of a
+	// claim lists the types of the children that the overlay changes or adds.
+	Describe() Descriptor
+	// Amend returns the amended plan. `below` is the plan of the policy below. The overlay may change and return it. To
+	// refuse the object, return a refusal as the error, as in Translate of a [Policy].
+	Amend(subject *Subject, below *Plan) (*Plan, error)
 }
 
 // Needer is a policy that must see other objects.

@@ -8,6 +8,7 @@ mod components;
 mod costs;
 mod hostile;
 mod mcpserver;
+mod overlay;
 mod project;
 mod python;
 mod template;

@@ -9,27 +9,37 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use kaos_tests::control_plane::programs::Programs;
 
 /// A project of `policy new`. Dropping it removes its folder.
-pub(crate) struct Project(PathBuf);
+pub(crate) struct Project {
+    folder: PathBuf,
+    name: &'static str,
+}
 
 impl Project {
     /// Makes the project of the template in this language, with the names of the template in Rust.
     pub(crate) fn new(language: &str) -> Self {
+        Self::made("website", language, &["--kind", "Website", "--api-version", "example.com/v1"])
+    }
+
+    /// Makes the project of the template for overlays in this language, with the name of the template in Rust.
+    pub(crate) fn overlay(language: &str) -> Self {
+        Self::made("mirror", language, &["--overlay"])
+    }
+
+    fn made(name: &'static str, language: &str, more: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("kaos-languages-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let project = Self(folder);
+        let project = Self { folder, name };
         let dir = project.path("").to_string_lossy().into_owned();
-        let kind = ["--kind", "Website", "--api-version", "example.com/v1"];
-        let made =
-            project.operator(["policy", "new", "website", "--language", language, "--dir", &dir].iter().chain(&kind));
+        let made = project.operator(["policy", "new", name, "--language", language, "--dir", &dir].iter().chain(more));
         assert!(made.status.success(), "{made:?}");
         project
     }
 
     /// Returns the path of a file of the project.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
-        self.0.join(file)
+        self.folder.join(file)
     }
 
     /// Writes a file of the project.
@@ -39,13 +49,13 @@ impl Project {
 
     /// Runs the operator's program.
     pub(crate) fn operator<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
-        Command::new(Programs::operator().unwrap()).args(arguments).current_dir(&self.0).output().unwrap()
+        Command::new(Programs::operator().unwrap()).args(arguments).current_dir(&self.folder).output().unwrap()
     }
 
     /// Runs a program in the project. It finds only the modules of the project: no project may need others.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&self.0).env("KAOS_OPERATOR", Programs::operator().unwrap());
+        command.args(arguments).current_dir(&self.folder).env("KAOS_OPERATOR", Programs::operator().unwrap());
         command.env("COMPONENTIZE_PY", componentize_py());
         command.env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off").output().unwrap()
     }
@@ -54,7 +64,7 @@ impl Project {
     pub(crate) fn build(&self) -> Vec<u8> {
         let built = self.run("sh", &["build.sh"]);
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        fs::read(self.path("website.wasm")).unwrap()
+        fs::read(self.path(&format!("{}.wasm", self.name))).unwrap()
     }
 }
 
@@ -66,6 +76,6 @@ pub(crate) fn componentize_py() -> PathBuf {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all::<&Path>(&self.0);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }

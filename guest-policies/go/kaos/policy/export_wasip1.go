@@ -1,9 +1,8 @@
 package policy
 
 import (
-	"runtime"
-
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
+	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos/internal/guest"
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos/internal/wire"
 )
 
@@ -15,23 +14,14 @@ var (
 	next   uint32
 )
 
-// guard ends the sandbox after a panic, and leaves the text of the panic for the host.
-func guard() {
-	if recovered := recover(); recovered != nil {
-		leave(recovered)
-		// This is the instruction `unreachable`. An exit would go on.
-		runtime.Breakpoint()
-	}
-}
-
 //go:wasmexport kaos:policy/meta@0.1.0#describe
 func exportDescribe() uint32 {
-	defer guard()
-	memory.begin()
+	defer guest.Guard()
+	guest.Memory.Begin()
 	if exported == nil {
 		panic("the component has no policy: call policy.Export in an init function of main")
 	}
-	return wire.Write(&memory, describe(exported))
+	return wire.Write(&guest.Memory, guest.Describe(exported))
 }
 
 //go:wasmimport [export]kaos:policy/translation@0.1.0 [resource-new]pass
@@ -40,11 +30,11 @@ func resourceNew(number uint32) uint32
 //go:wasmexport kaos:policy/translation@0.1.0#[constructor]pass
 func exportPass(object, objectSize, found, foundLength, settings, settingsSize, domain, domainSize, namespace,
 	namespaceSize, served, servedLength, applied, extra, extraSize uint32) uint32 {
-	defer guard()
-	memory.begin()
-	subject := wire.Flat[kaos.Subject](&memory, object, objectSize, found, foundLength, settings, settingsSize, domain,
+	defer guest.Guard()
+	guest.Memory.Begin()
+	subject := wire.Flat[kaos.Subject](&guest.Memory, object, objectSize, found, foundLength, settings, settingsSize, domain,
 		domainSize, namespace, namespaceSize, served, servedLength, applied, extra, extraSize)
-	memory.taken()
+	guest.Memory.Taken()
 	next++
 	passes[next] = &pass{exported, &subject}
 	return resourceNew(next)
@@ -55,40 +45,40 @@ func exportDrop(number uint32) { delete(passes, number) }
 
 //go:wasmexport kaos:policy/translation@0.1.0#[method]pass.needs
 func exportNeeds(number, found, length uint32) uint32 {
-	defer guard()
-	memory.begin()
-	answers := wire.List[kaos.Found](&memory, found, length)
-	memory.taken()
-	return wire.Write(&memory, passes[number].needs(answers))
+	defer guest.Guard()
+	guest.Memory.Begin()
+	answers := wire.List[kaos.Found](&guest.Memory, found, length)
+	guest.Memory.Taken()
+	return wire.Write(&guest.Memory, passes[number].needs(answers))
 }
 
 //go:wasmexport kaos:policy/translation@0.1.0#[method]pass.map-env
 func exportMapEnv(number, base, length uint32) uint32 {
-	defer guard()
-	memory.begin()
-	vars := wire.List[kaos.EnvVar](&memory, base, length)
-	memory.taken()
+	defer guest.Guard()
+	guest.Memory.Begin()
+	vars := wire.List[kaos.EnvVar](&guest.Memory, base, length)
+	guest.Memory.Taken()
 	env, refused := passes[number].mapEnv(vars)
-	return wire.WriteResult(&memory, env, refused)
+	return wire.WriteResult(&guest.Memory, env, refused)
 }
 
 //go:wasmexport kaos:policy/translation@0.1.0#[method]pass.translate
 func exportTranslate(number, env, length uint32) uint32 {
-	defer guard()
-	memory.begin()
-	vars := wire.List[kaos.EnvVar](&memory, env, length)
-	memory.taken()
+	defer guest.Guard()
+	guest.Memory.Begin()
+	vars := wire.List[kaos.EnvVar](&guest.Memory, env, length)
+	guest.Memory.Taken()
 	plan, refused := passes[number].translate(vars)
-	return wire.WriteResult(&memory, plan, refused)
+	return wire.WriteResult(&guest.Memory, plan, refused)
 }
 
 //go:wasmexport kaos:policy/translation@0.1.0#[method]pass.assess
 func exportAssess(number, outcome, refusal, content, contentSize, children, childrenLength, gates, gatesLength, env,
 	envLength, notes, notesLength, extra, extraSize uint32) uint32 {
-	defer guard()
-	memory.begin()
-	seen := wire.Flat[kaos.Observation](&memory, outcome, refusal, content, contentSize, children, childrenLength, gates,
+	defer guest.Guard()
+	guest.Memory.Begin()
+	seen := wire.Flat[kaos.Observation](&guest.Memory, outcome, refusal, content, contentSize, children, childrenLength, gates,
 		gatesLength, env, envLength, notes, notesLength, extra, extraSize)
-	memory.taken()
-	return wire.Write(&memory, passes[number].assess(seen))
+	guest.Memory.Taken()
+	return wire.Write(&guest.Memory, passes[number].assess(seen))
 }

@@ -1,12 +1,13 @@
 """The library for authors of KAOS policies in Python.
 
 A policy is the module `policy` with the functions `describe` and `translate`, and if it wants them `needs`, `map_env` and
-`assess`. The functions must be pure: their answers must depend only on the arguments. All types of the contract are here
-too, for example `kaos.Plan` and `kaos.EnvSource_Literal`.
+`assess`. An overlay has `amend` instead of `translate` and `assess`. The functions must be pure: their answers must depend
+only on the arguments. All types of the contract are here too, for example `kaos.Plan` and `kaos.EnvSource_Literal`.
 """
 
 from wit_world.imports.types import *  # noqa: F403
 
+from kaos import amend  # noqa: F401
 from kaos.env import (  # noqa: F401
     Env,
     check_patch,

@@ -8,6 +8,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use super::{sdk::Sdk, shipped::ShippedSources};
+use crate::cli::policy::package_name::usual;
 
 /// The names that replace the names in the template.
 pub(super) struct Names<'a> {
@@ -51,7 +52,8 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
     let code = kind.map_or_else(
         || overlay_template!("src/lib.rs").to_owned(),
         |(api_version, kind)| {
-            with_kinds(overlay_template!("src/lib.rs"), KINDS, &format!("(\"{api_version}\", \"{kind}\")"))
+            let kinds = format!("(\"{api_version}\", \"{kind}\")];\n");
+            with_kinds(overlay_template!("src/lib.rs"), (KINDS, "];\n"), &kinds)
         },
     );
     let names = Names { name, kind: "", api_version: "" };
@@ -65,11 +67,12 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
     Ok(files)
 }
 
-/// Replaces the list of kinds in the code of a template for overlays. The list begins with `list`.
-pub(super) fn with_kinds(code: &str, list: &str, kinds: &str) -> String {
-    let (before, listed) = code.split_once(list).unwrap_or_default();
-    let after = listed.split_once("];\n").map_or("", |(_, after)| after);
-    format!("{before}{list}{kinds}];\n{after}")
+/// Replaces the list of kinds in the code of a template for overlays, from its beginning to its end. `kinds` has the new
+/// items and the end.
+pub(super) fn with_kinds(code: &str, (begin, end): (&str, &str), kinds: &str) -> String {
+    let (before, listed) = code.split_once(begin).unwrap_or_default();
+    let after = listed.split_once(end).map_or("", |(_, after)| after);
+    format!("{before}{begin}{kinds}{after}")
 }
 
 /// The beginning of the list of kinds in the template for overlays.
@@ -102,9 +105,10 @@ pub(super) fn overlaid(text: &str, name: &str) -> String {
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),
         ("'mirror'", format!("'{name}'")),
-        ("policy-mirror", format!("policy-{name}")),
+        ("policy-mirror", usual(name)),
         ("# mirror:", format!("# {name}:")),
         ("remove mirror", format!("remove {name}")),
+        ("--set mirror.", format!("--set {name}.")),
         ("example:mirror", format!("example:{name}")),
     ];
     replace(text, &replaced)
@@ -189,6 +193,7 @@ pub(super) fn named(text: &str, names: &Names<'_>) -> String {
         ("website(", "example(".to_owned()),
         ("website}", "example}".to_owned()),
         ("website_policy", format!("{word}_policy")),
+        ("policy-website", usual(name)),
         ("website", (*name).to_owned()),
         ("example.com/v1", (*api_version).to_owned()),
     ];

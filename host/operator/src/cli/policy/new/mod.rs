@@ -100,9 +100,8 @@ enum Language {
 
 impl Language {
     /// The command that runs the tests of a new project.
-    fn tests(self, is_overlay: bool) -> &'static str {
+    fn tests(self) -> &'static str {
         match self {
-            Self::Javascript if is_overlay => "kaos-operator policy check policy.js",
             Self::Rust => "cargo test",
             Self::Javascript | Self::Python => "sh test.sh",
             Self::Go => "go test ./...",
@@ -157,15 +156,11 @@ impl New {
                 )
             }
             (None, kind, api_version, Some(sdk)) if overlay => files::overlay(&name, api_version.zip(kind), sdk)?,
-            (None, kind, api_version, None) if overlay && language == Language::Javascript => {
-                script::overlay(&name, api_version.zip(kind))
-            }
-            (None, _, _, None) if overlay => {
-                bail!(
-                    "an overlay must be written in Rust or JavaScript: leave out --language, use --language \
-                     javascript, or leave out --overlay"
-                )
-            }
+            (None, kind, api_version, None) if overlay => match language {
+                Language::Go => go::overlay(&name, api_version.zip(kind)),
+                Language::Python => python::overlay(&name, api_version.zip(kind)),
+                Language::Javascript | Language::Rust => script::overlay(&name, api_version.zip(kind)),
+            },
             (None, kind, api_version, sdk) => {
                 let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
                 if let Some(shipped) = ShippedSources::of_kind(api_version, kind) {
@@ -193,7 +188,7 @@ impl New {
             let path = place.join(path);
             write(&path, &content).with_context(|| path.display().to_string())?;
         }
-        let tests = language.tests(overlay);
+        let tests = language.tests();
         if let Some(note) = operator.note() {
             complain("note", note);
         }

@@ -1,6 +1,7 @@
-//! Creates the files of a new project in Python. The template is in `guest-policies/template/python`.
+//! Creates the files of a new project in Python. The templates are in `guest-policies/template/python` and
+//! `guest-policies/overlay-template/python`.
 
-use super::files::{Files, Names, definition, named};
+use super::files::{Files, Names, definition, named, overlaid, with_kinds};
 use crate::cli::policy::build::wit::CONTRACT;
 
 /// Embeds files of the library.
@@ -11,8 +12,9 @@ macro_rules! library {
 }
 
 /// The files of the library.
-const LIBRARY: [(&str, &str); 11] = library![
+const LIBRARY: [(&str, &str); 12] = library![
     "__init__.py",
+    "amend.py",
     "answers.py",
     "env.py",
     "merge.py",
@@ -31,7 +33,6 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
         [
             ("README.md", include_str!("project/README-python.md")),
             (".github/workflows/policy.yml", include_str!("project/ci-python.yml")),
-            ("app.py", template!("python/app.py")),
             ("build.sh", template!("python/build.sh")),
             ("policy.py", template!("python/policy.py")),
             ("policy.yaml", template!("policy.yaml")),
@@ -42,9 +43,17 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
         ]
         .map(|(path, text)| (path.to_owned(), named(text, names))),
     );
-    files.extend(
+    files.extend(shared());
+    files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
+    files
+}
+
+/// Returns the files that have no name of the project.
+fn shared() -> Files {
+    let mut files = Files::from(
         [
             (".gitignore", "/bindings\n/*.wasm\n__pycache__\n"),
+            ("app.py", template!("python/app.py")),
             ("kaos_export.py", template!("python/kaos_export.py")),
             ("requirements.txt", template!("python/requirements.txt")),
             ("wit/policy.wit", CONTRACT),
@@ -52,7 +61,41 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
         .map(|(path, text)| (path.to_owned(), text.to_owned())),
     );
     files.extend(LIBRARY.map(|(path, text)| (path.to_owned(), text.to_owned())));
-    files.extend(definition(names).map(|definition| ("crd.yaml".to_owned(), definition)));
+    files
+}
+
+/// The beginning and the end of the list of kinds in the template for overlays.
+const KINDS: (&str, &str) = ("KINDS = [", "]\n");
+/// The flags that name the world in the scripts of the template. An overlay has another world.
+const WORLD: [&str; 2] = ["-w policy ", "-w overlay "];
+
+/// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
+/// overlay amends. If `kind` is `None`, the overlay amends the kinds in the template.
+pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>) -> Files {
+    let code = overlay_template!("python/policy.py");
+    let code = kind.map_or_else(
+        || code.to_owned(),
+        |(api_version, kind)| with_kinds(code, KINDS, &format!("(\"{api_version}\", \"{kind}\")]\n")),
+    );
+    let names = Names { name, kind: "", api_version: "" };
+    let mut files = Files::from(
+        [
+            ("README.md", include_str!("project/README-overlay-python.md")),
+            (".github/workflows/policy.yml", include_str!("project/ci-python.yml")),
+            ("build.sh", template!("python/build.sh")),
+            ("test.sh", template!("python/test.sh")),
+        ]
+        .map(|(path, text)| (path.to_owned(), named(&text.replace(WORLD[0], WORLD[1]), &names))),
+    );
+    let own = [
+        ("amendment.py", overlay_template!("python/amendment.py")),
+        ("policy.py", &code),
+        ("policy.yaml", overlay_template!("component/policy.yaml")),
+        ("settings.schema.json", overlay_template!("settings.schema.json")),
+        ("tests/test_policy.py", overlay_template!("python/tests/test_policy.py")),
+    ];
+    files.extend(own.map(|(path, text)| (path.to_owned(), overlaid(text, name))));
+    files.extend(shared());
     files
 }
 
@@ -72,6 +115,31 @@ mod tests {
     }
 
     #[test]
+    fn a_project_for_an_overlay_has_its_own_name_and_kinds_and_the_world_of_overlays() {
+        let all = |kind: Option<(&str, &str)>| -> String {
+            let files = overlay("red-hat", kind);
+            let own = files.iter().filter(|(path, _)| !path.starts_with("wit/") && !path.starts_with("kaos/"));
+            own.flat_map(|(_, text)| [text.as_str(), "\n"]).collect()
+        };
+        let default = all(None);
+        for left in ["\"mirror", "mirror-overlay", "MIRROR", "website", "--crds", "-w policy", "translation", "\u{1}"] {
+            assert!(!default.contains(left), "{left}: {default}");
+        }
+        assert_eq!(default.matches("-w overlay ").count(), 3, "{default}");
+        for there in [
+            "kaos.descriptor(\"red-hat\"",
+            "(\"kaos.tools/v1alpha1\", \"ModelAPI\"),",
+            "DEFAULT_RED_HAT_REGISTRY",
+            "-o red-hat.wasm",
+            "policy remove red-hat",
+        ] {
+            assert!(default.contains(there), "{there}: {default}");
+        }
+        let one = all(Some(("sky.io/v2", "Kite")));
+        assert!(one.contains("KINDS = [(\"sky.io/v2\", \"Kite\")]\n") && !one.contains("ModelAPI"), "{one}");
+    }
+
+    #[test]
     fn the_build_tool_is_pinned_with_hashes() {
         let pins = template!("python/requirements.txt");
         assert!(pins.lines().any(|line| line == "--require-hashes"), "{pins}");
@@ -82,7 +150,8 @@ mod tests {
     #[test]
     fn a_new_python_project_contains_no_name_of_the_template() {
         let files = from_template(&Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" });
-        let own = files.iter().filter(|(path, _)| !path.starts_with("wit/"));
+        // The documentation of the library has examples.
+        let own = files.iter().filter(|(path, _)| !path.starts_with("wit/") && !path.starts_with("kaos/"));
         let all: String = own.flat_map(|(_, text)| [text.as_str(), "\n"]).collect();
         for left in ["website", "Website", "WEBSITE", "example.com"] {
             assert!(!all.contains(left), "{left}: {all}");

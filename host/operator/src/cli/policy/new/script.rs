@@ -24,13 +24,13 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
 
 /// The beginning of the list of kinds in the template for overlays.
 const KINDS: &str = "const KINDS = [";
-/// The steps of the CI file that run the tests of a project. An overlay has no tests of its own.
-const TESTS: &str = "\
-      - run: sh test.sh
-      # Without committed expectations, the tests write them and pass.
-      - run: test -z \"$(git status --porcelain tests)\"
-";
-const CHECK: &str = "      - run: kaos-operator policy check policy.js\n";
+/// The tests of an overlay, one for each kind in the template. `kaos-operator` has the policies below these kinds.
+const TESTS: [(&str, &str); 4] = [
+    ("Agent", overlay_template!("javascript/tests/agent.yaml")),
+    ("MCPServer", overlay_template!("javascript/tests/mcpserver.yaml")),
+    ("MemoryStore", overlay_template!("javascript/tests/memorystore.yaml")),
+    ("ModelAPI", overlay_template!("javascript/tests/modelapi.yaml")),
+];
 
 /// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
 /// overlay amends. If `kind` is `None`, the overlay amends the kinds in the template.
@@ -38,18 +38,30 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>) -> Files {
     let code = overlay_template!("javascript/policy.js");
     let code = kind.map_or_else(
         || code.to_owned(),
-        |(api_version, kind)| with_kinds(code, KINDS, &format!("{{ apiVersion: '{api_version}', kind: '{kind}' }}")),
+        |(api_version, kind)| {
+            let kinds = format!("{{ apiVersion: '{api_version}', kind: '{kind}' }}];\n");
+            with_kinds(code, (KINDS, "];\n"), &kinds)
+        },
     );
-    let ci = include_str!("project/ci-javascript.yml").replace(TESTS, CHECK);
     let names = Names { name, kind: "", api_version: "" };
-    Files::from([
+    let mut files = Files::from([
         ("README.md".to_owned(), overlaid(overlay_template!("javascript/README.md"), name)),
-        (".github/workflows/policy.yml".to_owned(), named(&ci, &names)),
+        (".github/workflows/policy.yml".to_owned(), named(include_str!("project/ci-javascript.yml"), &names)),
         ("kustomization.yaml".to_owned(), overlaid(overlay_template!("javascript/kustomization.yaml"), name)),
         ("policy.d.ts".to_owned(), template!("javascript/policy.d.ts").to_owned()),
         ("policy.js".to_owned(), overlaid(&code, name)),
         ("policy.yaml".to_owned(), overlaid(overlay_template!("javascript/policy.yaml"), name)),
-    ])
+        ("test.sh".to_owned(), named(template!("javascript/test.sh"), &names)),
+    ]);
+    for (own, test) in TESTS {
+        if kind.is_none_or(|kind| kind == (kaos_crds::API_VERSION, own)) {
+            let place = format!("tests/{}", own.to_lowercase());
+            files.insert(format!("{place}.yaml"), test.to_owned());
+            files
+                .insert(format!("{place}.flags"), overlaid(overlay_template!("javascript/tests/registry.flags"), name));
+        }
+    }
+    files
 }
 
 #[cfg(test)]
@@ -63,7 +75,16 @@ mod tests {
             files.into_iter().flat_map(|(path, text)| [path, "\n".to_owned(), text, "\n".to_owned()]).collect()
         };
         let default = all(None);
-        for left in ["'mirror'", "# mirror", "policy-mirror", "MIRROR", "website", "test.sh", "--crds", "\u{1}"] {
+        for left in [
+            "'mirror'",
+            "# mirror",
+            "policy-mirror",
+            "MIRROR",
+            "mirror.registry",
+            "website",
+            "--crds crd.yaml -o",
+            "\u{1}",
+        ] {
             assert!(!default.contains(left), "{left}: {default}");
         }
         for there in [
@@ -71,7 +92,7 @@ mod tests {
             "{ apiVersion: 'kaos.tools/v1alpha1', kind: 'ModelAPI' },",
             "DEFAULT_RED_HAT_REGISTRY",
             "  - name: policy-red-hat\n",
-            "policy check policy.js",
+            "--set red-hat.registry=",
             "policy pack policy.js >red-hat.yaml",
             "policy remove red-hat",
         ] {
@@ -79,7 +100,10 @@ mod tests {
         }
         let one = all(Some(("sky.io/v2", "Kite")));
         assert!(one.contains("const KINDS = [{ apiVersion: 'sky.io/v2', kind: 'Kite' }];"), "{one}");
-        assert!(!one.contains("ModelAPI"), "{one}");
+        assert!(!one.contains("ModelAPI") && !one.contains("--set "), "{one}");
+        let agent = overlay("red-hat", Some(("kaos.tools/v1alpha1", "Agent")));
+        let tests: Vec<&str> = agent.keys().map(String::as_str).filter(|path| path.starts_with("tests/")).collect();
+        assert_eq!(tests, ["tests/agent.flags", "tests/agent.yaml"]);
     }
 
     #[test]

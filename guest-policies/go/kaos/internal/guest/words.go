@@ -1,4 +1,4 @@
-package policy
+package guest
 
 import (
 	"encoding/binary"
@@ -13,6 +13,15 @@ var words [16 + 4 + room + 15]byte
 
 // room is the size of the text in bytes. Longer texts are cut.
 const room = 1000
+
+// Guard ends the sandbox after a panic, and leaves the text of the panic for the host. Defer it in each exported function.
+func Guard() {
+	if recovered := recover(); recovered != nil {
+		leave(recovered)
+		// This is the instruction `unreachable`. An exit would go on.
+		runtime.Breakpoint()
+	}
+}
 
 // leave writes the text of a panic and its place in the source into the record.
 func leave(recovered any) {

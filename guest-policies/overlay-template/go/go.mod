@@ -1,0 +1,3 @@
+module mirror-overlay
+
+go 1.24
