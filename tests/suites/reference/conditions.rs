@@ -41,8 +41,8 @@ const OTHER_WORDS: &str = "
     Cluster ClusterFirst ClusterIP ClusterRole ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     DecisionKey Default Deployment DeviceClass Egress Ei EndpointSlice Endpoints Engine EnvoyExtensionPolicy Failure
     False FieldsV1 File Filesystem FlowSchema Gateway GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress
-    IngressClass Inline IntOrString Invalid Job Ki KiB Kind List LoadBalancer Masked MemoryStore Metrics Mi MiB
-    ModelAPI Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OnDelete
+    IngressClass Inline IntOrString Invalid Job Ki KiB Kind Kustomization List LoadBalancer Masked MemoryStore Metrics
+    Mi MiB ModelAPI Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OnDelete
     OrderedReady PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget
     PodSecurityPolicy Policy PolicyRevision PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce
     Reconcile Recreate Ref ReferenceGrant Removed Renamed ReplacePrefixMatch ReplicaFailure RequestHeaderModifier

@@ -28,7 +28,7 @@ use crate::{
 
 pub use idle::Schemas;
 pub use survey::Survey;
-pub(super) use survey::survey;
+pub(super) use survey::survey_samples;
 
 /// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.

@@ -132,7 +132,7 @@ pub fn survey(
     cluster: &Cluster,
     schemas: &Schemas<'_>,
 ) -> Result<Survey, LoadError> {
-    conformance::survey(policy, settings, cluster, schemas)
+    conformance::survey_samples(policy, settings, cluster, schemas)
 }
 
 impl Gate<'_> {

@@ -27,7 +27,7 @@ pub struct Survey {
 }
 
 /// Evaluates the samples once.
-pub(in crate::gate) fn survey(
+pub(in crate::gate) fn survey_samples(
     policy: &Arc<Policy>,
     settings: &[Layer],
     cluster: &Cluster,
