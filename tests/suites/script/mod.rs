@@ -1,6 +1,7 @@
 //! Tests of policies that are scripts. The types for authors follow the contract. The template and the policy `queue`
 //! in JavaScript answer like their versions in Rust.
 
+mod guide_table;
 mod mcpserver;
 mod overlay;
 mod queue;
