@@ -10,6 +10,7 @@
 //! | `reconcile_packages` | decides the next step with each package |
 //! | `not_admitted` | the reason why a package does not serve |
 //! | `admission` | checks a package |
+//! | `default_packages` | the default policies of the process, as packages |
 //! | `default_policies` | records the default policies, and compares them with the recorded ones |
 //! | `candidate` | a checked revision that is to serve |
 //! | `gating` | holds a package whose effect exceeds a limit |
@@ -37,6 +38,7 @@ mod approval;
 mod bytes_missing;
 mod candidate;
 mod code_room;
+mod default_packages;
 mod default_policies;
 mod enter;
 mod execute;
@@ -76,7 +78,7 @@ pub(crate) use self::{
     bytes_missing::is_withheld,
     rollout::{RolloutVerb, next_request},
 };
-use self::{default_policies::DefaultPolicies, transition::Transition};
+use self::{default_packages::DefaultPolicies, transition::Transition};
 use super::{
     Installing, StepError, Tools,
     checks::Checks,

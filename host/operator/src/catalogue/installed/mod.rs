@@ -20,6 +20,7 @@
 //! | `defaults` | the default policies of the process, and the sources of their revisions |
 //! | `code_share` | limits the memory for compiled code of tenants' policies |
 //! | `rights` | checks whether the operator has the rights for a policy's claims |
+//! | `revision_name` | the names of revisions |
 //! | `revision_set` | the admitted revisions, and the policy table that follows from them |
 //! | `unfit` | checks whether revisions can serve together |
 //! | `last_good_settings` | stores the last valid content of the operator's own ConfigMap |
@@ -44,6 +45,7 @@ mod pace;
 mod previews;
 mod questions;
 mod records;
+mod revision_name;
 mod revision_set;
 mod rights;
 mod rollout_gate;

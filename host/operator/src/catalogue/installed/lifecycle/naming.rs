@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionSpec, PolicyScope, PolicySource};
-use kaos_policy::digest::Digest;
-use serde_json::json;
 
 use super::{Found, Held, Lifecycle};
+use crate::catalogue::installed::revision_name::revision_name;
 
 impl Lifecycle {
     /// Returns the name of a package's revision. The name depends on the source and the content of the package. The
@@ -39,16 +38,4 @@ impl Lifecycle {
             },
         }
     }
-}
-
-/// Returns the name of the revision of a source with this content. `home` is the operator's namespace.
-pub(super) fn revision_name(source: &PolicySource, digest: Digest, home: &str) -> String {
-    // The source of a default policy has a colon, which the name of an object cannot have.
-    let mut name = source.config_map.replace(':', "-");
-    if source.namespace != home {
-        name = format!("{}.{name}", source.namespace);
-    }
-    name.truncate(180);
-    let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
-    format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12])
 }
