@@ -1,9 +1,13 @@
 //! Tests that `kaos-operator upgrade-check` names the changes of protection that the values accept.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{support::Folder, today::sample, upgrading::check};
+use crate::{
+    support::Folder,
+    today::sample,
+    upgrading::{check, of},
+};
 
 #[test]
 fn a_change_that_the_values_accept_says_so_and_a_name_without_effect_is_told() {
@@ -35,4 +39,30 @@ fn a_change_that_the_values_accept_says_so_and_a_name_without_effect_is_told() {
     let is_broker =
         |it: &Value| it["about"] == "security.agentAuth.identity.provider, because of security.agentAuth.adminUrl,";
     assert!(broker["findings"].as_array().unwrap().iter().any(is_broker), "{broker}");
+}
+
+#[test]
+fn an_accepted_change_does_not_stop_later_upgrades() {
+    let folder = Folder::new("upgrade-forgets");
+    let owners = json!([{"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "u"}]);
+    let left = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {},
+        "metadata": {"name": "agent-a", "namespace": "team", "ownerReferences": owners}});
+    let with = |data: &Value, mode: &str| {
+        let annotations =
+            json!({"kaos.tools/compatibility": "kaos-0.8", "kaos.tools/accepted": "security.tls.mode=selfSigned"});
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata":
+            {"name": "kaos-operator-config", "namespace": "kaos-system", "annotations": annotations}});
+        let objects = folder.write("objects.yaml", format!("{config}\n---\n{left}"));
+        let values = folder.write("values.yaml", format!("{{security: {{tls: {{mode: {mode}}}}}}}"));
+        let ran = check(&["-f", &objects, "--values", &values, "-o", "json"]);
+        let breaks: Vec<String> = of(&ran, "breaks").into_iter().map(|(about, _)| about).collect();
+        let notes = of(&ran, "note").len();
+        (breaks, notes, ran.stdout)
+    };
+    let (breaks, notes, told) = with(&json!({"A": "b"}), "selfSigned");
+    assert!(breaks.is_empty() && notes >= 2 && told.contains("an earlier upgrade accepted this"), "{told}");
+    let (breaks, _, told) = with(&json!({"A": "b"}), "provided");
+    assert_eq!(breaks, ["security.tls.mode"], "{told}");
+    let (breaks, _, told) = with(&json!({"SECURITY_PDP_ENABLED": "true"}), "selfSigned");
+    assert!(breaks.iter().any(|about| about.starts_with("NetworkPolicy: 1 of KAOS objects")), "{told}");
 }

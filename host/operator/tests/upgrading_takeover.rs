@@ -177,3 +177,29 @@ fn a_rollback_that_would_delete_the_definitions_stops_the_upgrade() {
     let stops = |further: &[Value]| of(&checked(&[], further, "crds: {keep: false}"), "stops").len();
     assert_eq!((stops(&[of_go()]), stops(&installed(""))), (1, 0));
 }
+
+#[test]
+fn the_config_map_of_kaos_tells_its_version_and_a_copy_of_its_image_is_refused_later() {
+    let of_kaos = |more: &str| config("kaos-operator-config", &json!({"DEFAULT_AGENT_IMAGE": "x", more: "y"}));
+    let preset = |config: Value| checked(&[], &[config], "{}").json()["preset"].clone();
+    assert_eq!((preset(of_kaos("A")), preset(of_kaos("SECURITY_PDP_NAME"))), (json!("kaos-0.1"), json!("kaos-0.8")));
+    assert_eq!(preset(of_kaos("DEFAULT_MEMORY_SERVICE_IMAGE")), "kaos-0.8");
+    let mut recorded = installed("");
+    recorded[0]["metadata"]["annotations"]["kaos.tools/replaced-image"] = json!("mirror/operator:0.8.2");
+    let stops = |image: &str| {
+        let values = format!("controllerManager: {{manager: {{image: {image}}}}}");
+        of(&checked(&[], &recorded, &values), "stops").into_iter().map(|(about, _)| about).collect::<Vec<_>>()
+    };
+    let image = "controllerManager.manager.image";
+    assert_eq!(stops("{repository: mirror/operator, tag: 0.8.2}"), [format!("{image}.repository")]);
+    assert_eq!(stops("{repository: mirror/policy-operator, tag: 0.8.2}"), [format!("{image}.tag")]);
+    assert_eq!(stops("{repository: mirror/policy-operator, tag: '2'}"), [""; 0]);
+}
+
+#[test]
+fn a_damaged_record_stops_the_upgrade() {
+    let mut recorded = installed("");
+    recorded[0]["metadata"]["annotations"]["kaos.tools/default-images"] = json!("[]");
+    let stops = of(&checked(&[], &recorded, "{}"), "stops");
+    assert!(stops.len() == 1 && stops[0].1.contains("kaos.tools/default-images"), "{stops:?}");
+}

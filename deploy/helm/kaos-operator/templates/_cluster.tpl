@@ -24,23 +24,26 @@ rights of the operator, and a value can replace each of these readings. */ -}}
 {{- toJson $preset -}}
 {{- end }}
 
-{{- /* The name of this preset. */ -}}
+{{- /* The name of this preset. Several names, with commas, if a user left the file of another preset there. */ -}}
 {{- define "kaos-operator.earlier-preset-name" -}}
-{{- range $file, $_ := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-compatibility").data }}{{ trimSuffix ".yaml" $file }}{{ end -}}
+{{- $names := list -}}
+{{- range $file, $_ := (lookup "v1" "ConfigMap" .Release.Namespace "kaos-operator-compatibility").data -}}
+{{- $names = append $names (trimSuffix ".yaml" $file) -}}
+{{- end -}}
+{{- join ", " $names -}}
 {{- end }}
 
-{{- /* The image of the operator that works now, without tag and digest. */ -}}
+{{- /* The image of the operator that works now. */ -}}
 {{- define "kaos-operator.earlier-image" -}}
 {{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controller-manager" (include "kaos-operator.fullname" .)) -}}
 {{- range dig "spec" "template" "spec" "containers" list ($deployment | default dict) -}}
-{{- if eq .name "manager" }}{{ regexReplaceAll "(:[^/@]*)?(@.*)?$" .image "" }}{{ end -}}
+{{- if eq .name "manager" }}{{ .image }}{{ end -}}
 {{- end -}}
 {{- end }}
 
 {{- /* The proxies of the cluster, as JSON: the name, when the ModelAPI was created, whether this operator ever worked on it,
-and whether this operator gave the proxy the variable. */ -}}
+and whether the ModelAPI itself sets the variable. */ -}}
 {{- define "kaos-operator.models" -}}
-{{- $variable := "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY" -}}
 {{- $models := list -}}
 {{- if .Capabilities.APIVersions.Has "kaos.tools/v1alpha1/ModelAPI" -}}
 {{- range $namespace := .Values.watchNamespaces | default (list "") -}}
@@ -49,18 +52,21 @@ and whether this operator gave the proxy the variable. */ -}}
 {{- if and (dig "status" "phase" "" .) (ne (dig "spec" "mode" "" .) "Hosted") -}}
 {{- /* KAOS's operator writes no conditions. */ -}}
 {{- $isOurs := not (empty (dig "status" "conditions" list .)) -}}
-{{- $isPermitted := false -}}
-{{- if and $isOurs (not (contains $variable (toJson .spec))) -}}
-{{- $deployment := lookup "apps/v1" "Deployment" .metadata.namespace (printf "modelapi-%s" .metadata.name) -}}
-{{- $isPermitted = contains $variable (toJson $deployment) -}}
-{{- end -}}
+{{- $isSet := contains (include "kaos-operator.permission" .) (toJson .spec) -}}
 {{- $name := printf "%s/%s" .metadata.namespace .metadata.name -}}
-{{- $models = append $models (dict "name" $name "created" .metadata.creationTimestamp "ours" $isOurs "permitted" $isPermitted) -}}
+{{- $models = append $models (dict "name" $name "created" .metadata.creationTimestamp "ours" $isOurs "set" $isSet) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $models -}}
+{{- end }}
+
+{{- /* Whether the Deployment of a proxy, NAMESPACE/NAME, has the variable. Reads the Deployment, so ask for few proxies. */ -}}
+{{- define "kaos-operator.has-permission" -}}
+{{- $parts := splitList "/" . -}}
+{{- $deployment := lookup "apps/v1" "Deployment" (first $parts) (printf "modelapi-%s" (last $parts)) -}}
+{{- if contains (include "kaos-operator.permission" .) (toJson $deployment) }}true{{ end -}}
 {{- end }}
 
 {{- /* The Gateway in the cluster, as JSON; {} if there is none. */ -}}

@@ -35,7 +35,15 @@ objects of the cluster, because the chart reads no objects for changes that the 
 
 {{- /* The names of the changes that the user accepts, as JSON. */ -}}
 {{- define "kaos-operator.accepted" -}}
-{{- dig "acceptUnserved" list (.Values.security | default dict) | default list | toJson -}}
+{{- $accepted := dig "acceptUnserved" list (.Values.security | default dict) -}}
+{{- /* An earlier release of this chart had true or false here. */ -}}
+{{- if kindIs "bool" $accepted -}}
+{{- if $accepted -}}
+{{- fail "security.acceptUnserved is true, but it must be a list of the changes that you accept: set it to [], and if the chart then stops, to the list in its message, such as --set 'security.acceptUnserved={security.pdp.enabled,NetworkPolicy}'" -}}
+{{- end -}}
+{{- $accepted = list -}}
+{{- end -}}
+{{- $accepted | default list | toJson -}}
 {{- end }}
 
 {{- /* Whether the user accepts the change `name`. Then the chart reads no objects for it. */ -}}
@@ -43,8 +51,38 @@ objects of the cluster, because the chart reads no objects for changes that the 
 {{- if has .name (include "kaos-operator.accepted" .root | fromJsonArray) }}true{{ end -}}
 {{- end }}
 
-{{- /* Features that this operator lacks, in the values, in extraConfig, or in the earlier release. */ -}}
+{{- /* The features that this operator lacks, without those that the user accepted in an earlier upgrade. */ -}}
 {{- define "kaos-operator.secured-unserved" -}}
+{{- $recorded := include "kaos-operator.recorded-unserved" . | fromJsonArray -}}
+{{- $found := list -}}
+{{- range include "kaos-operator.unserved" . | fromJsonArray -}}
+{{- if not (has .record $recorded) }}{{ $found = append $found . }}{{ end -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end }}
+
+{{- /* The features that the user accepted to lose in an earlier upgrade, as JSON: each as NAME=TEXT. */ -}}
+{{- define "kaos-operator.recorded-unserved" -}}
+{{- $recorded := list -}}
+{{- if not (include "kaos-operator.is-of-go" .) -}}
+{{- with get (include "kaos-operator.earlier-annotations" . | fromJson) "kaos.tools/accepted" }}{{ $recorded = splitList "," . }}{{ end -}}
+{{- end -}}
+{{- toJson $recorded -}}
+{{- end }}
+
+{{- /* The features to record: those in these values that the user accepts to lose now, or accepted earlier. */ -}}
+{{- define "kaos-operator.accepted-unserved" -}}
+{{- $recorded := include "kaos-operator.recorded-unserved" . | fromJsonArray -}}
+{{- $accepted := include "kaos-operator.accepted" . | fromJsonArray -}}
+{{- $names := list -}}
+{{- range include "kaos-operator.unserved" . | fromJsonArray -}}
+{{- if or (has .name $accepted) (has .record $recorded) }}{{ $names = append $names .record }}{{ end -}}
+{{- end -}}
+{{- $names | uniq | join "," -}}
+{{- end }}
+
+{{- /* Features that this operator lacks, in the values, in extraConfig, or in the earlier release. */ -}}
+{{- define "kaos-operator.unserved" -}}
 {{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
 {{- $found := list -}}
 {{- range $row := .Files.Get "files/variables.yaml" | fromYamlArray -}}
@@ -66,7 +104,8 @@ objects of the cluster, because the chart reads no objects for changes that the 
 -}}
 {{- range $places -}}
 {{- if has (last .) $row.unserved -}}
-{{- $found = append $found (dict "name" $row.value "text" (printf "%s is %q, but %s: %s" (first .) (last .) $row.effect $row.do)) -}}
+{{- $text := printf "%s is %q, but %s: %s" (first .) (last .) $row.effect $row.do -}}
+{{- $found = append $found (dict "name" $row.value "text" $text "record" (printf "%s=%s" $row.value (last .))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -167,10 +206,14 @@ operator for all namespaces, because other users possibly have no right to read 
 {{- end }}
 
 {{- /* Objects that protect, and that no operator updates after the upgrade. If the new release protects objects, the operator
-takes over these objects. The user needs the right to list them, which the operator does not get without protection. */ -}}
+takes over these objects. The user needs the right to list them, which the operator does not get without protection. If
+the earlier release of this chart protected no objects, this upgrade changes nothing about objects that are left. */ -}}
 {{- define "kaos-operator.secured-objects" -}}
 {{- $found := list -}}
-{{- if not (include "kaos-operator.protects" .) -}}
+{{- $earlier := include "kaos-operator.earlier" . | fromJson -}}
+{{- $was := (include "kaos-operator.cases-of" (dict "variables" $earlier "projection" "") | fromJson).protected -}}
+{{- $isLeft := and (include "kaos-operator.is-recorded" .) (not (include "kaos-operator.is-of-go" .)) (not $was) -}}
+{{- if not (or $isLeft (include "kaos-operator.protects" .)) -}}
 {{- range $kind, $reader := dict "NetworkPolicy" "network-policies" "SecurityPolicy" "security-policies" -}}
 {{- if not (include "kaos-operator.accepts" (dict "root" $ "name" $kind)) -}}
 {{- $left := list -}}

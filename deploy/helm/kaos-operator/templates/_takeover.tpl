@@ -43,15 +43,16 @@ if the preset's own time is enough, and in `helm template`, which has no cluster
 it, too, if this operator created them, and only its release is gone. The preset's own time keeps the pods of older
 proxies, so these tell nothing: settings of the user decide about them. */ -}}
 {{- define "kaos-operator.found-takeover" -}}
+{{- $isOfGo := .isOfGo -}}
 {{- $oldest := "" -}}
 {{- $newest := "" -}}
 {{- range .models -}}
 {{- if ge .created $.since -}}
 {{- if gt .created $newest }}{{ $newest = .created }}{{ end -}}
-{{- if and .permitted (or (not $oldest) (lt .created $oldest)) }}{{ $oldest = .created }}{{ end -}}
+{{- if and (not $isOfGo) (or (not $oldest) (lt .created $oldest)) (include "kaos-operator.is-permitted" .) }}{{ $oldest = .created }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- if and $oldest (not .isOfGo) -}}
+{{- if $oldest -}}
 {{- $oldest -}}
 {{- else if $newest -}}
 {{- include "kaos-operator.second-after" $newest -}}
@@ -60,7 +61,8 @@ proxies, so these tell nothing: settings of the user decide about them. */ -}}
 
 {{- /* Returns the newest proxy of KAOS's operator that a time leaves out, as JSON: its name, the time that keeps its pods, and
 a proxy with the variable that this later time would take the variable from. Such proxies exist if the pods of a first
-upgrade never started, after a rollback, and if watchNamespaces gains a namespace of another release of KAOS. */ -}}
+upgrade never started, after a rollback, and if watchNamespaces gains a namespace of another release of KAOS. Reads
+Deployments only if there is such a proxy. */ -}}
 {{- define "kaos-operator.late" -}}
 {{- $late := dict "time" "" "name" "" "contested" "" -}}
 {{- $from := ternary .since .time (gt .since .time) -}}
@@ -74,10 +76,20 @@ upgrade never started, after a rollback, and if watchNamespaces gains a namespac
 {{- if $newest -}}
 {{- $_ := set $late "time" (include "kaos-operator.second-after" $newest) -}}
 {{- range .models -}}
-{{- if and .permitted (not $.isOfGo) (ge .created $from) (le .created $newest) }}{{ $_ := set $late "contested" .name }}{{ end -}}
+{{- if and (not $.isOfGo) (not $late.contested) (ge .created $from) (le .created $newest) (include "kaos-operator.is-permitted" .) -}}
+{{- $_ := set $late "contested" .name -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $late -}}
+{{- end }}
+
+{{- /* The variable that LiteLLM 1.104 needs without a master key. */ -}}
+{{- define "kaos-operator.permission" -}}LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY{{- end }}
+
+{{- /* Whether this operator, and not the user, gave a proxy the variable. Reads the Deployment only if the answer needs it. */ -}}
+{{- define "kaos-operator.is-permitted" -}}
+{{- if and .ours (not .set) }}{{ include "kaos-operator.has-permission" .name }}{{ end -}}
 {{- end }}
 
 {{- define "kaos-operator.second-after" -}}

@@ -44,7 +44,7 @@ impl UpgradeTarget<'_> {
         scopes: &Scopes,
         hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
-        let mut findings = secured::findings(documents, self.values, self.home);
+        let mut findings = secured::findings(documents, self.values, self.recorded, self.home);
         findings.extend(reference_grants::findings(documents, self.values, self.home));
         findings.extend(left::findings(documents, self.snapshot, &self.preset.name));
         findings.extend(takeover::finding(documents, self.values, self.preset, self.recorded));

@@ -21,6 +21,12 @@ pub(super) fn repository(image: &str) -> &str {
     named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(named, |(repository, _)| repository)
 }
 
+/// Returns the tag of an image.
+pub(super) fn tag(image: &str) -> Option<&str> {
+    let named = image.split('@').next().unwrap_or_default();
+    named.rsplit_once(':').map(|(_, tag)| tag).filter(|tag| !tag.contains('/'))
+}
+
 fn ends_with(repository: &str, name: &str) -> bool {
     repository.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }

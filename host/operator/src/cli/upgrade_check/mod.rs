@@ -7,6 +7,8 @@ mod keyless;
 mod left;
 mod litellm_version;
 mod merging;
+mod operator_image;
+mod preset_images;
 mod protection;
 mod recorded;
 mod reference_grants;
@@ -79,7 +81,8 @@ pub(super) struct UpgradeCheck {
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// Preset to compare with, or a file; default: the preset in the Helm value `compatibility`, or if it is empty, the
-    /// preset that the chart recorded in ConfigMap kaos-operator-config, or kaos-0.8 if it recorded none
+    /// preset that the chart recorded in ConfigMap kaos-operator-config, or if it recorded none, the preset of the KAOS that
+    /// works now, or kaos-0.8
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    go_image,
+    go_image, operator_image, preset_images,
     report::{Sort, UpgradeFinding},
     rolls::workloads,
     table::TAKEOVER_TIME,
@@ -22,8 +22,10 @@ use crate::{
 const PRESET: &str = "kaos.tools/compatibility";
 /// The annotation with the images of the takeover, for each preset.
 const IMAGES: &str = "kaos.tools/default-images";
-/// The name of this operator's image, without its registry.
-const OWN_IMAGE: &str = "policy-operator";
+/// The annotation with the image of KAOS's operator that the release replaced.
+const REPLACED: &str = "kaos.tools/replaced-image";
+/// The annotation with the features that the user accepted to lose, each as NAME=TEXT.
+const ACCEPTED: &str = "kaos.tools/accepted";
 /// The container of the operator.
 const MANAGER: &str = "manager";
 
@@ -39,8 +41,14 @@ pub(super) struct Recorded {
     pub(super) is_of_go: bool,
     /// The time of the takeover. Empty if the chart recorded none.
     pub(super) time: String,
-    /// The repositories of the operator's image in the release's namespace.
-    running: BTreeSet<String>,
+    /// The images of KAOS's operator that work now in the release's namespace, or the one that the release replaced.
+    replaced: Vec<String>,
+    /// The preset for the version of KAOS's operator that works now. `None` if its ConfigMap does not tell the version.
+    version: Option<&'static str>,
+    /// The features that the user accepted to lose in an earlier upgrade, each as NAME=TEXT.
+    accepted: BTreeSet<String>,
+    /// Why the chart cannot read what it recorded.
+    damages: Vec<UpgradeFinding>,
 }
 
 /// The preset before and after the upgrade, and the images of the takeover that the values replace.
@@ -52,6 +60,10 @@ pub(super) struct Changes {
     is_of_cluster: bool,
     /// The name of each changed value, the image, and the image of the takeover.
     images: Vec<(String, String, String)>,
+    /// The images of the takeover that stay although their preset is left, each with the name of its value.
+    kept: Vec<(String, String)>,
+    /// Damaged records, and the finding about the operator's image.
+    further: Vec<UpgradeFinding>,
 }
 
 impl Recorded {
@@ -69,44 +81,64 @@ impl Recorded {
             |name: &str| config.and_then(|it| it["metadata"]["annotations"][name].as_str()).unwrap_or_default();
         let is_installed = !annotation(PRESET).is_empty() || compatibility.is_some();
         let files = compatibility.and_then(|it| it["data"].as_object()).into_iter().flatten();
-        let of_file = files.filter_map(|(file, _)| file.strip_suffix(".yaml")).next().unwrap_or_default();
+        let of_files: Vec<&str> = files.filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
+        let of_file = of_files.first().copied().unwrap_or_default();
         let preset = if annotation(PRESET).is_empty() { of_file } else { annotation(PRESET) };
+        let mut damages = Vec::new();
+        if annotation(PRESET).is_empty() && of_files.len() > 1 {
+            damages.push(several(&of_files, home));
+        }
+        let read = serde_json::from_str(Some(annotation(IMAGES)).filter(|text| !text.is_empty()).unwrap_or("{}"));
+        if read.is_err() {
+            damages.push(damaged(home));
+        }
         let images: Vec<(bool, String)> = documents.iter().flat_map(|document| images(document, home)).collect();
-        let works_of_go = images.iter().any(|(_, repository)| go_image::is_repository(repository));
+        let is_known = |image: &str| go_image::is_repository(go_image::repository(image));
+        // The first upgrade possibly wrote its ConfigMap, and did not replace the Deployment.
+        let is_replaced = |is_manager: bool, image: &str| is_manager && image == annotation(REPLACED);
+        let works_of_go = images.iter().any(|(is_manager, image)| is_known(image) || is_replaced(*is_manager, image));
+        let is_of_go = works_of_go || (config.is_some() && !is_installed);
+        let is_other = |image: &String| !operator_image::is_ours(go_image::repository(image));
+        let running = images.into_iter().filter(|(is_manager, _)| *is_manager && is_of_go).map(|(_, image)| image);
+        let mut replaced: Vec<String> = running.filter(is_other).collect();
+        if replaced.is_empty() {
+            replaced.extend(Some(annotation(REPLACED).to_owned()).filter(|image| !image.is_empty()));
+        }
+        let accepted = annotation(ACCEPTED).split(',').filter(|name| !is_of_go && !name.is_empty());
+        let data = config.map(|it| &it["data"]).filter(|_| is_of_go && !is_installed);
         Self {
             preset: preset.to_owned(),
-            images: serde_json::from_str(annotation(IMAGES)).unwrap_or_default(),
+            images: read.unwrap_or_default(),
             is_installed,
-            is_of_go: works_of_go || (config.is_some() && !is_installed),
+            is_of_go,
             time: config.and_then(|it| it["data"][TAKEOVER_TIME].as_str()).unwrap_or_default().to_owned(),
-            running: images.into_iter().filter(|(is_manager, _)| *is_manager).map(|(_, image)| image).collect(),
+            replaced,
+            version: data.and_then(version),
+            accepted: accepted.map(str::to_owned).collect(),
+            damages,
         }
     }
 
-    /// Returns whether KAOS's operator works now with an image of this repository. An image with the name of this
-    /// operator's image is never KAOS's.
-    pub(super) fn is_image_of_go(&self, repository: &str) -> bool {
-        let is_ours = repository.rsplit('/').next() == Some(OWN_IMAGE);
-        !is_ours && self.is_of_go && self.running.contains(repository)
+    /// Returns whether an earlier upgrade already lost this feature with this text, because the user accepted it.
+    pub(super) fn has_lost(&self, name: &str, text: &str) -> bool {
+        self.accepted.contains(&format!("{name}={text}"))
     }
 
     /// Chooses the preset and the images of the values, as the chart does. `flag` is a preset that the user names for the
     /// check. Images of the preset `from` in values of its chart do not count for another preset.
     pub(super) fn choose(&self, values: &mut Values, flag: Option<&str>) -> Changes {
-        let from = if values.is_of_january { JANUARY } else { USUAL };
-        let before = if self.preset.is_empty() && values.is_carried { from } else { &self.preset };
+        let operator = operator_image::choose(values, &self.replaced);
+        let version = self.version.or_else(|| values.version());
+        let from = version.unwrap_or(USUAL);
+        let before = if self.preset.is_empty() { version.unwrap_or_default() } else { &self.preset };
         let named = values.text("compatibility");
         let chosen = [flag.unwrap_or_default(), &named, before, from].into_iter().find(|name| !name.is_empty());
         let chosen = chosen.unwrap_or(USUAL).to_owned();
+        let further = self.damages.iter().cloned().chain(operator).collect();
+        let mut changes = Changes { before: before.to_owned(), further, ..Changes::default() };
         if values.is_carried && chosen != from {
-            let usual = images_of(from);
-            for (name, image) in values.images() {
-                if usual.contains(&image) {
-                    values.set(&format!("defaultImages.{name}"), "");
-                }
-            }
+            changes.kept = preset_images::leave(values, from, self.images.get(from));
         }
-        let mut changes = Changes { before: before.to_owned(), ..Changes::default() };
         let given = values.images();
         for (name, image) in self.images.get(&chosen).into_iter().flatten() {
             let (path, given) = (format!("defaultImages.{name}"), given.get(name).map_or("", String::as_str));
@@ -134,7 +166,14 @@ impl Changes {
     pub(super) fn findings(&self, preset: &str) -> Vec<UpgradeFinding> {
         let note =
             |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);
-        let mut found = Vec::new();
+        let mut found = self.further.clone();
+        for (path, image) in &self.kept {
+            let message = format!(
+                "stays {image}, with which the release took over KAOS's operator under the preset {}",
+                self.before
+            );
+            found.push(note(path, message, format!("set it if the preset {preset} needs another image")));
+        }
         if !self.before.is_empty() && self.before != preset {
             let message = format!("the preset becomes {preset}, and is {} now: pods are replaced", self.before);
             found.push(note("compatibility", message, format!("set it to {} to keep the pods", self.before)));
@@ -156,25 +195,38 @@ impl Changes {
     }
 }
 
-/// Returns the repositories of a Deployment's images in the namespace `home`, each with whether the container is the
-/// operator's.
+/// Returns the finding about presets of which nobody knows which one works.
+fn several(presets: &[&str], home: &str) -> UpgradeFinding {
+    let message = format!("has several presets: {}", presets.join(", "));
+    let remedy = format!(
+        "remove all but one of these files from it, or name the preset in the annotation {PRESET} of ConfigMap \
+         {OPERATOR_CONFIG}"
+    );
+    UpgradeFinding::new(Sort::Stops, format!("ConfigMap {home}/{COMPATIBILITY}"), message, remedy)
+}
+
+/// Returns the finding about an annotation that a user damaged. Without the images, pods would be replaced.
+fn damaged(home: &str) -> UpgradeFinding {
+    let message = format!("the annotation {IMAGES} is damaged");
+    let remedy = "correct it to the form {\"kaos-0.8\": {\"agentRuntime\": \"axsauze/kaos-agent:0.8.2\"}}, or set it to {} \
+                  to use the images of the preset";
+    UpgradeFinding::new(Sort::Stops, format!("ConfigMap {home}/{OPERATOR_CONFIG}"), message, remedy)
+}
+
+/// Returns the preset for the version of KAOS's operator with these variables. KAOS of January 2026 had no memory service
+/// and no security.
+fn version(variables: &Value) -> Option<&'static str> {
+    let variables = variables.as_object().filter(|all| all.contains_key("DEFAULT_AGENT_IMAGE"))?;
+    let is_newer = |name: &String| name == "DEFAULT_MEMORY_SERVICE_IMAGE" || name.starts_with("SECURITY_");
+    Some(if variables.keys().any(is_newer) { USUAL } else { JANUARY })
+}
+
+/// Returns the images of a Deployment in the namespace `home`, each with whether the container is the operator's.
 fn images(document: &Document, home: &str) -> Vec<(bool, String)> {
     let is_it = document.identity.kind == workloads().kind && document.identity.namespace.as_deref() == Some(home);
     let containers = document.object["spec"]["template"]["spec"]["containers"].as_array().filter(|_| is_it);
-    let image = |container: &Value| {
-        Some((container["name"] == MANAGER, go_image::repository(container["image"].as_str()?).to_owned()))
-    };
+    let image = |container: &Value| Some((container["name"] == MANAGER, container["image"].as_str()?.to_owned()));
     containers.into_iter().flatten().filter_map(image).collect()
-}
-
-/// Returns the images of an embedded preset.
-fn images_of(preset: &str) -> Vec<String> {
-    let Ok(Preset { sections, .. }) = Preset::named(preset) else { return Vec::new() };
-    let paths = ["/agent/image", "/memorystore/image", "/modelapi/proxy/image", "/modelapi/hosted/image"];
-    let runtimes = sections["mcpserver"]["runtimes"].as_object().into_iter().flatten();
-    let of_runtimes = runtimes.filter_map(|(_, runtime)| runtime["image"].as_str());
-    let all = paths.into_iter().filter_map(|path| sections.pointer(path)?.as_str()).chain(of_runtimes);
-    all.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -229,11 +281,48 @@ mod tests {
         );
         assert_eq!(of(&[recorded.clone(), operator("mirror:5000/axsauze/kaos-operator:0.8.2")]), (true, true));
         assert_eq!(of(&[recorded, operator("ghcr.io/kaos-tools/policy-operator@sha256:0")]), (true, false));
-        let mirrored =
-            Recorded::of(&documents(&[config(&json!({})), operator("mirror:5000/operator:1@sha256:0")]), HOME);
-        assert!(mirrored.is_image_of_go("mirror:5000/operator") && !mirrored.is_image_of_go("operator"));
-        let forgotten = Recorded::of(&documents(&[config(&json!({})), operator("mirror/policy-operator:1")]), HOME);
-        assert!(!forgotten.is_image_of_go("mirror/policy-operator"));
+        // The first upgrade wrote its ConfigMap, and did not replace the Deployment.
+        let begun = config(&json!({PRESET: USUAL, REPLACED: "mirror/operator:1"}));
+        assert_eq!(of(&[begun.clone(), operator("mirror/operator:1")]), (true, true));
+        assert_eq!(of(&[begun.clone(), operator("mirror/operator:2")]), (true, false));
+        let replaced = |objects: &[Value]| Recorded::of(&documents(objects), HOME).replaced;
+        let mirrored = "mirror:5000/operator:1@sha256:0";
+        assert_eq!(replaced(&[config(&json!({})), operator(mirrored)]), [mirrored]);
+        assert_eq!(replaced(&[config(&json!({})), operator("mirror/policy-operator:1")]), [""; 0]);
+        assert_eq!(replaced(&[begun, operator("mirror/policy-operator:1")]), ["mirror/operator:1"]);
+    }
+
+    #[test]
+    fn the_variables_of_kaos_operator_tell_its_version() {
+        let of = |more: &str| {
+            let mut config = config(&json!({}));
+            config["data"] = json!({"DEFAULT_AGENT_IMAGE": "x", more: "y"});
+            Recorded::of(&documents(&[config]), HOME).version
+        };
+        assert_eq!((of("A"), of("SECURITY_PDP_NAME")), (Some(JANUARY), Some(USUAL)));
+        assert_eq!(of("DEFAULT_MEMORY_SERVICE_IMAGE"), Some(USUAL));
+        assert_eq!(Recorded::of(&documents(&[config(&json!({}))]), HOME).version, None);
+        let mut ours = config(&json!({PRESET: USUAL}));
+        ours["data"] = json!({"DEFAULT_AGENT_IMAGE": "x"});
+        assert_eq!(Recorded::of(&documents(&[ours]), HOME).version, None);
+    }
+
+    #[test]
+    fn a_damaged_record_and_several_presets_stop_the_upgrade() {
+        let of = |objects: &[Value]| -> Vec<String> {
+            let mut values = values("", "");
+            let found = Recorded::of(&documents(objects), HOME).choose(&mut values, None).findings(USUAL);
+            found.into_iter().filter(|finding| finding.sort == Sort::Stops).map(|finding| finding.message).collect()
+        };
+        for text in ["[]", "x", r#"{"kaos-0.8": []}"#, r#"{"kaos-0.8": {"litellm": 1}}"#] {
+            let found = of(&[config(&json!({IMAGES: text}))]);
+            assert_eq!(found, [format!("the annotation {IMAGES} is damaged")], "{text}");
+        }
+        assert_eq!(of(&[config(&json!({IMAGES: "{}"}))]), [""; 0]);
+        let presets = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"kaos-0.1.yaml": "", "kaos-0.8.yaml": ""},
+            "metadata": {"name": COMPATIBILITY, "namespace": HOME}});
+        assert_eq!(of(&[config(&json!({})), presets.clone()]), ["has several presets: kaos-0.1, kaos-0.8"]);
+        assert_eq!(of(&[config(&json!({PRESET: JANUARY})), presets]), [""; 0]);
     }
 
     #[test]

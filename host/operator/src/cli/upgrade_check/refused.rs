@@ -5,12 +5,13 @@ use kaos_policy::objections::objections;
 use serde_json::Value;
 
 use super::{
+    operator_image,
     recorded::Recorded,
     registries::REGISTRIES,
     report::{Sort, UpgradeFinding},
     table::{Case, is_on, text},
     takeover,
-    values::{DATA, REPOSITORY, Values},
+    values::{ACCEPTED, DATA, Values},
 };
 use crate::{
     config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
@@ -133,13 +134,12 @@ fn together(values: &Values, recorded: &Recorded) -> Vec<UpgradeFinding> {
             format!("use {names}"),
         ));
     }
-    if values.is_of_go() || (!values.is_carried && recorded.is_image_of_go(&values.text(REPOSITORY))) {
-        found.push(stops(
-            REPOSITORY,
-            "is the image of KAOS's operator",
-            "remove controllerManager.manager.image, with its tag, from the values; with `helm upgrade --reuse-values`, \
-             the chart replaces this image: then check with --reuse-values",
-        ));
+    if values.is_of_go() {
+        found.push(operator_image::refused());
+    }
+    if values.is_on(ACCEPTED) {
+        let message = "is true, but it must be a list of the changes that you accept";
+        found.push(stops(ACCEPTED, message, "set it to a list of the names in the findings, or to []"));
     }
     if values.is_on("crds.install") && !values.is_on("crds.keep") && recorded.is_of_go {
         found.push(stops(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
+    recorded::Recorded,
     reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
     table::{Case, EXTERNAL, Environment, Row, SERVED, SERVICE, cases_of, is_on, text},
@@ -43,19 +44,26 @@ const CHILDREN: [(&str, bool, &str); 5] = [
 ];
 
 /// Returns the findings from the values and from the cluster.
-pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
+pub(super) fn findings(
+    documents: &[Document],
+    values: &Values,
+    recorded: &Recorded,
+    home: &str,
+) -> Vec<UpgradeFinding> {
     let earlier = earlier(documents, home);
     let was = earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
-    let mut found = unserved(values, &earlier, home);
+    // The earlier release of this chart protected no objects, so the upgrade changes nothing about objects that are left.
+    let is_left = recorded.is_installed && !recorded.is_of_go && !was.contains(&Case::Protected);
+    let mut found = unserved(values, &earlier, recorded, home);
     found.extend(weaker(values, &earlier, &was, home));
     if was.contains(&Case::Protected) && !is_protected {
         found.extend(posture(was.contains(&Case::Decided), is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
     }
     found.extend(replaced(values, &earlier, home));
     found.extend(gateway(documents, values, home));
-    found.extend(left(documents, values, is_protected, home));
-    found.extend(unneeded(values, &earlier, &was, home));
+    found.extend(left(documents, values, is_protected, is_left, home));
+    found.extend(unneeded(values, &earlier, &was, recorded, home));
     if !earlier.is_empty() && was.contains(&Case::Secured) {
         let message = "the chart compares its values with the earlier release only if Helm can read the cluster: a chart \
                        that is rendered without a cluster, for example by Argo CD, neither compares nor stops";
@@ -74,9 +82,21 @@ fn unless(values: &Values, change: &str) -> String {
 }
 
 /// Returns a note about each accepted change of the table that does not happen.
-fn unneeded(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> Vec<UpgradeFinding> {
+fn unneeded(
+    values: &Values,
+    earlier: &Environment,
+    was: &BTreeSet<Case>,
+    recorded: &Recorded,
+    home: &str,
+) -> Vec<UpgradeFinding> {
+    let loses = |row: &Row| {
+        let mut places = places(row, values, earlier, home).into_iter();
+        places.any(|(_, text)| row.unserved.contains(&text) && !recorded.has_lost(&row.value, &text))
+    };
+    let now = values.environment(home);
+    let weakens = |row: &Row| is_weaker(row, values.rows(), earlier, &now, was, home);
     let happens: BTreeSet<&str> =
-        values.rows().iter().filter(|row| changes(row, values, earlier, was, home)).map(|row| &*row.value).collect();
+        values.rows().iter().filter(|row| weakens(row) || loses(row)).map(|row| &*row.value).collect();
     let is_of_table = |name: &&str| ![LISTENER, TOKENS].contains(name) && !OBJECTS.contains(name);
     let stale = values.accepted().filter(is_of_table).filter(|name| !happens.contains(name));
     let finding = |name: &str| {
@@ -89,12 +109,6 @@ fn unneeded(values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: 
         )
     };
     stale.map(finding).collect()
-}
-
-/// Returns whether the upgrade changes the protection of a row.
-fn changes(row: &Row, values: &Values, earlier: &Environment, was: &BTreeSet<Case>, home: &str) -> bool {
-    is_weaker(row, values.rows(), earlier, &values.environment(home), was, home)
-        || places(row, values, earlier, home).iter().any(|(_, text)| row.unserved.contains(text))
 }
 
 /// Returns the finding for a missing ConfigMap with the variables of the earlier release. Without these variables, the
@@ -144,12 +158,17 @@ fn places(row: &Row, values: &Values, earlier: &Environment, home: &str) -> [(St
 }
 
 /// Returns the findings about features that this operator lacks.
-fn unserved(values: &Values, earlier: &Environment, home: &str) -> Vec<UpgradeFinding> {
+fn unserved(values: &Values, earlier: &Environment, recorded: &Recorded, home: &str) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     for row in values.rows().iter().filter(|row| !row.unserved.is_empty()) {
         let places = places(row, values, earlier, home);
         for (place, text) in places.into_iter().filter(|(_, text)| row.unserved.contains(text)) {
             let message = format!("is {text}, but {}", row.effect);
+            if recorded.has_lost(&row.value, &text) {
+                let message = format!("{message}; an earlier upgrade accepted this");
+                found.push(UpgradeFinding::new(Sort::Note, place, message, &row.remedy));
+                continue;
+            }
             let remedy = format!("{}{}", row.remedy, unless(values, &row.value));
             found.push(UpgradeFinding::new(Sort::Breaks, place, message, remedy));
         }
@@ -267,7 +286,8 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 
 /// Returns a finding for each type of children that KAOS's operator created and that no operator will update. If the
 /// new operator protects objects, it takes over the first two types in [`CHILDREN`].
-fn left(documents: &[Document], values: &Values, is_protected: bool, home: &str) -> Vec<UpgradeFinding> {
+/// `is_left` tells whether an earlier upgrade already left the objects of KAOS's operator.
+fn left(documents: &[Document], values: &Values, is_protected: bool, is_left: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();
         let labels = object["metadata"]["labels"].as_object();
@@ -286,6 +306,9 @@ fn left(documents: &[Document], values: &Values, is_protected: bool, home: &str)
     let finding = |(kind, asks_own, message): &(&'static str, bool, &str)| {
         let these = by_kind.get(&(*kind, *asks_own)).filter(|_| !taken_over.contains(kind))?;
         let about = format!("{kind}: {} of KAOS objects, such as {}", these.len(), these.first()?.identity);
+        if is_left {
+            return Some(UpgradeFinding::new(Sort::Note, about, "no operator updates them", "delete or replace them"));
+        }
         let unless = if OBJECTS.contains(kind) { unless(values, kind) } else { String::new() };
         let remedy = format!("delete or replace them before the upgrade{unless}");
         Some(UpgradeFinding::new(Sort::Breaks, about, *message, remedy))

@@ -16,15 +16,25 @@ use super::{
 };
 use crate::{
     input,
-    presets::{Preset, PresetError, USUAL},
+    presets::{JANUARY, Preset, PresetError, USUAL},
 };
 
 /// The values of the chart, with their comments.
 const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.yaml");
+/// Values that KAOS of January 2026 did not have. A user can have removed some of them with null.
+const NEWER: [&str; 5] = [
+    "harnessRuntimes",
+    "defaultImages.memoryService",
+    "defaultImages.harnessPi",
+    "defaultImages.mcpPctxCodemode",
+    "defaultImages.mcpFastmcpCodemode",
+];
 /// The value that only this chart has.
 const OWN: &str = "chartOfValues";
 /// The ConfigMap with the data of the chart's decision point.
 pub(super) const DATA: &str = "kaos-authz-policy";
+/// The value with the changes of protection that the user accepts.
+pub(super) const ACCEPTED: &str = "security.acceptUnserved";
 /// The value with the repository of the operator's image.
 pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
 
@@ -41,7 +51,7 @@ pub(super) struct Values {
     /// Whether the values come from KAOS's chart.
     pub(super) is_carried: bool,
     /// Whether the values come from the chart of KAOS of January 2026.
-    pub(super) is_of_january: bool,
+    is_of_january: bool,
     /// The time of the takeover that the chart finds in the cluster.
     pub(super) takeover: String,
     /// Whether Agents get no tokens with the preset.
@@ -78,13 +88,11 @@ impl Values {
     /// defaults.
     fn carry(&mut self) {
         self.is_carried = self.at(OWN).is_null();
-        // KAOS of January 2026 had no memory service.
-        self.is_of_january = self.is_carried && self.at("defaultImages.memoryService").is_null();
-        let defaults = &self.defaults;
-        if self.is_carried && (self.is_of_go() || go_image::is_copy(&self.text(REPOSITORY))) {
-            self.root["controllerManager"]["manager"]["image"] =
-                defaults["controllerManager"]["manager"]["image"].clone();
+        self.is_of_january = self.is_carried && NEWER.iter().all(|path| self.at(path).is_null());
+        if self.is_carried && self.is_of_go() {
+            self.take_usual_image();
         }
+        let defaults = &self.defaults;
         let Some(root) = self.root.as_object_mut() else { return };
         for (name, section) in defaults.as_object().into_iter().flatten() {
             match root.get_mut(name) {
@@ -93,6 +101,17 @@ impl Values {
                 Some(_) => {}
             }
         }
+    }
+
+    /// Replaces the operator's image with the chart's.
+    pub(super) fn take_usual_image(&mut self) {
+        let usual = self.defaults["controllerManager"]["manager"]["image"].clone();
+        merging::set(&mut self.root, "controllerManager.manager.image", usual);
+    }
+
+    /// Returns the preset for the version of KAOS whose chart the values come from.
+    pub(super) fn version(&self) -> Option<&'static str> {
+        self.is_carried.then_some(if self.is_of_january { JANUARY } else { USUAL })
     }
 
     /// Sets the text of a value.
@@ -119,7 +138,7 @@ impl Values {
 
     /// Returns the names of the changes of protection that the user accepts.
     pub(super) fn accepted(&self) -> impl Iterator<Item = &str> {
-        self.at("security.acceptUnserved").as_array().into_iter().flatten().filter_map(Value::as_str)
+        self.at(ACCEPTED).as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// Returns the values, with the information whether this preset gives tokens to Agents.
