@@ -42,10 +42,11 @@ rights of the operator, and a value can replace each of these readings. */ -}}
 {{- end }}
 
 {{- /* The proxies of the cluster, as JSON: the name, when the ModelAPI was created, whether this operator ever worked on it,
-and whether the ModelAPI itself sets the variable. */ -}}
+and whether the ModelAPI itself sets the variable. Reads them only if the user installs rights of the operator: other users
+possibly have no right to read ModelAPIs. */ -}}
 {{- define "kaos-operator.models" -}}
 {{- $models := list -}}
-{{- if .Capabilities.APIVersions.Has "kaos.tools/v1alpha1/ModelAPI" -}}
+{{- if and .Values.rbac.create (.Capabilities.APIVersions.Has "kaos.tools/v1alpha1/ModelAPI") -}}
 {{- range $namespace := .Values.watchNamespaces | default (list "") -}}
 {{- range (lookup "kaos.tools/v1alpha1" "ModelAPI" $namespace "").items -}}
 {{- /* An object without a phase has no pods yet. A hosted model has no proxy. */ -}}

@@ -10,8 +10,7 @@ if the preset's own time is enough, and in `helm template`, which has no cluster
 {{- if $given }}{{ include "kaos-operator.real-time" $given }}{{ end -}}
 {{- $settings := (include "kaos-operator.preset" . | fromJson).modelapi.proxyConfig -}}
 {{- $isOfGo := not (empty (include "kaos-operator.is-of-go" .)) -}}
-{{- /* A user who installs no rights possibly may not read ModelAPIs. */ -}}
-{{- $models := ternary (include "kaos-operator.models" . | fromJsonArray) list .Values.rbac.create -}}
+{{- $models := include "kaos-operator.models" . | fromJsonArray -}}
 {{- $recorded := (include "kaos-operator.earlier" . | fromJson).TAKEOVER_TIME | default "" -}}
 {{- $facts := dict "models" $models "since" $settings.withoutMasterKeySince "isOfGo" $isOfGo -}}
 {{- if $given -}}
