@@ -85,7 +85,7 @@ impl Run {
         let report: Arc<dyn Report> = Arc::clone(&board) as _;
         let server = tokio::spawn(listeners.serve(Arc::clone(&metrics), report, serving.clone()));
 
-        let ended = self.work(options, timing, &metrics, &board, &stop).await;
+        let ended = Box::pin(self.work(options, timing, &metrics, &board, &stop)).await;
         serving.cancel();
         // A client that sent an incomplete request must not delay the end of the process.
         if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {

@@ -157,7 +157,7 @@ impl UpgradeCheck {
         // Without the objects of the cluster, only the values tell the preset.
         let known = Chosen::of(values.clone(), &[], &flag, &home)?;
         let findings = refused::findings(&known.values, &known.recorded, &home)?;
-        match self.compared(values, &flag, cluster) {
+        match self.compared(&values, &flag, cluster) {
             Ok(checked) => Ok(checked),
             // Report the error as a finding: the values that the chart refuses may also be the cause of this error.
             Err(error) if findings.iter().any(|finding| finding.sort == Sort::Stops) => {
@@ -171,7 +171,7 @@ impl UpgradeCheck {
     }
 
     /// Returns the findings about the values and the objects.
-    fn compared(self, values: Values, flag: &Compatibility, cluster: Cluster) -> anyhow::Result<Checked> {
+    fn compared(self, values: &Values, flag: &Compatibility, cluster: Cluster) -> anyhow::Result<Checked> {
         let Self { filenames, recursive, namespace, connection, grantable, .. } = self;
         let size = grantable.size();
         let grantable = grantable.grantable();

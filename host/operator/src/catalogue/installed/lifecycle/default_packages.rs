@@ -17,6 +17,7 @@ use crate::{
         Age,
         installed::{
             defaults::{Defaults, DefaultsRollout, default_source, is_default},
+            records::Revision,
             revision_name::revision_name,
             revision_set::Content,
             sources::{Found, Held},
@@ -60,7 +61,7 @@ impl DefaultPolicies {
         let all = policies.into_iter().map(|default| {
             let source = default_source(home, &default.policy);
             let mut package = default.package;
-            Arc::make_mut(&mut package).namespace = home.to_owned();
+            home.clone_into(&mut Arc::make_mut(&mut package).namespace);
             let digest = package.digest();
             let revision = revision_name(&source, digest, home);
             let age = Age::new(None, home.to_owned(), source.config_map.clone());
@@ -154,4 +155,12 @@ impl DefaultPolicies {
             default.answers = answers;
         }
     }
+}
+
+/// Returns whether a recorded default policy has to make room for the policy of this process, because this process
+/// cannot load it. During a rollout, the rollout decides.
+pub(super) fn gives_way(revision: &Revision) -> bool {
+    let status = revision.status.as_ref();
+    is_default(&revision.spec.source)
+        && status.is_some_and(|status| status.state.is_let_in() && status.open_rollout().is_none())
 }

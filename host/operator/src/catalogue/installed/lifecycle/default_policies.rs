@@ -11,12 +11,11 @@ use tokio::time::Instant;
 
 use super::{
     BACKOFF, Lifecycle, StepError, Transition,
-    default_packages::{AnswersAs, DefaultPackage},
+    default_packages::{AnswersAs, DefaultPackage, gives_way},
     execute::end,
 };
 use crate::{
     catalogue::installed::{
-        defaults::is_default,
         records::{NOT_LOADED, Revision},
         revision_set::Content,
         store::Taken,
@@ -61,7 +60,7 @@ impl Lifecycle {
             let concerned = unfit.concerned.iter().find_map(|name| {
                 self.records
                     .get(name)
-                    .filter(|revision| self.revisions.entries.contains_key(&**name) && self.gives_way(revision))
+                    .filter(|revision| self.revisions.entries.contains_key(&**name) && gives_way(revision))
             });
             let Some(revision) = concerned.cloned() else { return };
             self.replace_unloadable(&revision, &unfit.message).await;
@@ -72,14 +71,6 @@ impl Lifecycle {
     pub(super) fn leave_settings_to_revisions(&mut self) {
         let defaults = &self.defaults;
         self.settings.retain(|layer| !defaults.is_of_revision(layer));
-    }
-
-    /// Returns whether a recorded default policy has to make room for the policy of this process, because this process
-    /// cannot load it. During a rollout, the rollout decides.
-    pub(super) fn gives_way(&self, revision: &Revision) -> bool {
-        let status = revision.status.as_ref();
-        is_default(&revision.spec.source)
-            && status.is_some_and(|status| status.state.is_let_in() && status.open_rollout().is_none())
     }
 
     /// Lets the policy of this process serve instead of a recorded default policy that this process cannot load.

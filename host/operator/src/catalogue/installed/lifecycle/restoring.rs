@@ -6,6 +6,7 @@ use kaos_crds::RevisionState;
 
 use super::{
     Found, Lifecycle, StepError, Transition,
+    default_packages::gives_way,
     not_admitted::{NO_SUCH_POLICY, NotAdmitted},
 };
 use crate::{
@@ -95,7 +96,7 @@ impl Lifecycle {
         let yields = self.facts().yields(&name);
         let Some(mut package) = self.package_of(revision, found).await? else {
             let lost = "the revision's stored bytes are missing or were changed";
-            if self.gives_way(revision) {
+            if gives_way(revision) {
                 self.replace_unloadable(revision, lost).await;
                 return Ok(LoadResult::Never);
             }
@@ -142,7 +143,7 @@ impl Lifecycle {
             Err(refused) => Err(refused),
         };
         match content {
-            Err(NotAdmitted { transition, again: false }) if self.gives_way(revision) => {
+            Err(NotAdmitted { transition, again: false }) if gives_way(revision) => {
                 self.replace_unloadable(revision, &format!("{}: {}", transition.reason, transition.message)).await;
                 Ok(LoadResult::Never)
             }
