@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_crds::PolicySource;
+use kaos_crds::{PolicyRevisionSpec, PolicySource};
 use kaos_policy::{contract::ResourceType, digest::Digest, settings::Layer};
 use kube::{
     Api, Client, Resource,
@@ -48,6 +48,12 @@ impl Found {
     pub(super) fn package(&self) -> Option<&Arc<Package>> {
         self.held.as_ref()?.package.as_ref().ok()
     }
+}
+
+/// Returns the package of a revision, if a ConfigMap contains it now.
+pub(super) fn held_now<'a>(revision: &PolicyRevisionSpec, found: &'a [Found]) -> Option<&'a Arc<Package>> {
+    let mut held = found.iter().filter_map(|found| found.held.as_ref());
+    held.find(|held| held.digest.to_string() == revision.package_digest)?.package.as_ref().ok()
 }
 
 /// The maximum number of packages in a namespace other than the operator's. The reason for a limit: the operator stores

@@ -20,10 +20,10 @@ use super::{
     gatekeeper::Share,
     pace::LOOK_AGAIN,
     records::{Records, Revision},
-    sources::{Found, Sources},
+    sources::{Found, Sources, held_now},
     store::Store,
 };
-use crate::{package::Package, server::TargetServer};
+use crate::server::TargetServer;
 
 /// The delay between a change and the next look. A rollout changes several records at once.
 const CROWD: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ impl Standby<'_> {
 
     /// Loads the policy of one revision. Returns whether the attempt ended: otherwise the next look tries again.
     async fn load(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
-        let package = match held(revision, found) {
+        let package = match held_now(&revision.spec, found) {
             Some(package) => Some(Arc::clone(package)),
             None => match self.store.load(revision).await {
                 Ok(package) => package.map(Arc::new),
@@ -138,10 +138,4 @@ fn wanted(records: &BTreeMap<String, Arc<Revision>>) -> BTreeSet<String> {
         }
     }
     wanted
-}
-
-/// Returns the package of a revision, if a ConfigMap contains it now.
-fn held<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
-    let mut held = found.iter().filter_map(|found| found.held.as_ref());
-    held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
 }

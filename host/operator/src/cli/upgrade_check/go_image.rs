@@ -17,14 +17,21 @@ pub(super) fn is_copy(repository: &str) -> bool {
 
 /// Returns the repository of an image: its name without a tag and a digest.
 pub(super) fn repository(image: &str) -> &str {
-    let named = image.split('@').next().unwrap_or_default();
-    named.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(named, |(repository, _)| repository)
+    split(image).0
 }
 
 /// Returns the tag of an image.
 pub(super) fn tag(image: &str) -> Option<&str> {
+    split(image).1
+}
+
+fn split(image: &str) -> (&str, Option<&str>) {
     let named = image.split('@').next().unwrap_or_default();
-    named.rsplit_once(':').map(|(_, tag)| tag).filter(|tag| !tag.contains('/'))
+    // A registry can have a port, which also follows a colon.
+    match named.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
+        _ => (named, None),
+    }
 }
 
 fn ends_with(repository: &str, name: &str) -> bool {

@@ -101,7 +101,7 @@ struct Chosen {
     values: Values,
     preset: Preset,
     recorded: Recorded,
-    /// What the chart changes, and why it stops.
+    /// The changes that the chart makes, and the reasons why it stops.
     findings: Vec<UpgradeFinding>,
 }
 

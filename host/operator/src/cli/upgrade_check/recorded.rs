@@ -195,7 +195,7 @@ impl Changes {
     }
 }
 
-/// Returns the finding about presets of which nobody knows which one works.
+/// Returns the finding about several presets. Only one of them works, and the ConfigMap does not tell which.
 fn several(presets: &[&str], home: &str) -> UpgradeFinding {
     let message = format!("has several presets: {}", presets.join(", "));
     let remedy = format!(

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{code::World, contract::Cluster, kubernetes::Checks, policy::Policy, settings::Layer};
 
-/// What the samples of a policy show.
+/// The findings about the samples of a policy.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// A sentence for each origin that covers no value in any sample, or that names a place that cannot exist. The

@@ -19,7 +19,7 @@ use kaos_policy::{
 
 use super::{
     Found, Lifecycle, StepError, Transition,
-    restoring::{LoadResult, age_of, held_now},
+    restoring::{LoadResult, age_of},
     rollout::serves_again,
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
         installed::{
             records::{NOT_LOADED, Revision, kinds_of, was_not_loaded},
             revision_set::{AdmittedRevision, Content, Unfit, moved_objects},
+            sources::held_now,
         },
     },
     timestamps::parsed,
@@ -115,7 +116,7 @@ impl Lifecycle {
         else {
             return false;
         };
-        let came_back = || self.records.get(name).is_some_and(|revision| held_now(revision, found).is_some());
+        let came_back = || self.records.get(name).is_some_and(|revision| held_now(&revision.spec, found).is_some());
         self.is_asked_for(name) || (*bytes_are_gone && came_back())
     }
 

@@ -16,6 +16,7 @@ use crate::{
             self,
             records::{Revision, was_not_loaded},
             revision_set::{AdmittedRevision, moved_objects},
+            sources::held_now,
         },
     },
     package::Package,
@@ -79,7 +80,7 @@ impl Lifecycle {
         revision: &Revision,
         found: &[Found],
     ) -> Result<Option<Arc<Package>>, StepError> {
-        match held_now(revision, found) {
+        match held_now(&revision.spec, found) {
             Some(package) => Ok(Some(Arc::clone(package))),
             None => Ok(self.store.load(revision).await?.map(Arc::new)),
         }
@@ -185,12 +186,6 @@ impl Lifecycle {
             }
         }
     }
-}
-
-/// Returns the package of a revision, if a ConfigMap contains it now.
-pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
-    let mut held = found.iter().filter_map(|found| found.held.as_ref());
-    held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
 }
 
 /// Returns the age of a revision, with the creation time of its ConfigMap if this ConfigMap exists.
