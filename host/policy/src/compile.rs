@@ -68,7 +68,9 @@ pub enum CompileError {
         seconds: u64,
     },
     /// Compilation exceeded the wall-clock limit, but not the limit of processor time, because the machine was busy.
-    #[error("compiling did not end within {seconds} s, since no processor was free: the operator tries again")]
+    #[error(
+        "compiling did not end within {seconds} s, since no processor was free: try again later; an operator does this by itself"
+    )]
     Starved {
         /// The limit in seconds.
         seconds: u64,

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 11] = [
+const TESTS: [(&str, fn()); 12] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_is_stopped_at_its_time_limit", a_bomb_is_stopped_at_its_time_limit),
     ("a_bomb_is_stopped_at_its_memory_limit", a_bomb_is_stopped_at_its_memory_limit),
@@ -44,6 +44,10 @@ const TESTS: [(&str, fn()); 11] = [
     ),
     ("a_component_that_is_no_longer_wanted_is_not_compiled", a_component_that_is_no_longer_wanted_is_not_compiled),
     ("a_compile_child_runs_with_a_lower_priority", a_compile_child_runs_with_a_lower_priority),
+    (
+        "a_compile_child_of_a_waiting_parent_has_the_same_priority",
+        a_compile_child_of_a_waiting_parent_has_the_same_priority,
+    ),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_killed_child_says_nothing_about_its_component", a_killed_child_says_nothing_about_its_component),
     ("a_failed_compilation_has_a_reason", a_failed_compilation_has_a_reason),
@@ -153,8 +157,9 @@ fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
     Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
 }
 
-fn a_compile_child_runs_with_a_lower_priority() {
-    let limits = CompileLimits { memory: 4 << 30, cpu_seconds: 5, ..CompileLimits::default() };
+/// Checks that the niceness of a compile child is the niceness of this process plus `more`.
+fn runs_with(limits: CompileLimits, more: i32) {
+    let limits = CompileLimits { memory: 4 << 30, cpu_seconds: 5, ..limits };
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     let (_, own) = parent_and_niceness("self").unwrap();
     let children = || {
@@ -163,15 +168,25 @@ fn a_compile_child_runs_with_a_lower_priority() {
         let told = processes.filter_map(|process| parent_and_niceness(&process));
         told.filter(|(parent, _)| *parent == std::process::id()).map(|(_, niceness)| niceness).max()
     };
-    let (bomb, seen) = (bomb(), std::cell::Cell::new(None));
-    let expected = Some((own + 10).min(19));
+    let (bomb, seen, asked) = (bomb(), std::cell::Cell::new(None), std::cell::Cell::new(0));
+    let expected = Some((own + more).min(19));
+    // A child starts with the niceness of its parent, so look several times.
     let is_wanted = || {
+        asked.set(asked.get() + 1);
         seen.set(seen.get().max(children()));
-        seen.get() != expected
+        asked.get() < 50 || seen.get() < expected
     };
     let error = compiler(limits).compile(&Order { component: &bomb, bounds, is_wanted: &is_wanted });
     let error = error.map(|made| made.code.len()).unwrap_err();
     assert_eq!((error, seen.get()), (CompileError::Unwanted, expected));
+}
+
+fn a_compile_child_runs_with_a_lower_priority() {
+    runs_with(CompileLimits::default(), 10);
+}
+
+fn a_compile_child_of_a_waiting_parent_has_the_same_priority() {
+    runs_with(CompileLimits::default().awaited(), 0);
 }
 
 fn code_without_end_is_not_read() {

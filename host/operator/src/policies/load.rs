@@ -187,6 +187,8 @@ impl Loader {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     let limits = CompileLimits::of_this_container().up_to(self.size);
+                    // A verb has nothing else to do than to wait for the child.
+                    let limits = if self.in_children { limits } else { limits.awaited() };
                     Box::new(ChildCompiler::new(program, arguments, limits, self.clock))
                 }
                 Err(error) => Box::new(NoProgram(error.to_string())),

@@ -182,7 +182,7 @@ fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
 }
 
 /// Runs the hidden subcommand. `arguments` contain the limits: bytes of memory, seconds of processor time for the
-/// inspection and in total, and the bounds of a component. Applies the limits to this process. After that, inspects and
+/// inspection and in total, the niceness, and the bounds of a component. Applies the limits to this process. After that, inspects and
 /// compiles the component on standard input, and writes the inspection and the code to standard output.
 pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     match compile(arguments) {
@@ -196,10 +196,12 @@ pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
 
 fn compile(arguments: &[OsString]) -> Result<ExitCode, (u8, String)> {
     let unusable = |error: &dyn std::fmt::Display| (UNUSABLE, error.to_string());
-    let Some((memory, inspecting, cpu_seconds, bounds)) = understood(arguments) else {
-        return Err(unusable(&"expected bytes of memory, two limits in seconds of processor time, and bounds"));
+    let Some((memory, inspecting, cpu_seconds, niceness, bounds)) = understood(arguments) else {
+        return Err(unusable(
+            &"expected bytes of memory, two limits in seconds of processor time, niceness, and bounds",
+        ));
     };
-    CompileLimits::confine(memory, inspecting, cpu_seconds).map_err(|error| unusable(&error))?;
+    CompileLimits::confine(memory, inspecting, cpu_seconds, niceness).map_err(|error| unusable(&error))?;
     let mut component = Vec::new();
     std::io::stdin().read_to_end(&mut component).map_err(|error| unusable(&error))?;
     let clock = SystemClock::start();
@@ -221,9 +223,10 @@ fn compile(arguments: &[OsString]) -> Result<ExitCode, (u8, String)> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn understood(arguments: &[OsString]) -> Option<(u64, u64, u64, Bounds)> {
-    let [memory, inspecting, cpu_seconds, bounds] = arguments else { return None };
+fn understood(arguments: &[OsString]) -> Option<(u64, u64, u64, i32, Bounds)> {
+    let [memory, inspecting, cpu_seconds, niceness, bounds] = arguments else { return None };
     let number = |text: &OsString| text.to_str()?.parse().ok();
     let bounds = serde_json::from_str(bounds.to_str()?).ok()?;
-    Some((number(memory)?, number(inspecting)?, number(cpu_seconds)?, bounds))
+    let niceness = niceness.to_str()?.parse().ok()?;
+    Some((number(memory)?, number(inspecting)?, number(cpu_seconds)?, niceness, bounds))
 }

@@ -9,9 +9,9 @@ use crate::inspect::SizeClass;
 
 /// The address space that the program's file takes in a child. This part needs hardly any memory.
 const PROGRAM: u64 = 40 << 20;
-/// The child's nice value. If no processor is free, the child gets a tenth of the processor time that the operator
-/// gets.
-const NICE: i32 = 10;
+/// The niceness of a child beside an operator. If no processor is free, the child gets a tenth of the processor time that
+/// the operator gets.
+const BESIDE_AN_OPERATOR: i32 = 10;
 
 /// The limits of one compile step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,21 @@ pub struct CompileLimits {
     pub wall: Duration,
     /// Bytes of the compiled code. The parent reads the code into its memory.
     pub code: u64,
+    /// The number by which the child's niceness is higher than the parent's.
+    pub niceness: i32,
 }
 
 impl Default for CompileLimits {
     fn default() -> Self {
         let code = SizeClass::Standard.code();
-        Self { memory: 1 << 30, cpu_seconds: 30, inspect_seconds: 5, wall: Duration::from_mins(2), code }
+        Self {
+            memory: 1 << 30,
+            cpu_seconds: 30,
+            inspect_seconds: 5,
+            wall: Duration::from_mins(2),
+            code,
+            niceness: BESIDE_AN_OPERATOR,
+        }
     }
 }
 
@@ -52,6 +61,12 @@ impl CompileLimits {
         Self { code: size.code(), cpu_seconds, wall, ..self }
     }
 
+    /// Gives the child the priority of the parent, for a parent that can do nothing until the child ends.
+    #[must_use]
+    pub fn awaited(self) -> Self {
+        Self { niceness: 0, ..self }
+    }
+
     /// Limits the child's address space to [`PROGRAM`] plus half of the container's memory. The other half of the
     /// container's memory is for the operator.
     fn within(self, container: Option<u64>) -> Self {
@@ -64,15 +79,16 @@ impl CompileLimits {
     }
 
     /// Returns the arguments that pass the limits to the child.
-    pub(super) fn arguments(&self) -> [OsString; 3] {
-        [self.memory, self.inspecting(), self.cpu_seconds].map(|limit| limit.to_string().into())
+    pub(super) fn arguments(&self) -> [OsString; 4] {
+        let [memory, inspecting, total] = [self.memory, self.inspecting(), self.cpu_seconds].map(|it| it.to_string());
+        [memory, inspecting, total, self.niceness.to_string()].map(OsString::from)
     }
 
     /// Applies the limits to this process. After this call, the process can raise only the limit of processor time, for
-    /// the compilation. Also lowers the priority of the process below the priority of the operator's passes.
-    pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64) -> io::Result<()> {
-        // If the system refuses the nice value, the child competes with the operator for processors.
-        let _ = rustix::process::nice(NICE);
+    /// the compilation. Also raises the niceness of this process.
+    pub(super) fn confine(memory: u64, inspecting: u64, cpu_seconds: u64, niceness: i32) -> io::Result<()> {
+        // If the system refuses the niceness, the child competes with its parent for processors.
+        let _ = rustix::process::nice(niceness);
         let at_most = |resource, value: u64| between(resource, value, value);
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
