@@ -48,17 +48,18 @@ use crate::{
     storage::{Change, Key, ObjectId, controller, meta, owners},
 };
 
-/// An object to reconcile.
+/// An object to reconcile. The queue has the order of the variants: pods come before their owners, so that an owner counts
+/// its pods once after all of them have changed, and not again after each of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Definition(Key),
     Namespace(String),
     Garbage(ObjectId),
+    Pod(Key),
     Deployment(Key),
     ReplicaSet(Key),
     StatefulSet(Key),
     Job(Key),
-    Pod(Key),
     Budget(Key),
     Event(Key),
 }
