@@ -207,7 +207,7 @@ async fn every_page_answers_and_changes_while_it_is_open() {
         ),
         (&format!("/effect/{WRITER}"), &["name: writer", "********", "Show the effect"]),
         ("/candidate", &["name: agent", "Show the effect"]),
-        ("/policies", &["Which policy answers", "agent ", "The default policies answer."]),
+        ("/policies", &["Which policy answers", "agent ", "default:agent.kaos.tools"]),
     ] {
         let Answer { status, head, body } = console.get(path);
         assert_eq!(status, 200, "{path}: {body}");
@@ -356,6 +356,7 @@ async fn a_user_sees_nothing_of_namespaces_without_rights_and_the_page_says_so_o
 async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written() {
     let World { stage, console, .. } = &World::start("console-effect").await;
     console.until("/", "2 of 2 objects are ready.");
+    stage.until_defaults_are_recorded().await;
     let path = format!("/effect/{WRITER}");
     let page = console.get(&path).body;
     let yaml = page.split_once("<textarea").and_then(|(_, rest)| rest.split_once('>')).unwrap().1;

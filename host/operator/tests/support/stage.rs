@@ -2,8 +2,11 @@
 // Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
+use std::time::{Duration, Instant};
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_cluster::{Cluster, Server};
+use kaos_operator::embedded::DEFAULTS;
 use kaos_operator::package::{Package, PolicyCode, pack, unpack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
@@ -77,6 +80,20 @@ impl Stage {
 
     pub(crate) fn settings(&self, image: &str) -> String {
         self.folder.write("settings.yaml", format!("image: {image}\n"))
+    }
+
+    /// Waits until the operator has recorded its default policies. It writes an Event for each record last.
+    pub(crate) async fn until_defaults_are_recorded(&self) {
+        let of_default = |event: &&Value| {
+            let about = event["involvedObject"]["name"].as_str().or(event["regarding"]["name"].as_str());
+            event["reason"] == "Active" && about.is_some_and(|name| name.starts_with("default-"))
+        };
+        let told = || self.cluster.objects("", "events").iter().map(|event| &**event).filter(of_default).count();
+        let deadline = Instant::now() + Duration::from_mins(5);
+        while told() < DEFAULTS.len() {
+            assert!(Instant::now() < deadline, "the operator recorded {} of {} policies", told(), DEFAULTS.len());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Writes the record of a package and its stored bytes, as an operator would.
