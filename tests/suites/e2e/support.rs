@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use http::Request;
 use kaos_tests::case::{self, Case};
 use kaos_tests::control_plane::{ControlPlane, Pod, Process, Ran};
 use kaos_tests::harness::World;
@@ -66,20 +67,31 @@ impl Release {
         world.apply(&binding).await;
         // Check each kind, because the API server can apply the admission policies of one kind earlier than the
         // admission policies of another kind.
-        let files = ["Agent", "AuthorizationPolicy", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
-            let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
-                "blockOwnerDeletion": true});
-            let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": {"name": "owned", "namespace": "prober", "ownerReferences": [owner]}});
-            let file = self.cluster.folder().join(format!("owned-by-{kind}.json"));
-            std::fs::write(&file, child.to_string()).unwrap();
-            file.display().to_string()
-        });
-        let is_known = |file: &String| {
-            let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", file]);
-            ran.err.contains("cannot set blockOwnerDeletion") && !ran.err.contains("RESTMapping")
+        let kinds = ["Agent", "AuthorizationPolicy", "MCPServer", "MemoryStore", "ModelAPI"];
+        let are_known = async || {
+            for kind in kinds {
+                if !self.is_known_as_owner(kind).await {
+                    return false;
+                }
+            }
+            true
         };
-        world.until_true("admission accepts the kinds as owners", async || files.iter().all(is_known)).await;
+        world.until_true("admission accepts the kinds as owners", are_known).await;
+    }
+
+    /// Asks admission about a child of an object of this kind, without writing. Returns whether admission knows the kind.
+    async fn is_known_as_owner(&self, kind: &str) -> bool {
+        let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
+            "blockOwnerDeletion": true});
+        let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "owned", "namespace": "prober", "ownerReferences": [owner]}});
+        let request = Request::post("/api/v1/namespaces/prober/configmaps?dryRun=All")
+            .header("Content-Type", "application/json")
+            .header("Impersonate-User", "prober")
+            .body(child.to_string().into_bytes())
+            .unwrap();
+        let Err(kube::Error::Api(refusal)) = self.client.request::<Value>(request).await else { return false };
+        refusal.message.contains("cannot set blockOwnerDeletion") && !refusal.message.contains("RESTMapping")
     }
 
     /// Waits for a cluster, and installs nothing.
