@@ -5,10 +5,10 @@
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
-use kaos_policy_sdk::env::{Env, other};
+use kaos_policy_sdk::env::{Env, secret_key, with_optional};
 use kaos_policy_sdk::need::{key, named, reference_in};
 use kaos_policy_sdk::quote::shown;
-use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
+use kaos_policy_sdk::types::{Need, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Decode, NeedExt as _, SubjectExt, Violations, blocker, object, refusal};
 use kaos_workload::{PodParts, Registry};
 
@@ -129,23 +129,9 @@ impl Entry {
             .set("WORKSPACE", &settings.workspace, "settings.harness.workspace")
             .set("GIT_TERMINAL_PROMPT", "0", "spec.harness.workspace");
         if let Some(secret) = &workspace.credentials_secret_ref {
-            clone.bind("GIT_TOKEN", token(secret), &path("credentialsSecretRef"));
+            let token = with_optional(secret_key(&secret.name, &secret.key), secret.optional);
+            clone.bind("GIT_TOKEN", token, &path("credentialsSecretRef"));
         }
-    }
-}
-
-fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
-    match secret.optional {
-        // Write `optional: false` as a source in JSON, because the typed source cannot distinguish it from an absent
-        // field.
-        Some(false) => other(&object! {
-            "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },
-        }),
-        optional => EnvSource::SecretKey(KeySelector {
-            name: secret.name.clone(),
-            key: secret.key.clone(),
-            optional: optional.unwrap_or_default(),
-        }),
     }
 }
 

@@ -6,8 +6,8 @@ use alloc::{
     vec::Vec,
 };
 use kaos_crds::memorystore::{LongTerm, MediumTerm, StorageType};
-use kaos_policy_sdk::env::{ContainerEnv, Env};
-use kaos_policy_sdk::types::{EnvSource, EnvVar, KeySelector, Refusal, Subject};
+use kaos_policy_sdk::env::{ContainerEnv, Env, secret_key, with_optional};
+use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};
 use serde_json::Value;
 
 use crate::request::{KIND, Request, workload};
@@ -76,11 +76,7 @@ fn storage(env: &mut ContainerEnv<'_>, request: &Request) {
             env.set("KAOS_MEMORY_STORAGE_TYPE", "external", &path("type"));
             let Some(external) = &storage.external else { return };
             let secret = &external.connection_secret_ref;
-            let key = EnvSource::SecretKey(KeySelector {
-                name: secret.name.clone(),
-                key: secret.key.clone(),
-                optional: secret.optional.unwrap_or_default(),
-            });
+            let key = with_optional(secret_key(&secret.name, &secret.key), secret.optional);
             env.bind("KAOS_MEMORY_EXTERNAL_DSN", key, &path("external.connectionSecretRef"));
             let dims = Some(external.embedding_dims);
             number(env, "KAOS_MEMORY_EXTERNAL_DIMS", dims, "storage.external.embeddingDims");

@@ -98,6 +98,24 @@ fn a_local_store_has_one_pod_and_one_volume_claim() {
 }
 
 #[test]
+fn the_secret_of_an_external_store_is_optional_as_the_object_says() {
+    for optional in [json!(null), json!(true), json!(false)] {
+        let mut wanted = json!({"secretKeyRef": {"name": "pg", "key": "dsn"}});
+        let mut external = external();
+        if !optional.is_null() {
+            wanted["secretKeyRef"]["optional"] = optional.clone();
+            external["storage"]["external"]["connectionSecretRef"]["optional"] = optional;
+        }
+        let plan = plan(&subject(&store(&external), &[api("llm", &["*"])]));
+        let deployment = testing::manifest(&plan, "Deployment").value().clone();
+        let env = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().unwrap().clone();
+        let dsn = env.iter().find(|variable| variable["name"] == "KAOS_MEMORY_EXTERNAL_DSN").unwrap();
+        // A pod of KAOS's operator has the same field, so it does not restart.
+        assert_eq!(dsn["valueFrom"], wanted);
+    }
+}
+
+#[test]
 fn an_external_store_has_two_pods_and_a_budget_for_disruptions() {
     let beside = [api("llm", &["*"])];
     let two = plan(&subject(&store(&external()), &beside));

@@ -1,9 +1,8 @@
 //! Maps the variables: access to the provider, the user's variables, the log level, and telemetry.
 
 use alloc::vec::Vec;
-use kaos_crds::KeySelector;
-use kaos_policy_sdk::env::{ContainerEnv, Env};
-use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};
+use kaos_policy_sdk::env::{ContainerEnv, Env, config_map_key, secret_key, with_optional};
+use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};
 
 use crate::keyless;
 use crate::providers::{Key, Proxy};
@@ -40,16 +39,14 @@ fn provider(proxy: &Proxy, env: &mut ContainerEnv<'_>) {
         None => env,
         Some(Key::Literal(value)) => env.set(API_KEY, value.as_str(), "spec.proxyConfig.apiKey.value"),
         Some(Key::Secret(key)) => {
-            env.bind(API_KEY, EnvSource::SecretKey(selector(key)), &format!("{FROM}.secretKeyRef"))
+            let source = with_optional(secret_key(&key.name, &key.key), key.optional);
+            env.bind(API_KEY, source, &format!("{FROM}.secretKeyRef"))
         }
         Some(Key::ConfigMap(key)) => {
-            env.bind(API_KEY, EnvSource::ConfigMapKey(selector(key)), &format!("{FROM}.configMapKeyRef"))
+            let source = with_optional(config_map_key(&key.name, &key.key), key.optional);
+            env.bind(API_KEY, source, &format!("{FROM}.configMapKeyRef"))
         }
     };
-}
-
-fn selector(key: &KeySelector) -> types::KeySelector {
-    types::KeySelector { name: key.name.clone(), key: key.key.clone(), optional: key.optional.unwrap_or_default() }
 }
 
 fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {

@@ -233,6 +233,12 @@ mod tests {
         assert_eq!(vars[4].source, env::config_map_key("c", "k"));
         assert_eq!(env::optional(env::literal("x")), env::literal("x"));
         assert_eq!(vars[5].source, env::field("metadata.name"));
+        assert_eq!(vars[8].source, env::with_optional(env::secret_key("s", "k"), Some(false)));
+        assert_eq!(vars[3].source, env::with_optional(env::secret_key("s", "k"), Some(true)));
+        assert_eq!(vars[4].source, env::with_optional(env::config_map_key("c", "k"), None));
+        let required = env::other(&json!({"configMapKeyRef": {"key": "k", "name": "c", "optional": false}}));
+        assert_eq!(env::with_optional(env::config_map_key("c", "k"), Some(false)), required);
+        assert_eq!(env::with_optional(env::literal("x"), Some(false)), env::literal("x"));
         assert_eq!(vars[7].origin, "spec.container.env[7]");
         assert_eq!(to_json(&vars, "c"), array);
         assert!(to_json(&vars, "other").is_empty());

@@ -13,8 +13,8 @@ pub use convert::{check_patch, from_json, of_pod_spec, to_json};
 pub use mapping::{ContainerEnv, Env};
 pub use order::each_once;
 
-use crate::json;
 use crate::types::{EnvSource, KeySelector};
+use crate::{json, object};
 use serde_json::Value;
 
 /// Returns a literal value. Kubernetes expands `$(NAME)` in the value if the variable NAME is defined earlier. For text
@@ -40,6 +40,23 @@ pub fn optional(mut source: EnvSource) -> EnvSource {
         selector.optional = true;
     }
     source
+}
+
+/// Returns `source` with the field `optional` as the user wrote it. Changes only references to keys of Secrets and
+/// ConfigMaps. Kubernetes reads false like an absent field. But a manifest without the user's false is another manifest,
+/// so the pods of an earlier operator would restart.
+pub fn with_optional(source: EnvSource, written: Option<bool>) -> EnvSource {
+    match (written, source) {
+        (Some(true), source) => optional(source),
+        // The typed source cannot distinguish false from an absent field.
+        (Some(false), EnvSource::SecretKey(selector)) => other(&object! { "secretKeyRef": required(&selector) }),
+        (Some(false), EnvSource::ConfigMapKey(selector)) => other(&object! { "configMapKeyRef": required(&selector) }),
+        (_, source) => source,
+    }
+}
+
+fn required(selector: &KeySelector) -> Value {
+    object! { "name": selector.name.as_str(), "key": selector.key.as_str(), "optional": false }
 }
 
 /// Returns a reference to a field of the pod, for example `metadata.name`.
