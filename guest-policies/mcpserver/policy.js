@@ -1280,7 +1280,7 @@ function gatewayPolicy(request, security) {
 /** The NetworkPolicy around the pods. */
 function networkPolicy(request, security, isOn) {
   const { subject } = request;
-  const { agents, users } = security;
+  const { users } = security;
   const trusted = new Set([
     security.gatewayNamespace || 'envoy-gateway-system',
     security.operatorNamespace || subject.cluster.operatorNamespace,
@@ -1294,7 +1294,7 @@ function networkPolicy(request, security, isOn) {
     ingress: [{ from: peers([...trusted]) }],
   };
   if (security.networkPolicy.egress) {
-    const urls = [agents.issuer, users.issuer, users.jwksUri, isOn ? authorizerOf(security, subject.cluster) : undefined];
+    const urls = [users.issuer, users.jwksUri, isOn ? authorizerOf(security, subject.cluster) : undefined];
     for (const url of urls) {
       const namespace = namespaceOf(url ?? '');
       if (namespace) trusted.add(namespace);

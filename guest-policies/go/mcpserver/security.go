@@ -131,7 +131,7 @@ func (r *request) networkPolicy(subject *kaos.Subject) kaos.Map {
 		"ingress": []any{kaos.Map{"from": namespaces(trusted...)}},
 	}
 	if security.NetworkPolicy.Egress {
-		urls := []string{security.Agents.Issuer, security.Users.Issuer, security.Users.JWKSURI}
+		urls := []string{security.Users.Issuer, security.Users.JWKSURI}
 		if security.isOn() {
 			urls = append(urls, security.authorizer(subject))
 		}

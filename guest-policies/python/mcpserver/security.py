@@ -136,7 +136,7 @@ def _network_policy(request, own, is_on):
         "ingress": [{"from": _peers(trusted)}],
     }
     if own["networkPolicy"]["egress"]:
-        urls = [own["agents"]["issuer"], own["users"]["issuer"], own["users"]["jwksUri"]]
+        urls = [own["users"]["issuer"], own["users"]["jwksUri"]]
         urls += [_authorizer(request, own)] if is_on else []
         trusted.update(dict.fromkeys(filter(None, map(namespace, urls))))
         ports = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]

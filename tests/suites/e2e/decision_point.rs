@@ -15,6 +15,8 @@ const OBJECTS: [&str; 4] =
     ["Deployment/kaos-pdp", "Service/kaos-pdp", "PodDisruptionBudget/kaos-pdp", "NetworkPolicy/kaos-pdp"];
 pub(crate) const CONFIG: &str = "ConfigMap/kaos-authz-policy";
 const POLICY: &str = "AuthorizationPolicy/kaos-authz";
+/// The usual issuer of Agents' tokens is a Service in the namespace `default`.
+pub(crate) const AGENTS: &str = "https://kubernetes.default.svc.cluster.local";
 pub(crate) const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
 
 /// Installs a chart with the decision point of KAOS's chart, and with KAOS's kinds. The labels of the decision point's
@@ -31,12 +33,13 @@ pub(crate) fn install_kaos(release: &Release) {
 pub(crate) fn upgrade(release: &Release) {
     let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
     let users = format!("security.userAuth.jwks={}", json!(KEYS));
+    let issuer = format!("security.agentAuth.identity.serviceAccount.issuer={AGENTS}");
     let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--reuse-values", "--take-ownership"];
     let values = [
         "--set",
-        "gatewayAPI.createGateway=false,security.gatewayHost=gw.example",
+        "gatewayAPI.createGateway=false,security.gatewayHost=gw.example,security.networkPolicy.egress.enabled=true",
         "--set",
-        "security.agentAuth.identity.serviceAccount.issuer=https://cluster",
+        &issuer,
         "--set-json",
         &accounts,
         "--set-json",

@@ -12,7 +12,7 @@ use kaos_tests::harness::read::{entries, name, text, variable};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use crate::decision_point::{CONFIG, KEYS, clear, install_kaos, prepare, upgrade};
+use crate::decision_point::{AGENTS, CONFIG, KEYS, clear, install_kaos, prepare, upgrade};
 use crate::support::{Release, SYSTEM};
 use crate::today::{Left, lost, put, remember, until_taken_over};
 
@@ -41,8 +41,15 @@ pub(crate) fn described(child: &Value, all: &Value) -> Value {
         "NetworkPolicy" => {
             let deployment = all.as_array().into_iter().flatten().find(|child| child["kind"] == "Deployment").unwrap();
             let from = |namespace: &str| json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
-            described["spec"] = json!({"podSelector": deployment["spec"]["selector"], "policyTypes": ["Ingress"],
-                "ingress": [{"from": [from("envoy-gateway-system"), from(SYSTEM)]}]});
+            let trusted = json!([from("envoy-gateway-system"), from(SYSTEM)]);
+            let ports = json!([{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]);
+            // The issuer of users and the decision point are in the operator's namespace.
+            let mut egress = vec![json!({"to": [from("kube-system")], "ports": ports}), json!({"to": trusted})];
+            if name(child).starts_with("modelapi-") {
+                egress.push(json!({"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}));
+            }
+            described["spec"] = json!({"podSelector": deployment["spec"]["selector"],
+                "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": trusted}], "egress": egress});
         }
         _ => {}
     }
@@ -51,7 +58,7 @@ pub(crate) fn described(child: &Value, all: &Value) -> Value {
 
 fn gateway_policy(route: &str) -> Value {
     let claim = |claim: &str, header: &str| json!({"claim": claim, "header": header});
-    let agent = json!({"name": "agent", "issuer": "https://cluster", "audiences": ["kaos-gateway"],
+    let agent = json!({"name": "agent", "issuer": AGENTS, "audiences": ["kaos-gateway"],
         "localJWKS": {"type": "Inline", "inline": KEYS},
         "extractFrom": {"headers": [{"name": "x-agent-authorization", "valuePrefix": "Bearer "}]},
         "claimToHeaders": [claim("sub", "x-agent-claim-sub")]});
@@ -109,11 +116,13 @@ async fn secured_objects_of_kaos_0_8_are_taken_over_and_stay_protected_without_r
     let mut config = case::documents(&case::golden().join("today/19-operator-config.yaml")).unwrap().remove(0);
     config["data"]["SECURITY_USER_AUTH_ISSUER"] = json!(USERS);
     config["data"]["SECURITY_USER_AUTH_AUDIENCE"] = json!("kaos");
+    config["data"]["SECURITY_NETWORK_POLICY_EGRESS_ENABLED"] = json!("true");
     let file = release.cluster.folder().join("secured.json");
     std::fs::write(&file, config.to_string()).unwrap();
     let (file, keys) = (file.display().to_string(), format!("security.agents.jwks={KEYS}"));
+    let issuer = format!("security.agents.issuer={AGENTS}");
     let host = "agent.gatewayRouting.host=gw.example";
-    let settings = ["-f", &file, "--set", "security.agents.issuer=https://cluster", "--set", &keys, "--set", host];
+    let settings = ["-f", &file, "--set", &issuer, "--set", &keys, "--set", host];
     let mut all = Vec::new();
     for sample in SAMPLES {
         all.push(put(&release, sample, "secured", &settings).await);

@@ -44,7 +44,8 @@ pub(super) fn policy(
     if settings.network_policy.egress {
         let authorizer = authorizer(settings, subject);
         let users = &settings.users;
-        let others = [settings.agents.issuer.as_str(), &users.issuer, &users.jwks_uri];
+        // The pods need no issuer of Agents' tokens: the settings contain its keys.
+        let others = [users.issuer.as_str(), &users.jwks_uri];
         let authorizers = Some(&*authorizer).filter(|_| settings.is_on()).into_iter();
         for namespace in others.into_iter().chain(authorizers).filter_map(address::namespace) {
             if !trusted.contains(&namespace) {
@@ -67,8 +68,8 @@ fn rules(egress: Egress, trusted: &[&str]) -> Vec<Value> {
     let dns = object! { "to": namespaces(&["kube-system"]), "ports": vec![port("UDP"), port("TCP")] };
     let mut rules = vec![dns, object! { "to": namespaces(trusted) }];
     if egress == Egress::Anywhere {
-        let block = |cidr: &str| object! { "ipBlock": object! { "cidr": cidr } };
-        rules.push(object! { "to": vec![block("0.0.0.0/0"), block("::/0")] });
+        // Only IPv4, as in KAOS: an upgrade must not open connections that were closed.
+        rules.push(object! { "to": vec![object! { "ipBlock": object! { "cidr": "0.0.0.0/0" } }] });
     }
     rules
 }

@@ -88,9 +88,9 @@ pub struct NetworkSettings {
 /// The connections that the pods of a workload are allowed to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Egress {
-    /// Connections to the Gateway, the operator's namespace, DNS, and the issuers of tokens.
+    /// Connections to the Gateway, the operator's namespace, DNS, the issuer of users' tokens, and the decision point.
     Inside,
-    /// Connections to every address, because providers of models are outside of the cluster.
+    /// Also connections to every IPv4 address, because providers of models are outside of the cluster.
     Anywhere,
 }
 
