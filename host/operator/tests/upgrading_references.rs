@@ -112,3 +112,14 @@ fn reference_grants_of_others_are_not_named() {
         assert!(found(&[other], SERVED).is_empty(), "{kind}");
     }
 }
+
+#[test]
+fn the_guide_for_a_rollback_waits_for_the_reference_grants_of_kaos() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/upgrade-from-kaos.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, rollback) = guide.split_once("## Back again").unwrap();
+    // Deleting the AuthorizationPolicy also deletes this operator's ReferenceGrants.
+    let waits = rollback.find("shows a\n  ReferenceGrant `kaos-ext-auth-").expect("the step that waits");
+    let deletes = rollback.find("delete authorizationpolicy kaos-authz").expect("the step that deletes");
+    assert!(waits < deletes);
+}

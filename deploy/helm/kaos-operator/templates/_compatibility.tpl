@@ -8,8 +8,9 @@
 {{- end -}}
 {{- $preset := $text | fromYaml -}}
 {{- $security := .Values.security | default dict -}}
-{{- $provider := dig "agentAuth" "identity" "provider" "" $security -}}
-{{- if $provider -}}
+{{- /* An empty provider is no missing provider: KAOS then uses the broker, and gives Agents no ServiceAccounts. */ -}}
+{{- $provider := dig "agentAuth" "identity" "provider" nil $security -}}
+{{- if kindIs "string" $provider -}}
 {{- $_ := set $preset.agent.serviceAccount "enabled" (eq $provider "serviceaccount") -}}
 {{- end -}}
 {{- /* KAOS's operator has no variable for this value. */ -}}

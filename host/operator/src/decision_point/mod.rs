@@ -22,3 +22,4 @@ mod wanted;
 pub(crate) use keep::Keeper;
 pub(crate) use news::News;
 pub use options::DecisionPoint;
+pub(crate) use wanted::{ChosenNamespaces, KIND as AUTHORIZATION_POLICY};

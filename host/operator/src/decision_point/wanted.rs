@@ -9,7 +9,7 @@ use kaos_crds::{
 use serde_json::{Value, json};
 
 /// The kind of the AuthorizationPolicy.
-pub(super) const KIND: &str = "AuthorizationPolicy";
+pub(crate) const KIND: &str = "AuthorizationPolicy";
 /// The Service of the release's decision point.
 pub(super) const SERVICE: &str = "kaos-pdp";
 /// The API version and the kind of the `ReferenceGrants`.
@@ -19,17 +19,17 @@ pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 
 /// The namespaces with objects: those in the list of the AuthorizationPolicy, and those that the list leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ChosenNamespaces {
+pub(crate) struct ChosenNamespaces {
     /// The namespaces in the list.
-    pub(super) listed: BTreeSet<String>,
+    pub(crate) listed: BTreeSet<String>,
     /// The namespaces for which the list has no room.
-    pub(super) left_out: BTreeSet<String>,
+    pub(crate) left_out: BTreeSet<String>,
 }
 
 impl ChosenNamespaces {
     /// Chooses the namespaces for the list from the namespaces in `found`. A namespace that is already in the list
     /// stays in the list, because its objects must not lose access when another namespace appears.
-    pub(super) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
+    pub(crate) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();
         let listed = in_order.by_ref().take(MAX_NAMESPACES).collect();

@@ -9,7 +9,7 @@ use kaos_policy::{
 };
 
 use super::{
-    keyless, left, protection,
+    keyless, left, left_out, protection,
     recorded::Recorded,
     reference_grants, registries,
     report::{Sort, UpgradeFinding},
@@ -17,6 +17,7 @@ use super::{
     table::{Case, asked},
     takeover,
     values::Values,
+    volumes,
 };
 use crate::{
     catalogue::Snapshot,
@@ -45,6 +46,7 @@ impl UpgradeTarget<'_> {
         hidden: &dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> anyhow::Result<(Vec<UpgradeFinding>, Vec<Target>)> {
         let mut findings = secured::findings(documents, self.values, self.recorded, self.home);
+        findings.extend(left_out::finding(documents, self.values, self.recorded, self.home));
         findings.extend(reference_grants::findings(documents, self.values, self.home));
         findings.extend(left::findings(documents, self.snapshot, &self.preset.name));
         findings.extend(takeover::finding(documents, self.values, self.preset, self.recorded));
@@ -57,6 +59,8 @@ impl UpgradeTarget<'_> {
         let environment = self.values.environment(self.home);
         let is_protected = self.values.cases().contains(&Case::Protected);
         let asked = asked(&environment, self.home);
+        // Otherwise this operator already follows the sizes in the objects.
+        let is_first = self.recorded.is_of_go || !self.recorded.is_installed;
         for (position, document) in then.iter().enumerate() {
             let Some(entry) = world.entry(position) else { continue };
             let entry = entry.with_context(|| document.identity.to_string())?;
@@ -65,6 +69,9 @@ impl UpgradeTarget<'_> {
             let is_kept = rolls.is_empty() && rolls::are_there(&entry, documents);
             findings.extend(keyless::finding(document, &entry, is_kept));
             findings.extend(rolls);
+            if is_first {
+                findings.extend(volumes::findings(document, &entry, documents));
+            }
             if is_protected {
                 findings.extend(protection::findings(document, &entry, documents, asked));
             }

@@ -6,9 +6,11 @@ use kube::Client;
 
 use super::{
     check::{UpgradeTarget, open},
+    gateway::{self, GATEWAY},
     report::{Sort, UpgradeFinding},
     rolls::workloads,
     secured,
+    values::Values,
 };
 use crate::{config_maps::OPERATOR_CONFIG, error_text::with_causes, live::Gathered, presets::COMPATIBILITY};
 
@@ -19,12 +21,12 @@ const BESIDE: [(&str, &str); 7] = [
     ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
     ("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"),
     ("gateway.envoyproxy.io/v1alpha1", "Backend"),
-    ("gateway.networking.k8s.io/v1", "Gateway"),
+    GATEWAY,
     ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
 ];
 
-/// Reads the objects with which the chart finds the time of the takeover.
-pub(super) async fn begun(client: Client, home: &str) -> anyhow::Result<Gathered> {
+/// Reads the objects with which the chart finds the time of the takeover and the address of the Gateway.
+pub(super) async fn begun(client: Client, values: &Values, home: &str) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::new(client);
     let config = ResourceType::new("v1", "ConfigMap");
     for name in [OPERATOR_CONFIG, COMPATIBILITY] {
@@ -32,6 +34,9 @@ pub(super) async fn begun(client: Client, home: &str) -> anyhow::Result<Gathered
     }
     gathered.list(&ResourceType::new(API_VERSION, "ModelAPI"), None).await?;
     gathered.list(&workloads(), None).await?;
+    let (namespace, name) = gateway::place(values, home);
+    // If the Gateway cannot be read, `checked` reports it, because it reads all Gateways.
+    let _unread = gathered.object(&ResourceType::new(GATEWAY.0, GATEWAY.1), &namespace, &name).await;
     Ok(gathered)
 }
 

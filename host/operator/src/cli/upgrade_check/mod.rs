@@ -1,10 +1,12 @@
 //! `upgrade-check`: prints the changes that an upgrade from KAOS's own operator would make. The verb only reads.
 
 mod check;
+mod gateway;
 mod gather;
 mod go_image;
 mod keyless;
 mod left;
+mod left_out;
 mod litellm_version;
 mod merging;
 mod operator_image;
@@ -21,6 +23,7 @@ mod service_address;
 mod table;
 mod takeover;
 mod values;
+mod volumes;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -113,6 +116,7 @@ impl Chosen {
         let mut values = values.under(&preset);
         let takeover = takeover::decided(documents, &values, &preset, &recorded);
         values.takeover = takeover.time;
+        values.gateway_address = gateway::address(documents, &values, home);
         let findings = changes.findings(&preset.name).into_iter().chain(takeover.finding).collect();
         Ok(Self { values, preset, recorded, findings })
     }
@@ -190,7 +194,7 @@ impl UpgradeCheck {
         };
         if filenames.is_empty() {
             return on_cluster(connection, async |client| {
-                let gathered = gather::begun(client, &home).await?;
+                let gathered = gather::begun(client, values, &home).await?;
                 let (chosen, snapshot) = chosen(&gathered.documents())?;
                 let check = chosen.target(&home, &snapshot, &started);
                 let (found, objects) = gather::checked(gathered, &check).await?;

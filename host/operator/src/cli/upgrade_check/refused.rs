@@ -5,7 +5,7 @@ use kaos_policy::objections::objections;
 use serde_json::Value;
 
 use super::{
-    operator_image,
+    gateway, operator_image,
     recorded::Recorded,
     registries::REGISTRIES,
     report::{Sort, UpgradeFinding},
@@ -195,7 +195,10 @@ fn incomplete(values: &Values, home: &str) -> Vec<UpgradeFinding> {
             continue;
         }
         if row.variable == "SECURITY_GATEWAY_HOST" {
-            let message = "is empty: the chart takes the first address of the Gateway, which this check does not know";
+            let (namespace, name) = gateway::place(values, home);
+            let message = format!(
+                "is empty, and the check found no Gateway {namespace}/{name} with an address, which the chart would take"
+            );
             let remedy = "set it to the host in the addresses of the pods that run now, so that no pod is replaced";
             found.push(UpgradeFinding::new(Sort::Open, &row.value, message, remedy));
             continue;

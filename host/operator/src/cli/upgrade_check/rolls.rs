@@ -76,7 +76,7 @@ pub(super) fn are_there(entry: &Entry, documents: &[Document]) -> bool {
 }
 
 /// Returns the live object for a planned manifest.
-fn live<'a>(wanted: &Value, documents: &'a [Document]) -> Option<&'a Value> {
+pub(super) fn live<'a>(wanted: &Value, documents: &'a [Document]) -> Option<&'a Value> {
     let wanted = Reference::of_object(wanted);
     let is_it = |document: &&Document| Reference::of_object(&document.object) == wanted;
     documents.iter().find(is_it).map(|document| &document.object)

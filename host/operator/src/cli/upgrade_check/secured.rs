@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
+    gateway,
     recorded::Recorded,
     reference_grants::{is_of_object, services},
     report::{Sort, UpgradeFinding},
@@ -61,7 +62,7 @@ pub(super) fn findings(
         found.extend(posture(was.contains(&Case::Decided), is_on(text(&earlier, "SECURITY_NETWORK_POLICY_DISABLED"))));
     }
     found.extend(replaced(values, &earlier, home));
-    found.extend(gateway(documents, values, home));
+    found.extend(listeners(documents, values, home));
     found.extend(left(documents, values, is_protected, is_left, home));
     found.extend(unneeded(values, &earlier, &was, recorded, home));
     if !earlier.is_empty() && was.contains(&Case::Secured) {
@@ -226,15 +227,8 @@ fn replaced(values: &Values, earlier: &Environment, home: &str) -> Option<Upgrad
 
 /// Returns a finding for each encrypted listener that the upgrade removes. The Gateway of this chart has only an HTTP
 /// listener. Without `createGateway`, Helm deletes a Gateway that the earlier release created.
-fn gateway(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
-    let (name, namespace) = (values.text("gatewayAPI.gatewayName"), values.text("gatewayAPI.gatewayNamespace"));
-    let namespace = if namespace.is_empty() { home } else { &namespace };
-    let is_it = |document: &&Document| {
-        let identity = &document.identity;
-        (identity.group.as_str(), identity.kind.as_str()) == ("gateway.networking.k8s.io", "Gateway")
-            && (identity.namespace.as_deref(), &identity.name) == (Some(namespace), &name)
-    };
-    let Some(Document { identity, object, .. }) = documents.iter().find(is_it) else { return Vec::new() };
+fn listeners(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
+    let Some(Document { identity, object, .. }) = gateway::find(documents, values, home) else { return Vec::new() };
     let annotation = |name: &str| object["metadata"]["annotations"][name].as_str();
     let goes =
         annotation("meta.helm.sh/release-name").is_some() && annotation("helm.sh/resource-policy") != Some("keep");

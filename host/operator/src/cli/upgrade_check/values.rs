@@ -54,6 +54,8 @@ pub(super) struct Values {
     is_of_january: bool,
     /// The time of the takeover that the chart finds in the cluster.
     pub(super) takeover: String,
+    /// The address of the Gateway in the cluster. Empty without an address.
+    pub(super) gateway_address: String,
     /// Whether Agents get no tokens with the preset.
     is_anonymous: bool,
 }
@@ -78,6 +80,7 @@ impl Values {
             is_carried: false,
             is_of_january: false,
             takeover: String::new(),
+            gateway_address: String::new(),
             is_anonymous: false,
         };
         values.carry();
@@ -234,6 +237,7 @@ impl Values {
                     listed => listed,
                 },
                 TAKEOVER_TIME if given.is_empty() => self.takeover.clone(),
+                "SECURITY_GATEWAY_HOST" if given.is_empty() => self.gateway_address.clone(),
                 _ if row.negated && given == "false" => "true".to_owned(),
                 _ if row.negated => String::new(),
                 _ => given,
@@ -268,8 +272,8 @@ impl Values {
         let named = self.text("compatibility");
         let name = flag.name().unwrap_or(if Preset::is_embedded(&named) { &named } else { USUAL });
         let mut preset = Preset::named(name)?;
-        let provider = self.text("security.agentAuth.identity.provider");
-        if !provider.is_empty() {
+        // An empty provider is no missing provider: KAOS then uses the broker, and gives Agents no ServiceAccounts.
+        if let Some(provider) = self.at("security.agentAuth.identity.provider").as_str() {
             preset.set(&["agent", "serviceAccount", "enabled"], (provider == "serviceaccount").into())?;
         }
         if *self.at("security.agentAuth.gatewayJwtOptional") == false {
