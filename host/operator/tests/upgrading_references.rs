@@ -119,7 +119,7 @@ fn the_guide_for_a_rollback_waits_for_the_reference_grants_of_kaos() {
     let guide = std::fs::read_to_string(guide).unwrap();
     let (_, rollback) = guide.split_once("## Back again").unwrap();
     // Deleting the AuthorizationPolicy also deletes this operator's ReferenceGrants.
-    let waits = rollback.find("shows a\n  ReferenceGrant `kaos-ext-auth-").expect("the step that waits");
+    let waits = rollback.find("shows `kaos-ext-auth-…`").expect("the step that waits");
     let deletes = rollback.find("delete authorizationpolicy kaos-authz").expect("the step that deletes");
     assert!(waits < deletes);
 }
