@@ -60,8 +60,8 @@ struct Document {
     jwks: Map<String, Value>,
 }
 
-/// Returns the content of `data.json`. If the decision point cannot identify an Agent or a user, it denies all calls of
-/// this caller.
+/// Returns the content of `data.json`. If the decision point cannot identify the caller (an Agent or a user), it denies
+/// the call.
 pub(crate) fn of(
     namespaces: &[Namespace<'_>],
     agents: &AgentIdentity,

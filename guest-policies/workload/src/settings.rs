@@ -178,7 +178,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Returns settings that disable routes. `timeout` is the default after a user enables routes.
+    /// Returns settings that disable routes. If a user enables routes, `timeout` is their default timeout.
     pub fn off(timeout: &str) -> Self {
         Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
     }

@@ -51,7 +51,8 @@ impl GatewayPolicy {
         grants.iter().any(allows)
     }
 
-    /// Returns the headers that the decision point gets. Without a list in the SecurityPolicy, these are all headers.
+    /// Returns the headers that the decision point gets. If the SecurityPolicy has no list, the decision point gets all
+    /// headers.
     pub(crate) fn forwarded(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
         let named: Vec<String> =
             list(&self.authorization["headersToExtAuth"]).iter().map(|it| text(it).to_lowercase()).collect();

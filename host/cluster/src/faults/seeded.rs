@@ -69,8 +69,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // After an effect, choose only a broken connection or a 504: they leave open whether the request had an
-            // effect. A conflict would tell the client that it had none.
+            // If the request has already taken effect, choose only a broken connection or a 504: the client cannot tell
+            // from these whether the request took effect. A conflict would tell the client that it had none.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

@@ -275,9 +275,9 @@ impl Kind {
         members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
     }
 
-    /// Returns the fallback for an object on which the policy `failed` fails. Leaves out the newest possible cause that
-    /// is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if every possible cause is
-    /// in `tried`.
+    /// Returns the fallback for an object whose policy fails. `failed` is this policy. Leaves out the newest possible
+    /// cause that is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if every
+    /// possible cause is in `tried`.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {

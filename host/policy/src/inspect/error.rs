@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::version::HOST;
 
-/// A reason why bytes are not a component of this contract.
+/// A reason why bytes are not a component that implements this contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
     /// The bytes are compiled code.

@@ -42,7 +42,7 @@ pub struct Wait(pub Duration);
 /// The steps of one rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutSteps {
-    /// How many objects are moved at the end of each step. The last step moves all objects.
+    /// The total number of objects that have moved by the end of each step. The last step moves all objects.
     pub shares: Vec<Share>,
     /// The minimum duration of a step.
     pub pause: Wait,

@@ -109,7 +109,7 @@ impl Schema {
         fields.iter().find_map(|(name, value)| self.owned(value, &at.then(name)))
     }
 
-    /// Returns the settings of a tree that this schema has.
+    /// Returns those settings of the tree that this schema defines.
     fn known(&self, tree: &Value, at: &Path) -> Value {
         // A setting without named fields, such as a map, accepts any content.
         let Some(fields) = tree.as_object().filter(|_| !self.names(at).is_empty()) else { return tree.clone() };

@@ -307,8 +307,8 @@ impl RevisionSet {
         entries.filter_map(missed).collect()
     }
 
-    /// Returns why a policy still waits for a place: an older, lost revision has this place. The record of a lost
-    /// revision does not say whether the revision is an overlay. The operator assumes an overlay only if the
+    /// If a policy waits for a place that an older, lost revision still has, returns a message about it. The record of
+    /// a lost revision does not say whether the revision is an overlay. The operator assumes an overlay only if the
     /// predecessor is an overlay.
     pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::Overlay;

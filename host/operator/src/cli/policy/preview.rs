@@ -1,4 +1,5 @@
-//! `policy preview`: prints the effect of a package that the operator computed before the package serves.
+//! `policy preview`: prints the effect that a package will have. The operator has computed the effect before the
+//! package serves.
 
 use std::{collections::BTreeSet, process::ExitCode};
 
