@@ -17,8 +17,8 @@ use crate::{digest::Digest, engine::Compiled};
 const TAG: usize = blake3::OUT_LEN;
 /// The length of a key in bytes.
 const KEY: usize = blake3::KEY_LEN;
-/// The maximum number of entries. The cache removes the oldest entries first.
-const MAX_ENTRIES: usize = 32;
+/// The maximum number of entries. The cache first removes the entries that nobody has used for the longest time.
+const MAX_ENTRIES: usize = 64;
 
 /// A directory of compiled components.
 pub struct Cache {
@@ -46,6 +46,8 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
+        // The time of the last use. If the file system refuses to store it, the entry only leaves the cache earlier.
+        let _ = file.set_modified(SystemTime::now());
         // Comparing two `blake3` hashes takes constant time.
         (ours == tag).then(|| Compiled::from_authenticated_cache(path))
     }
@@ -63,8 +65,8 @@ impl Cache {
         self.forget()
     }
 
-    /// Removes the oldest entries beyond the limit. The oldest entries usually belong to policies and engines that
-    /// nobody uses any more. Other processes can remove entries at the same time.
+    /// Removes the entries beyond the limit whose last use is longest ago. Other processes can remove entries at the same
+    /// time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -133,5 +135,32 @@ fn private(of: &Metadata) -> io::Result<()> {
 impl std::fmt::Debug for Cache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cache").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_entry_whose_last_use_is_longest_ago_is_removed_first() {
+        let directory = std::env::temp_dir().join(format!("kaos-cache-{}", std::process::id()));
+        let cache = Cache::open(directory.clone()).unwrap();
+        let engine = Digest::of(b"engine");
+        let component = |number: usize| Digest::of(number.to_string().as_bytes());
+        let store = |number: usize| cache.store(&component(number), &engine, b"code").unwrap();
+        let is_there = |number: usize| cache.load(&component(number), &engine).is_some();
+        let long_ago = SystemTime::now() - Duration::from_hours(1);
+        for number in 0..MAX_ENTRIES {
+            store(number);
+            let entry = fs::File::open(cache.file(&component(number), &engine)).unwrap();
+            entry.set_modified(long_ago + Duration::from_secs(number as u64)).unwrap();
+        }
+        assert!(is_there(0));
+        store(MAX_ENTRIES);
+        assert_eq!([0, 1, 2, MAX_ENTRIES].map(is_there), [true, false, true, true]);
+        fs::remove_dir_all(directory).unwrap();
     }
 }
