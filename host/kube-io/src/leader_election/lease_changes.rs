@@ -40,27 +40,12 @@ impl LeaseChanges {
     /// Waits for the next event of the watch. The caller can drop the future at any time.
     pub(super) async fn changed(&mut self) {
         loop {
-            let failed = match &mut self.open {
-                Some(events) => match events.next().await {
-                    Some(Ok(WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_))) => return,
-                    Some(Ok(WatchEvent::Bookmark(_))) => continue,
-                    Some(Ok(WatchEvent::Error(status))) => Some(kube::Error::Api(status)),
-                    Some(Err(error)) => Some(error),
-                    None => None,
-                },
-                None => {
-                    sleep_until(self.opens_at).await;
-                    let asked = WatchParams::default().fields(&format!("metadata.name={LEASE}")).timeout(WATCH_SECONDS);
-                    // From version 0, the watch first reports the Lease as it is now. So no change is lost between two
-                    // watches.
-                    match self.api.watch(&asked, "0").await {
-                        Ok(events) => {
-                            self.open = Some(events.boxed());
-                            continue;
-                        }
-                        Err(error) => Some(error),
-                    }
-                }
+            let failed = match self.event().await {
+                Ok(Some(WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_))) => return,
+                Ok(Some(WatchEvent::Bookmark(_))) => continue,
+                Ok(Some(WatchEvent::Error(status))) => Some(kube::Error::Api(status)),
+                Ok(None) => None,
+                Err(error) => Some(error),
             };
             self.open = None;
             let pause = match failed {
@@ -72,5 +57,17 @@ impl LeaseChanges {
             };
             self.opens_at = Instant::now() + pause;
         }
+    }
+
+    /// Returns the next event of the watch, or `None` if the API server ended the watch. Opens a watch if none is open.
+    async fn event(&mut self) -> kube::Result<Option<WatchEvent<Lease>>> {
+        if self.open.is_none() {
+            sleep_until(self.opens_at).await;
+            let asked = WatchParams::default().fields(&format!("metadata.name={LEASE}")).timeout(WATCH_SECONDS);
+            // From version 0, the watch first reports the Lease as it is now. So no change is lost between two watches.
+            self.open = Some(self.api.watch(&asked, "0").await?.boxed());
+        }
+        let Some(events) = &mut self.open else { return Ok(None) };
+        events.next().await.transpose()
     }
 }
