@@ -202,7 +202,7 @@ fn too_much_memory_ends_at_the_limit_and_names_the_line() {
         ("const a = [];\nfor (;;) a.push({});", "4"),
         ("const a = [];\nfor (;;) a.push('x' + a.length);", "4"),
         ("const a = {};\nfor (let i = 0; ; i++) a['k' + i] = i;", "4"),
-        ("\nreturn new Array(1e8).fill(0);", "2:8"),
+        ("\nreturn new Array(1e8).fill(0);", "4:23"),
         ("let a = 'x'.repeat(1e6);\nfor (;;) a = JSON.parse(JSON.stringify([a, a]));", "2:8"),
         ("const a = new Map();\nfor (;;) a.set({}, 'x'.repeat(1000));", "4"),
         ("const a = [];\nfor (;;) { try { a.push('x'.repeat(1e5) + a.length); } catch { } }", "4"),
