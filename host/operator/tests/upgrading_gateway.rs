@@ -24,7 +24,7 @@ fn gateway(name: &str, addresses: &Value) -> Value {
 /// Returns the address of the model in the pods that the upgrade creates. `None` if no pod is replaced.
 fn model_url(ran: &Ran) -> Option<String> {
     let told = ran.json();
-    let mut fields = told["findings"].as_array().unwrap().iter().flat_map(|it| it["fields"].as_array()).flatten();
+    let mut fields = told["findings"].as_array().unwrap().iter().filter_map(|it| it["fields"].as_array()).flatten();
     let url = fields.find(|field| field["path"].as_str().unwrap().contains("MODEL_API_URL"))?;
     Some(url["after"].to_string())
 }

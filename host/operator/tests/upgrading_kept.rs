@@ -85,7 +85,7 @@ fn references_that_are_not_optional_stay_as_the_object_says() {
         assert_eq!(sources, [&selector("provider"), &selector("database")], "{rendered:#}");
         // The pods of KAOS's operator have the same fields, so they stay.
         let live =
-            folder.write("live.yaml", deployments.iter().map(|it| it.to_string()).collect::<Vec<_>>().join("\n---\n"));
+            folder.write("live.yaml", deployments.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n"));
         let ran = check(&["-f", &objects, "-f", &live, "-o", "json"]);
         assert_eq!((of(&ran, "rolls"), of(&ran, "refused")), (vec![], vec![]), "{}", ran.stdout);
     }

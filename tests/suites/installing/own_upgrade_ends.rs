@@ -47,7 +47,7 @@ async fn ends_with(world: &World, all: &[&str], edition: &str) {
 }
 
 /// Plays a story once for each write and for each time of the crash, before or after the write.
-fn at_each_write(story: impl AsyncFn(&World, (u32, bool)) -> bool) {
+fn at_each_write(story: &impl AsyncFn(&World, (u32, bool)) -> bool) {
     let reached = Cell::new(true);
     for crash in (0..).flat_map(|writes| [(writes, false), (writes, true)]).take_while(|_| reached.get()) {
         play(scenario().idle(), async |world| reached.set(story(world, crash).await));
@@ -56,7 +56,7 @@ fn at_each_write(story: impl AsyncFn(&World, (u32, bool)) -> bool) {
 
 #[test]
 fn an_operator_that_ends_at_any_write_of_a_first_installation_records_its_policy_all_the_same() {
-    at_each_write(async |world, (writes, after)| {
+    at_each_write(&async |world, (writes, after)| {
         define(world).await;
         world.apply(&widget("w", &json!({}))).await;
         world.bring(&[edition("1")], DefaultsRollout::Auto);
@@ -76,7 +76,7 @@ fn an_operator_that_ends_at_any_write_of_a_first_installation_records_its_policy
 
 #[test]
 fn an_operator_that_ends_at_any_write_of_an_upgrade_at_once_arrives_all_the_same() {
-    at_each_write(async |world, (writes, after)| {
+    at_each_write(&async |world, (writes, after)| {
         three_widgets(world).await;
         world.bring(&[edition("2")], DefaultsRollout::Auto);
         world.crash_point.plan(writes, after);
@@ -89,7 +89,7 @@ fn an_operator_that_ends_at_any_write_of_an_upgrade_at_once_arrives_all_the_same
 
 #[test]
 fn an_operator_that_ends_at_any_write_of_an_upgrade_in_steps_arrives_all_the_same() {
-    at_each_write(async |world, (writes, after)| {
+    at_each_write(&async |world, (writes, after)| {
         three_widgets(world).await;
         world.bring(&[edition("2")], DefaultsRollout::Staged);
         world.crash_point.plan(writes, after);
@@ -102,7 +102,7 @@ fn an_operator_that_ends_at_any_write_of_an_upgrade_in_steps_arrives_all_the_sam
 
 #[test]
 fn an_operator_that_ends_at_any_write_of_a_return_of_its_policy_returns_all_the_same() {
-    at_each_write(async |world, (writes, after)| {
+    at_each_write(&async |world, (writes, after)| {
         three_widgets(world).await;
         world.bring(&[edition("2")], DefaultsRollout::Staged);
         world.start().await;

@@ -56,7 +56,7 @@ mod tests {
         let recorded: BTreeMap<_, _> =
             images.map(|(name, image)| (name.to_owned(), image.to_owned())).into_iter().collect();
         for (recorded, told) in [(None, vec![]), (Some(&recorded), vec!["defaultImages.litellm".to_owned()])] {
-            let mut values = Values::read(&[file.clone()], true).unwrap();
+            let mut values = Values::read(std::slice::from_ref(&file), true).unwrap();
             values.set("defaultImages.litellm", "mine:1");
             let kept: Vec<String> = leave(&mut values, USUAL, recorded).into_iter().map(|(path, _)| path).collect();
             let of = |name: &str| values.text(&format!("defaultImages.{name}"));

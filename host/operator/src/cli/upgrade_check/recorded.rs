@@ -276,7 +276,7 @@ mod tests {
         };
         let recorded = config(&json!({PRESET: USUAL}));
         assert_eq!(
-            (of(&[]), of(&[config(&json!({}))]), of(&[recorded.clone()])),
+            (of(&[]), of(&[config(&json!({}))]), of(std::slice::from_ref(&recorded))),
             ((false, false), (false, true), (true, false))
         );
         assert_eq!(of(&[recorded.clone(), operator("mirror:5000/axsauze/kaos-operator:0.8.2")]), (true, true));
