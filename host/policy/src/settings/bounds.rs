@@ -142,7 +142,8 @@ mod tests {
             let root: Value = serde_json::from_str(text).unwrap();
             let mut walk = BoundsWalk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };
             assert_eq!(walk.value(&root, LEVELS / 2), Ok(()));
-            assert!(text.len() < BYTES / 4);
+            // The SDK removes the whitespace between tokens before it puts the schema into the component.
+            assert!(root.to_string().len() < BYTES / 8);
             assert!(Schema::parse(text).is_ok());
         }
     }
