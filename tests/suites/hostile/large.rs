@@ -153,10 +153,12 @@ fn every_list_and_every_object_of_a_megabyte_is_answered() {
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
             // Test values of the largest size that an API server accepts, with and without a limit for the number of
-            // entries.
-            for (bytes, entries) in [(MUCH, usize::MAX), (MUCH, 9_900)] {
+            // entries. If the entries are large, both values are the same.
+            let values = [usize::MAX, 9_900].map(|entries| (entries, grown(subject.at(&path), MUCH, entries)));
+            let different = if values[0].1 == values[1].1 { 1 } else { 2 };
+            for (entries, value) in values.into_iter().take(different) {
                 let mut object = subject.object.clone();
-                put(&mut object, &path, grown(subject.at(&path), bytes, entries));
+                put(&mut object, &path, value);
                 if let Err(error) = subject.answers(&object) {
                     failed.push(format!("{} {}: {entries}: {error:#}", subject.object["kind"], path.join(".")));
                 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_tests::case::{self, Case};
-use kaos_tests::harness::{Scenario, World, condition, is_real, play};
+use kaos_tests::harness::{Scenario, World, condition, play};
 use serde_json::{Value, json};
 
 /// The depth below the spec to which the test removes fields. Deeper fields belong to lists and to Kubernetes' own
@@ -151,7 +151,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     differing
 }
 
-/// Returns a subset of the cases that together have every field. On a real cluster, each case takes several seconds.
+/// Returns a subset of the cases that together have every field. Each case takes several seconds.
 fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     let fields = |case: &Case| -> BTreeSet<String> {
         let (kind, name) = case.about.primary[0].split_once('/').unwrap();
@@ -169,8 +169,9 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Runs all recorded cases of `kind` that need no special environment, with a new operator for each case. Asserts that
-/// the number of cases is at least `at_least`, and the number of compared fields at least `fields`.
+/// Takes the recorded cases of `kind` that need no special environment, and runs those that together have every field,
+/// with a new operator for each case. Asserts that the number of cases is at least `at_least`, and the number of compared
+/// fields at least `fields`.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {
@@ -180,9 +181,7 @@ fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     };
     let mut cases: Vec<Case> = case::all().unwrap().into_iter().filter(fits).collect();
     assert!(cases.len() >= at_least, "only {} cases are left", cases.len());
-    if is_real() {
-        cases = with_every_field(cases);
-    }
+    cases = with_every_field(cases);
     let (mut found, mut compared) = (Vec::new(), BTreeSet::new());
     for case in &mut cases {
         // The cluster already has the registry of runtimes. Other tests cover children that exist before the object.

@@ -35,7 +35,7 @@ use hits::Hits;
 use run::{Ended, simulate};
 
 /// The number of seeds in CI. The nightly run uses 10,000 seeds.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;

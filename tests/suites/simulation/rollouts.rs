@@ -28,7 +28,7 @@ const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const NAMES: [&str; 2] = ["levels", "levels-renamed"];
 const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 30s, patience: 30s}";
 /// The number of seeds in CI.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 12;
 
 fn scenario() -> Scenario {
     Scenario::embedded("the test ends the operator during rollouts").installing(false).idle()
