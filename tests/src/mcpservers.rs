@@ -140,7 +140,7 @@ impl Input {
     }
 }
 
-/// Leaves out the words of the library that reads YAML.
+/// Removes the YAML library's own words from a refusal, because each language uses a different library.
 fn without_words(refusal: Refusal) -> Refusal {
     let Refusal::Waiting(mut blockers) = refusal else { return refusal };
     for blocker in &mut blockers {

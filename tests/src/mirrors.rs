@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{case, play, policies};
 
-/// A default policy. After each plan, compares what both overlays make of it.
+/// A default policy. Lets both overlays amend each plan of this policy, and compares the amended plans.
 struct Below {
     policy: Arc<Policy>,
     overlay: Arc<Policy>,

@@ -19,8 +19,8 @@ fn module() -> Result<&'static [u8]> {
 }
 
 /// Returns an edition of the Widgets' policy. `edition` is a digit and a word for special behaviour. Most words make
-/// the edition fail on fragile Widgets. With `and kites`, the policy also claims Kites. With `breaks at 5`, the policy
-/// makes an invalid plan for size 5 (or another digit). With `keeps`, the policy adds a second ConfigMap, and traps on
+/// the edition fail on fragile Widgets. With `and kites`, the policy also claims Kites. With `breaks at N`, where N is
+/// a digit, the policy makes an invalid plan for size N. With `keeps`, the policy adds a second ConfigMap, and traps on
 /// fragile Widgets. With `renames`, the policy writes the value of the first edition under another key, and refuses
 /// fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {

@@ -7,7 +7,7 @@ pub use canonical::canonical;
 
 use parts::{Parts, Scale};
 
-/// One unit in billionths.
+/// The amount `1`, in billionths.
 pub const UNIT: i128 = 1_000_000_000;
 
 /// Returns an amount in billionths, rounded away from zero as an API server does. Returns the largest `i128` if the

@@ -17,7 +17,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `cluster`, `inner` | the handle: start, connect, script and inspect a cluster; the parts that handles share |
+//! | `cluster`, `inner` | the handle: start, connect, control and inspect a cluster; the parts that handles share |
 //! | [`faults`] | injected faults, and the journal of requests |
 //! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, CustomResourceDefinitions |
 //! | `http` | HTTP requests, answers and streams |

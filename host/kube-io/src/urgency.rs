@@ -8,6 +8,6 @@ pub enum Urgency {
     /// The key waits because the operator started, or because of a change that concerns many objects. The queue returns
     /// bulk keys after fresh keys.
     Bulk,
-    /// The key waits because of an event that concerns its object.
+    /// The key waits because of an event that concerns its object, or because the time for its next pass has come.
     Fresh,
 }

@@ -38,8 +38,8 @@ fn shipped(policy: &Policy) -> Result<Value> {
     }))
 }
 
-/// Returns the facts about a dependency from which `policy new` writes the dependency into a project's Cargo.toml. If
-/// the dependency is a directory in this repository, its path is relative to the root of the repository.
+/// Returns the facts about a dependency that `policy new` needs to add the dependency to a project's Cargo.toml. If the
+/// dependency is a directory in this repository, its path is relative to the root of the repository.
 fn dependency(of: &Value, root: &Path) -> Value {
     let near = of["path"].as_str().map(|path| Path::new(path).strip_prefix(root).unwrap_or(Path::new(path)));
     json!({

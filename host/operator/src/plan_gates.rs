@@ -38,7 +38,7 @@ pub(crate) fn decisive(planned: &Planned) -> Vec<Reference> {
     decisive.into_iter().map(Reference::of_object).collect()
 }
 
-/// Returns whether all children exist whose existence decides.
+/// Returns whether all [`decisive`] children exist. Returns false if there are none.
 pub(crate) fn are_there(planned: &Planned, is_there: impl Fn(&Reference) -> bool) -> bool {
     let decisive = decisive(planned);
     !decisive.is_empty() && decisive.iter().all(is_there)

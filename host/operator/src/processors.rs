@@ -12,7 +12,7 @@ use crate::blocking::off_thread;
 /// overlay.
 const OPEN: usize = 2;
 
-/// The time that all work of one preview together waits for a free processor.
+/// The total time that the work of one preview waits for free processors.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The interval at which work of low priority looks for a free processor.
 const LOOK: Duration = Duration::from_millis(5);
@@ -39,7 +39,7 @@ pub(crate) struct Processors {
     reserve: usize,
 }
 
-/// The time that a series of work of low priority still waits for free processors.
+/// The remaining time that several runs of low-priority work together wait for a free processor.
 #[derive(Debug)]
 pub(crate) struct Patience(Duration);
 
@@ -97,8 +97,8 @@ impl Processors {
     }
 
     /// Runs policies with low priority: waits for a free processor that no pass needs. When the patience is used up,
-    /// waits in the order of arrival, like a pass, so that the work ends even if passes always need all processors.
-    /// Work with `is_local` then counts as work for a tenant's policies.
+    /// waits in the order of arrival, like a pass. So the work ends even if passes always need all processors. While it
+    /// waits like a pass, work with `is_local` counts as work for a tenant's policies.
     pub(crate) async fn run_when_free<T: Send + 'static>(
         &self,
         is_local: bool,

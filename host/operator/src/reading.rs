@@ -64,8 +64,8 @@ pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     all(file, name, limit)
 }
 
-/// Prints a note after [`PATIENCE`] that the program waits for a pipe, because possibly no process writes to the pipe.
-/// If the caller drops the returned sender earlier, the function prints no note.
+/// After [`PATIENCE`], prints a note that the program waits for a pipe. Possibly no process writes to the pipe. If the
+/// caller drops the returned sender earlier, the function prints no note.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
     let told =

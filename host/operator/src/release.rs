@@ -1,12 +1,12 @@
 //! Removes finalizers, so that users can delete objects and their namespaces after the operator is uninstalled.
 //!
-//! The verb removes the finalizers in the claims of policies, and the finalizers of earlier operators. Settings may
-//! name further finalizers, so the verb also removes every finalizer that this operator added, as the managed fields
-//! show. The verb keeps all other finalizers.
+//! The verb `release` removes the finalizers in the claims of policies, and the finalizers of earlier operators.
+//! Settings may name further finalizers, so the verb also removes every finalizer that this operator added, as the
+//! managed fields show. The verb keeps all other finalizers.
 //!
-//! The verb releases no objects in namespaces where the user has no right to read objects. For example, a user deleted
-//! a namespace together with the operator's Role, or a failed installation never created the Roles. The verb reports
-//! these namespaces, but does not treat them as a failure.
+//! The verb releases no objects in namespaces where the user has no right to read objects. Rights are missing, for
+//! example, if a user deleted a namespace together with the operator's Role, or if a failed installation never created
+//! the Roles. The verb reports these namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! Splits a WebAssembly binary into sections, and removes sections that only people and debuggers use.
 //!
-//! `build.rs` also includes this file. This code does not interpret the contents of sections, except names and imports.
+//! `build.rs` also includes this file. This code does not interpret the contents of sections, except names, imports and
+//! exports.
 
 /// One section.
 pub(crate) struct Section<'a> {

@@ -24,11 +24,11 @@ macro_rules! step {
 }
 pub(crate) use step;
 
-/// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace for
-/// ever.
+/// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace
+/// for ever.
 const JOINED_FOR: Duration = Duration::from_hours(1);
 
-/// The change of an object whose trace passes join, and the time of the first pass after this change.
+/// A change of an object, and the time of the first pass after this change. Passes join the trace of the change.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct JoinedTrace(Option<(u64, Instant)>);
 

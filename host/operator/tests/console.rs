@@ -112,7 +112,7 @@ impl Console {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// Asks for a page as the browser does that opened the address.
+    /// Asks for a page, as the browser that opened the address does.
     fn get(&self, path: &str) -> Answer {
         self.send("GET", &self.path(path), &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
     }

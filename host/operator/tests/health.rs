@@ -162,7 +162,7 @@ async fn status_lists_what_is_not_ready_with_the_root_cause_and_an_exit_code() {
     fits("status", &told);
     let yaml = world.ask(&["status", "-n", "team", "-o", "yaml"]).await.stdout;
     assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), told);
-    // A kind or an object as an argument limits the answer.
+    // An argument limits the answer to a kind or to an object.
     for (meant, code) in [("mcpservers", 0), ("mcpserver/calc", 0), ("modelapi/llm", 1), ("agents", 1)] {
         assert_eq!(world.ask(&["status", meant, "-n", "team"]).await.code, code, "{meant}");
     }

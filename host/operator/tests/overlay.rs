@@ -1,4 +1,4 @@
-//! Tests overlays on top of a default policy, with the steps of an overlay's author. Builds the overlay for Wasm,
+//! Tests overlays on top of a default policy. Follows the steps of an overlay's author: builds the overlay for Wasm,
 //! converts it to a component, checks the component, and passes the component to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

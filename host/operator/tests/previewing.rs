@@ -154,8 +154,8 @@ async fn until_gated(stage: &Stage, agent: &str) {
     }
 }
 
-/// Adds an Agent that its plan gates hold before the first apply, because its ModelAPI never becomes ready, and an
-/// Agent whose plan gates keep its children, because its MemoryStore was deleted.
+/// Adds two Agents that plan gates hold. The ModelAPI of `starts` never becomes ready, so the operator applies no
+/// child. The MemoryStore of `remembers` is deleted after the first apply, so the children stay as they are.
 async fn held_agents(stage: &Stage) {
     let add = |plural: &str, kind: &str, name: &str, spec: Value| {
         let metadata = json!({"name": name, "namespace": "team", "generation": 1});

@@ -50,8 +50,8 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // The revision whose content is in the ConfigMap may still serve; the earlier revision that was refused will not
-    // serve.
+    // The content of `agent-4` is in the ConfigMap, so this revision may still serve. The earlier refused revision
+    // `agent-3` will not serve.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in ["finished revisions: 3; --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);

@@ -301,8 +301,8 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let ran = plan("kaos-0.8", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let told = ran.json();
-    // The children of all objects change. The proxy gets only the permission to start without a master key, because the
-    // files contain no Deployment of it.
+    // The children of all objects change. The files contain no Deployment of the proxy, so the plan treats the proxy as
+    // new. The proxy's only change is the permission to start without a master key.
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &4.into(), &4.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);

@@ -171,7 +171,7 @@ async fn a_change_is_one_trace_with_a_span_for_each_step_until_the_object_is_rea
     let operator = Running::start(&kubeconfig, &log, &environment);
     let status = || cluster.object("kaos.tools", "modelapis", "team", "traced").unwrap()["status"].clone();
     until("the object gets ready", || status()["ready"] == true).await;
-    // A pass after the change: it repairs a child that somebody deleted.
+    // Cause a pass after the change: delete a child, so that the operator recreates it.
     let client = kube::Client::new(cluster.service(), "team");
     let services = kube::Api::<Service>::default_namespaced(client);
     services.delete("modelapi-traced", &DeleteParams::default()).await.unwrap();

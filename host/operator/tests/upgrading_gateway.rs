@@ -48,7 +48,7 @@ fn without_a_host_in_the_values_the_first_address_of_the_gateway_counts() {
     let ran = with(&gateway("kaos-gateway", &addresses), "{}");
     assert!(!asks_for_the_host(&ran), "{}", ran.stdout);
     assert_eq!(of(&ran, "refused"), [], "{}", ran.stdout);
-    // The sample called its model directly.
+    // Before the upgrade, the Agent of the sample calls its model directly, without the Gateway.
     assert_eq!(model_url(&ran).as_deref(), Some("\"http://10.0.0.9/today/modelapi/llm\""), "{}", ran.stdout);
     let ran = with(&gateway("kaos-gateway", &addresses), "{security: {gatewayHost: gw.example}}");
     assert_eq!(model_url(&ran).as_deref(), Some("\"http://gw.example/today/modelapi/llm\""), "{}", ran.stdout);

@@ -12,7 +12,8 @@ use crate::{
 const COMPLETE: &str = "security: {userAuth: {jwks: '{\"keys\": []}'}, gatewayHost: gw, \
                         agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}";
 
-/// Returns the ConfigMap of a secured release, with a ModelAPI in each of so many namespaces.
+/// Returns the ConfigMap of a secured release, and one ModelAPI in each namespace. `namespaces` is the number of
+/// namespaces.
 fn cluster(namespaces: usize, annotations: &Value, further: &Value) -> Vec<Value> {
     let mut data = json!({"SECURITY_PDP_ENABLED": "true", "SECURITY_STRICT_GATEWAY_API_ENABLED": "true"});
     data.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
@@ -70,7 +71,7 @@ fn a_list_of_namespaces_counts_instead_of_the_objects() {
 #[test]
 fn after_the_first_upgrade_the_namespaces_that_are_left_out_are_a_note() {
     let mut objects = cluster(101, &json!({"kaos.tools/compatibility": "kaos-0.8"}), &json!({}));
-    // The namespaces in the list stay there.
+    // The AuthorizationPolicy keeps the namespaces that it already lists.
     let listed: Vec<String> = (1..101).map(|number| format!("n{number:03}")).collect();
     objects.push(json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "AuthorizationPolicy",
         "metadata": {"name": "kaos-authz", "namespace": "kaos-system"},

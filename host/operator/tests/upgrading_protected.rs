@@ -68,7 +68,7 @@ security:
     };
     let ran = check("{}");
     assert_eq!([of(&ran, "breaks"), of(&ran, "stops")].concat(), [], "{}", ran.stdout);
-    // The preset has the audience of Agents' tokens.
+    // The preset contains the audience of Agents' tokens, so this value is not missing.
     assert_eq!(of(&ran, "refused"), [], "{}", ran.stdout);
     for (further, about, message) in [
         ("{security: {agentAuth: {projection: {prune: false}}}}", "projection.prune", "lose their entries"),
@@ -254,7 +254,7 @@ fn a_release_that_only_routed_through_the_gateway_is_compared_too() {
         );
         let values = folder.write("values.yaml", values);
         let breaks = of(&check(&["-f", &config, "--values", &values, "-o", "json"]), "breaks");
-        // The objects had no NetworkPolicies.
+        // The objects had no NetworkPolicies, so disabling NetworkPolicies breaks nothing.
         assert_eq!(breaks.len(), usize::from(is_named), "{list}: {breaks:?}");
         assert!(breaks.iter().all(|(about, _)| about.contains("projection.namespaces")), "{breaks:?}");
     }

@@ -20,7 +20,7 @@ fn of_kaos(name: &str, namespace: &str) -> Value {
             "to": [{"group": "", "kind": "Service", "name": "kaos-pdp"}]}})
 }
 
-/// Returns a SecurityPolicy of a user that asks the decision point.
+/// Returns a user's SecurityPolicy that lets the gateway ask the decision point.
 fn of_user() -> Value {
     json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",
         "metadata": {"name": "mine", "namespace": "team-a"},

@@ -1,4 +1,5 @@
-//! Tests that `kaos-operator upgrade-check` names the values that the chart refuses, and a broker that nobody named.
+//! Tests that `kaos-operator upgrade-check` names the values that the chart refuses. Also tests that the check names a
+//! broker that the earlier release uses, although no value names this broker.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{

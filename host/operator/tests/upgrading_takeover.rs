@@ -11,7 +11,8 @@ use crate::{
     upgrading::{check, of},
 };
 
-/// The time at which the ModelAPI was created. The preset alone would give the variable to its proxy.
+/// The time at which the ModelAPI was created. The preset alone would give the variable `PERMISSION` to the proxy of
+/// this ModelAPI.
 const CREATED: &str = "2026-11-28T06:00:00Z";
 /// An earlier time, and a later one.
 const EARLIER: &str = "2026-11-28T03:00:00Z";
@@ -142,7 +143,7 @@ fn without_rights_of_the_operator_the_chart_reads_no_models_and_the_check_tells_
     assert_eq!(rolls(&[OF_KAOS], &[], values), 1);
     let note = told(&[OF_KAOS], &[], values).unwrap();
     assert!(note["do"].to_string().contains("2026-11-28T06:00:01Z"), "{note}");
-    // While KAOS's operator works, the chart records the time of the upgrade.
+    // If KAOS's operator still runs, the chart records the time of the upgrade.
     assert_eq!(rolls(&[OF_KAOS], &[of_go()], values), 0);
 }
 
@@ -153,7 +154,8 @@ fn the_time_for_a_chart_that_is_rendered_without_a_cluster_is_told() {
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains("replaces the pods of 1 ModelAPIs, such as ModelAPI today/llm"), "{message}");
     assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2026-11-28T06:00:01Z\""), "{finding}");
-    // The preset, or the value, already keeps these pods. The preset of January gives the variable to no proxy.
+    // The preset or the value `takeoverTime` already keeps these pods. The preset `kaos-0.1` gives the variable to no
+    // proxy.
     let old = Model { created: "2026-10-01T00:00:00Z", ..OF_KAOS };
     assert_eq!(told(&[old], &[], "{}"), None);
     assert_eq!(told(&[OF_KAOS], &[], &format!("takeoverTime: '{LATER}'")), None);

@@ -42,7 +42,8 @@ pub trait Code: Send + Sync {
     fn bytes(&self) -> usize {
         0
     }
-    /// Returns the number of bytes of compiled code that this code shares with other policies: the script engine.
+    /// Returns the number of bytes of compiled code that this code shares with other policies: the code of the script
+    /// engine.
     fn shared_bytes(&self) -> usize {
         0
     }

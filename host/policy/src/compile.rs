@@ -1,5 +1,5 @@
-//! Inspects and compiles a component in a child process. If a component keeps the inspection or the compiler busy for
-//! ever, it blocks only this process.
+//! Inspects and compiles a component in a child process. If a component keeps the inspection or the compiler busy
+//! forever, it blocks only the child process.
 
 mod child;
 mod container;

@@ -7,7 +7,7 @@ use crate::{
     units::{bytes, count},
 };
 
-/// The step of a sandbox that a failure names: a function of the contract, or the start of the sandbox.
+/// A step of a sandbox: its start, or the call of a function of the contract. A failure names the step that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// The instantiation of the component, before the host calls a function.

@@ -25,7 +25,7 @@ use crate::{adapter::DRAFTS, code::World, digest::Digest};
 const CONTRACT: &str = crate::contract::VERSION;
 /// The interface that every policy exports.
 const SHARED: &str = "meta";
-/// The interface that only policies export, but no overlays.
+/// The interface that policies export and overlays do not export.
 const POLICY: &str = "translation";
 /// The interface that only overlays export.
 const OVERLAY: &str = "amendment";

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`contract`] | the records of `wit/policy.wit` in the host's types |
 //! | [`code`] | code that implements the contract: a component, or functions of this process |
-//! | [`engine`] | the sandbox: components as code |
+//! | [`engine`] | the sandboxes in which components run |
 //! | [`compile`], [`cache`] | compilation in a separate process, and the cache of its results |
 //! | [`gate`] | every step from the bytes of a package to a policy |
 //! | [`manifest`] | `policy.yaml`: scope, limits, grants |
@@ -18,7 +18,7 @@
 //! | [`memo`] | a store of answers, which returns an answer while the answer is valid |
 //! | [`limits`], [`failure`] | the limits of a pass, and the ways it can fail |
 //! | [`names`] | Kubernetes' rules for names |
-//! | [`near`] | finds the name that was probably meant |
+//! | [`near`] | finds the name that a user probably meant |
 //! | [`mod@cut`], [`mod@printable`] | cut long texts in messages, and escape texts that control a terminal |
 //! | [`yaml`], [`objections`] | explain errors in YAML texts, and errors of values by their JSON Schema |
 //! | [`digest`] | digests and canonical JSON |

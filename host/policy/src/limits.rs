@@ -1,4 +1,5 @@
-//! The limits of one pass. No limit is a time, so a pass over the same input has the same result on every machine.
+//! The limits of one pass. None of them is a duration, so a pass over the same input has the same result on every
+//! machine.
 
 use serde::{Deserialize, Serialize};
 

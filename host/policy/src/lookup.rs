@@ -44,7 +44,8 @@ impl Fixed {
     }
 }
 
-/// Returns the scopes that claims show: a policy can claim only namespaced types.
+/// Returns the scopes of the claimed types. All of them are namespaced, because a policy can claim only namespaced
+/// types.
 pub fn claimed<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Scopes {
     let mut scopes = Scopes::default();
     for Claim { primary, .. } in claims {
@@ -87,8 +88,8 @@ fn matches(object: &Value, target: &Target, is_cluster_scoped: bool) -> bool {
         }
 }
 
-/// Returns the facts of a Secret. The digest shows only that two Secrets differ: everybody knows how to compute it, so
-/// it is too short to confirm a guess of the content. The digest in a cluster depends on a secret key.
+/// Returns the facts of a Secret. The facts contain a digest. Anyone can compute it, so it is short: it can show that
+/// two Secrets differ, but it cannot confirm a guess of the content. The digest in a cluster depends on a secret key.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())

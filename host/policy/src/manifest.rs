@@ -96,7 +96,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Returns whether a policy with these grants can do nothing that a policy with the grants `other` cannot do.
+    /// Returns whether the grants `other` include everything that these grants allow.
     pub fn is_within(&self, other: &Self) -> bool {
         let Self { reads, namespaces, privileges, secrets, persistent_volume_claims, finalizers } = self;
         reads.iter().all(|read| other.reads.contains(read))

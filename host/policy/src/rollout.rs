@@ -28,7 +28,7 @@ pub struct Rollout {
     /// Whether the package serves at once or in steps, or only shows its effect. `None` for the operator's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<RolloutMode>,
-    /// How many objects are moved at the end of each step: numbers, or percentages of all objects.
+    /// The total number of objects that have moved by the end of each step: numbers, or percentages of all objects.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::shares")]
     pub steps: Option<Vec<Share>>,
     /// The minimum duration of a step, from 30 seconds.
@@ -40,8 +40,8 @@ pub struct Rollout {
     /// Whether a step moves single objects or namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<RolloutUnit>,
-    /// The maximum number of pods of moved objects that are not ready at the same time: a number, or a percentage of
-    /// the pods of all objects that the package concerns.
+    /// The maximum number of pods of moved objects that are not ready at the same time. A percentage refers to the pods
+    /// of all objects that the package concerns.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::max_unavailable")]
     pub max_unavailable: Option<Share>,
     /// The limits for the effect.
@@ -49,7 +49,7 @@ pub struct Rollout {
     pub gate: RolloutGate,
 }
 
-/// Whether a package serves.
+/// Whether a package serves at once, in steps, or only after an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RolloutMode {
@@ -76,7 +76,7 @@ pub struct RolloutGate {
     /// objects that the package concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pods_replaced: Option<Share>,
-    /// The maximum increase of the fuel of a pass, of the median and of the maximum.
+    /// The maximum increase of the fuel of a pass. The limit applies to the median and to the maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_fuel_increase: Option<Increase>,
     /// Whether the package must not refuse an object that the policies accept now.
@@ -136,7 +136,8 @@ impl Rollout {
         })
     }
 
-    /// Parses the operator's defaults for packages. Limits are not defaults: each package must be within them.
+    /// Parses the operator's defaults for packages. Returns an error if the text contains limits. Limits are not
+    /// defaults: every package must be within them.
     pub fn defaults(text: &str) -> Result<Self, String> {
         let defaults: Self = text.parse()?;
         if defaults.is_open() {
@@ -218,8 +219,8 @@ fn is_path(path: &str) -> bool {
     }
 }
 
-/// Returns the length of the content of brackets and of the closing bracket. Returns `None` for an empty or open
-/// bracket.
+/// Returns the length of the text in brackets, including the closing bracket. Returns `None` if the brackets are empty
+/// or not closed.
 fn end_of_bracket(inner: &str) -> Option<usize> {
     if let Some(quoted) = inner.strip_prefix('"') {
         let end = quoted.find("\"]").filter(|end| *end > 0)?;

@@ -1,5 +1,5 @@
-//! Tests which layer a declared place belongs to: the settings of one layer allow nothing in the plan of another layer,
-//! and a policy that changes an overlay's variable is the author of the variable.
+//! Tests which layer a declared place belongs to. The settings of one layer allow nothing in the plan of another layer.
+//! A policy that changes an overlay's variable is the author of the variable.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{

@@ -104,8 +104,8 @@ impl Report<'_> {
     }
 
     /// Prints the table, and a line about the load and the machine. With `UPDATE_PERFORMANCE`, also writes the table
-    /// into the performance page. A comparison of two operators has its own section on the page. MemoryStores have no
-    /// section.
+    /// into the performance page. A comparison of two operators has its own section on the page. The page has no
+    /// section for a single operator whose load contains MemoryStores.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, memorystores, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());

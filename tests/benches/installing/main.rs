@@ -1,7 +1,8 @@
-//! Measures four parts in one run, in real time on an embedded cluster:
-//! - how fast an installed policy starts to serve, and how fast a script
+//! Measures five parts in one run, in real time on an embedded cluster:
+//! - how fast a component starts to serve after its ConfigMap changes
+//! - how fast a script starts to serve after its ConfigMap changes
 //! - how much a policy that burns fuel slows down other policies
-//! - how long a plan for a thousand objects takes, and the replay of a thousand cases
+//! - how long a plan for a thousand objects takes, and how long the replay of a thousand cases takes
 //! - how much the flight recorder costs during a swap
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With

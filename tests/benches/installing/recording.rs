@@ -20,7 +20,8 @@ const SWAPS: u32 = 6;
 /// The upper bound for the processor time with the recorder, divided by the processor time without it.
 const LONGER: f64 = 1.03;
 
-/// Measures the swaps. Each swap with the recorder comes after a swap without it, so that both meet the same machine.
+/// Measures the swaps. Each swap with the recorder follows a swap without it, so other work on the machine slows down
+/// both alike.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let sizes = [0, Options::default().record];

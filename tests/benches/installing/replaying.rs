@@ -28,7 +28,7 @@ pub(crate) fn name(number: usize) -> String {
 }
 
 impl Replays {
-    /// Records one Agent, and writes a case for each Agent, because the Agents differ only by their names.
+    /// Records one Agent, and derives a case for each Agent from this record: the Agents differ only by their names.
     pub(crate) fn prepare(folder: &Path, kubeconfig: &Path) -> Result<Self> {
         let cases = folder.join("cases");
         fs::create_dir(&cases)?;

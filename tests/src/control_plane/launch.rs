@@ -239,8 +239,8 @@ pub(super) async fn start(extent: Extent, keys: Option<&Path>) -> Result<Launche
     let admin = access::path(&launcher.folder, User::Admin.name());
     let client = launcher
         .until("waited for the API server", async || {
-            // A client reads the server's certificate once. While the server writes the certificate, a client can read a
-            // part of it, and would then trust no server for ever. So each try has a client of its own.
+            // A client reads the server's certificate once. If it reads while the server writes the certificate, it can
+            // get only a part of the certificate, and then never trusts the server. So each try creates a new client.
             let client = client(&admin).await.ok()?;
             let asked = client.request_text(http::Request::get("/readyz").body(Vec::new()).ok()?).await;
             asked.ok().map(|_| client)

@@ -148,7 +148,7 @@ impl World {
         self.start().await;
     }
 
-    /// Makes operators that start from now on bring these default policies along, and record them.
+    /// Sets the default policies that operators contain and record. The change applies to operators that start later.
     pub fn bring(&self, policies: &[DefaultPolicy], rollout: DefaultsRollout) {
         let policies = policies.to_vec();
         *self.setting.brought.borrow_mut() = Defaults { policies, rollout, ..Defaults::default() };

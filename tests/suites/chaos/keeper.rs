@@ -67,8 +67,8 @@ impl<'c> Keeper<'c> {
                 && let Some(status) = process.ended()
             {
                 self.ended += 1;
-                // Report an operator that ends by itself for any other reason than the loss of its Lease while the API
-                // server was down.
+                // An operator that loses its Lease while the API server is down ends with exit code 1. Report any other
+                // exit code, and every panic.
                 if status.code() != Some(1) || process.log().contains("panicked") {
                     let log = process.log();
                     let lines: Vec<&str> = log.lines().collect();

@@ -29,7 +29,8 @@ pub(crate) fn install_kaos(release: &Release) {
     release.cluster.helm(&[&install[..], &["--namespace", SYSTEM, "--wait"]].concat()).expect();
 }
 
-/// Upgrades the release of KAOS to this operator's chart. Adds the values that KAOS's operator asked servers for.
+/// Upgrades the release of KAOS to this operator's chart. Adds the values that KAOS's operator requested from other
+/// servers.
 pub(crate) fn upgrade(release: &Release) {
     let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
     let users = format!("security.userAuth.jwks={}", json!(KEYS));
@@ -88,7 +89,8 @@ fn chart_of_kaos(folder: &Path) -> String {
     chart.display().to_string()
 }
 
-/// Applies the definitions of the gateway, and what KAOS's operator leaves: the ConfigMap of the decision point.
+/// Applies the gateway's CustomResourceDefinitions, and the ConfigMap that KAOS's operator leaves for the decision
+/// point.
 pub(crate) async fn prepare(release: &Release) -> World {
     let system = release.over(SYSTEM);
     let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
@@ -131,7 +133,7 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     assert_eq!(system.look(OBJECTS[1]).await["spec"]["selector"], *labels);
     assert_eq!(system.look(OBJECTS[3]).await["spec"]["podSelector"]["matchLabels"], *labels);
 
-    // With the rights of its account, the operator writes the data of a new namespace, too.
+    // The rights of the operator's account suffice to write the data of a new namespace.
     release.until_owners_are_known().await;
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.working_operator().await;

@@ -1,4 +1,4 @@
-//! Tests for the rows of the checklist that need real pods or the API server's audit log.
+//! Tests for those rows of the reconcile loop's checklist that need real pods or the API server's audit log.
 
 use std::collections::BTreeSet;
 

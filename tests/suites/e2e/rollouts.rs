@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::{Release, SYSTEM, until_ready, until_state};
 
 const SERVERS: usize = 10;
-/// No node has so many processors, so the scheduler finds no node for the pods of this package.
+/// No node has 1000 processors, so the scheduler finds no node for the pods of this package.
 const PACKAGE: &str = r#"
 name: mcpserver
 settings: {resources: {requests: {cpu: "1000"}}}

@@ -1,8 +1,8 @@
 //! The upgrade of a secured cluster of KAOS 0.8. Every object has a SecurityPolicy and a NetworkPolicy, and Agents call
 //! through the Gateway. This operator takes over these objects, and restarts no pod.
 //!
-//! KAOS's SecurityPolicies and NetworkPolicies are written here from a description of KAOS 0.8. The module `today` makes
-//! all other children.
+//! This module writes KAOS's SecurityPolicies and NetworkPolicies, from a description of KAOS 0.8. The module `today`
+//! makes all other children.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,8 @@ async fn protection(left: &Left) -> BTreeMap<String, Value> {
     all
 }
 
-/// Returns the `ReferenceGrant` with which KAOS's operator let the SecurityPolicies of a namespace refer to the decision point.
+/// Returns the `ReferenceGrant` of KAOS's operator for a namespace: it lets the SecurityPolicies of the namespace refer
+/// to the decision point.
 fn reference_of_kaos(namespace: &str) -> Value {
     json!({"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
         "metadata": {"name": format!("kaos-ext-auth-{namespace}"), "namespace": SYSTEM},
@@ -165,7 +166,7 @@ async fn secured_objects_of_kaos_0_8_are_taken_over_and_stay_protected_without_r
     wrong.extend(after.keys().filter(|at| !before.contains_key(*at)).map(|at| format!("{at} is new")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // The grants stay in force, and the decision point may still be asked.
+    // The AccessGrants stay in force, and the SecurityPolicies may still refer to the decision point.
     let grants = all.iter().find(|left| left.sample.starts_with("12-")).unwrap();
     for grant in grants.kept.keys() {
         let is_ours =

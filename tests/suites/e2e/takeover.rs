@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::support::{Release, SYSTEM};
 
-/// Makes the release look like one of KAOS, which has no ConfigMap with a preset, and records none.
+/// Makes the release look like a release of KAOS, which has no ConfigMap with a preset, and records neither a preset
+/// nor images.
 pub(crate) async fn is_forgotten(release: &Release) {
     let system = release.over(SYSTEM);
     system.delete("ConfigMap/kaos-operator-compatibility").await;
@@ -13,8 +14,9 @@ pub(crate) async fn is_forgotten(release: &Release) {
     system.patch("ConfigMap/kaos-operator-config", &json!({"metadata": {"annotations": unrecorded}})).await;
 }
 
-/// Upgrades the release. The chart must record a time that is later than the ModelAPIs of all proxies, and keep this time
-/// in the next upgrade. It also records the preset and the images, and keeps both if the next upgrade does not name them.
+/// Upgrades the release. The chart must record a time after the creation of every ModelAPI with a proxy, and keep this
+/// time in the next upgrade. The chart must also record the preset and the images, and keep both if the next upgrade
+/// does not name them.
 pub(crate) async fn is_recorded(release: &Release) {
     let system = release.over(SYSTEM);
     let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();

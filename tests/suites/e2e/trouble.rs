@@ -1,4 +1,4 @@
-//! Tests for the rows of the checklist about errors and deletions, on a real API server.
+//! Tests for the rows about errors and deletions of the reconcile loop's checklist, on a real API server.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::read::{condition, reason, text};

@@ -297,7 +297,8 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
     assert_eq!(command().await, json!(["/manager"]));
     helm(&["upgrade", RELEASE, CHART, "--take-ownership", "--reuse-values"]).expect();
     assert_eq!(command().await, Value::Null);
-    // The preset and the images of the first upgrade stay, with each flag about values, until the values choose others.
+    // The preset and the images of the first upgrade stay until the values choose others. Flags that reuse or reset
+    // values do not change this.
     let kept = async |flags: &[&str]| {
         helm(&[&["upgrade", RELEASE, CHART], flags].concat()).expect();
         let config = release.over(SYSTEM).look("ConfigMap/kaos-operator-config").await;

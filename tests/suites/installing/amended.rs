@@ -85,7 +85,8 @@ fn a_script_can_be_an_overlay() {
         let moved = |live: &Value| images(live).iter().all(|image| image.starts_with("mirror.test:5000/hub/"));
         world.until("its images come from the mirror", AGENT, moved).await;
         assert_eq!(until_state(world, "mirror", "Active").await["status"]["policy"], "mirror");
-        // An edit that never ends is refused with the line, and the last good overlay serves.
+        // The gate refuses an edit with an endless loop, and the message names the line. The last good overlay keeps
+        // serving.
         let endless = script.replace("  return below;", "  while (below) {}");
         world.apply(&with(&endless, "mirror.test:5000/hub")).await;
         let refused = until_state(world, "mirror", "Refused").await;

@@ -1,5 +1,5 @@
 //! The operator tries a new version of a policy with the active settings. If the new version needs new settings, and
-//! the old version does not accept these settings, the version and the settings become active at once.
+//! the old version does not accept these settings, the version and the settings become active together.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};

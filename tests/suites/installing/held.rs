@@ -1,4 +1,5 @@
-//! Packages that the operator holds: places that other packages have, approvals, and the way back.
+//! Packages that the operator holds: places that other packages have, approvals, and the change back to an earlier
+//! edition.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -19,7 +19,7 @@
 //! | `monitored` | the metrics about failing policies |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `previewed` | the effect of a package before it serves, and the limits that hold the package |
-//! | `held` | approvals of held packages, the way back, and held packages that wait for a place |
+//! | `held` | approvals, the change back to an earlier edition, and held packages that wait for a place |
 //! | `progress` | the conditions that other tools understand |
 //! | `own_upgrade` | another version of the operator with other default policies |
 //! | `own_upgrade_ends` | an operator that ends at any write of such an upgrade |

@@ -131,7 +131,7 @@ fn a_default_policy_that_replaces_pods_serves_in_steps_and_arrives() {
         assert!(is_true(&moving, "Reconciling"), "{moving:#}");
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS - 1);
         until_state(world, MCP_SERVERS, "Yielding").await;
-        // The next process of the same version goes on with the same object.
+        // The next process of the same version continues the rollout, and does not begin with another object.
         world.restart().await;
         until_moved(world, "DEBUG", 3).await;
         until_moved(world, "DEBUG", SERVERS).await;

@@ -116,7 +116,7 @@ fn a_rebuild_of_a_quarantined_policy_waits_for_a_person_and_the_last_good_one_se
         for config_map in &all {
             until_edition(world, config_map, "1").await;
         }
-        // The first build again is still in quarantine.
+        // If a user applies the first build again, its revision is still in quarantine.
         world.apply(&package("widgets", "2 traps", "")).await;
         world.quiet().await;
         let again = world.look(&format!("kaos-system:PolicyRevision/{}", name(&first))).await;

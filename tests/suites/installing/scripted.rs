@@ -1,4 +1,4 @@
-//! Packages with a script: a ConfigMap with the key `policy.js` alone serves, and an edit takes effect without a build.
+//! Packages with a script. A ConfigMap with only the key `policy.js` serves, and an edit takes effect without a build.
 
 use kaos_tests::harness::{World, kinds::Kind, play};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! A package serves in steps. The rollout arrives, pauses, or returns all objects by the evidence of their pods.
+//! A package serves in steps. The evidence of the moved objects decides whether the rollout completes, pauses, or
+//! returns all objects.
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +144,7 @@ fn pods_that_never_become_ready_return_the_only_moved_server_to_the_very_same_te
         }
         world.quiet().await;
         assert_eq!(world.counted("kaos_operator_rollout_returned_total", &[r#"cause="harm""#]), 1.0);
-        // The same content under another name stays aside.
+        // The same content under another name goes into quarantine, too.
         let mut again = levels("DEBUG", STEPS);
         again["metadata"]["name"] = json!("renamed");
         world.delete("kaos-system:ConfigMap/levels").await;

@@ -9,7 +9,7 @@ use crate::support::{
     until_state, widget,
 };
 
-/// Steps of which only the first begins without a person.
+/// Two steps. The pause between them is so long that the second step begins only if a person promotes the rollout.
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
 /// Returns settings of another ConfigMap, which claim the same place as `levels`.
@@ -69,7 +69,7 @@ fn a_new_content_that_claims_a_taken_value_ends_the_rollout_of_its_package() {
         };
         world.apply(&notes("extraAnnotations: {team: a}")).await;
         until_rollout(world, "notes", "step 1 of 2").await;
-        // This content claims a value of the other package, which claimed it first.
+        // This content claims a setting that the other package claimed first.
         world.apply(&notes("extraAnnotations: {team: a}, logLevel: INFO")).await;
         let waits = until_state(world, "notes", "Conflict").await;
         assert!(waits["status"]["rollout"].is_null(), "{waits:#}");
@@ -151,7 +151,8 @@ fn a_staged_package_that_narrows_its_scope_waits_for_a_rollout_over_the_objects_
         let waits = until_state(world, "sizes", "Pending").await;
         assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
         steer(world, &moving, "promote", "alice").await;
-        // The settings leave the only object, which moves as a part of their rollout, and shows nothing about them.
+        // The only object leaves the scope of the settings. The rollout moves this object, too, but the object gives no
+        // evidence about the settings.
         until_rollout(world, "sizes", "1 of 1 objects moved").await;
         until_size(world, "1").await;
     });

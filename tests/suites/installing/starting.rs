@@ -12,7 +12,7 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// Returns whether the operator is ready, and reports that it is still loading a policy of the namespace `test`.
+/// Returns whether the operator is ready while it still loads a policy of the namespace `test`.
 fn loads_for_test(world: &World) -> bool {
     world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }

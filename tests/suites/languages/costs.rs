@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::built::{self, Built};
 
-/// The number of passes over each sample in CI. `tests/run costs` makes 10,000, and checks the same.
+/// The number of passes over each sample in CI. `tests/run costs` makes 10,000 passes, and checks the same rule.
 const PASSES: u32 = 200;
 
 /// Checks that all passes over one sample take the same fuel.
@@ -57,7 +57,7 @@ struct Figures {
     compile_memory: Option<u64>,
 }
 
-/// Runs `policy bench` with 10,000 passes over each sample, and watches its compile child.
+/// Runs `policy bench` with this number of passes over each sample, and watches its compile child.
 fn measured(policy: &Built, folder: &Path, passes: &str) -> Figures {
     let file = folder.join(if policy.form == CodeForm::Script { "policy.js" } else { "policy.wasm" });
     fs::write(&file, &policy.bytes).unwrap();
@@ -92,7 +92,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
-/// Writes one figure.
+/// Formats one figure.
 type Shown<'a> = &'a dyn Fn(&Figures) -> String;
 
 /// Builds the rows of the table: a line for each figure, and a column for each language.

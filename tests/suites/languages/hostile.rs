@@ -1,5 +1,5 @@
-//! Policies in Go that panic, ask for the outside world, or never end. Each of them fails with a text for its author, and
-//! the operator goes on.
+//! Policies in Go that panic, never end, or ask for files, random numbers or other things that a policy lacks. If such
+//! a policy fails, its author gets a message, and the operator goes on.
 
 use kaos_policy::code::Code;
 use kaos_policy::contract::{Found, Plan, Refusal};
@@ -20,7 +20,7 @@ pub(crate) fn translated(code: &dyn Code, title: &str) -> Result<Result<Plan, Re
     sandbox.translate(Vec::new())
 }
 
-/// Returns the last words of a policy that trapped.
+/// Returns the error message of a policy that trapped in `translate`.
 pub(crate) fn words(code: &dyn Code, title: &str) -> String {
     match translated(code, title) {
         Err(Failure::Trap { verb: Verb::Translate, reason }) => reason,

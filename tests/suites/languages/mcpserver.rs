@@ -1,5 +1,5 @@
-//! Checks that the default policy of the kind `MCPServer` in Go and in Python answers like the one in Rust, byte for
-//! byte, on every case with such an object. The suite `policies` checks the policy in JavaScript.
+//! Checks the default policy of the kind `MCPServer` in Go and in Python. On every case with an MCPServer, the policy
+//! must answer like the policy in Rust, byte for byte. The suite `policies` checks the policy in JavaScript.
 
 use std::fs;
 use std::path::Path;

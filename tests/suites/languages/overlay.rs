@@ -1,5 +1,5 @@
-//! Checks that the overlays in Go and in Python pass their own tests and the checks of a cluster, and amend plans like
-//! the overlay in Rust, byte for byte. The suite `policies` checks the overlay in JavaScript.
+//! Checks that the overlays in Go and in Python pass their own tests and the checks of a cluster. The overlays must
+//! amend plans like the overlay in Rust, byte for byte. The suite `policies` checks the overlay in JavaScript.
 
 use std::fs;
 

@@ -52,7 +52,7 @@ impl Project {
         Command::new(Programs::operator().unwrap()).args(arguments).current_dir(&self.folder).output().unwrap()
     }
 
-    /// Runs a program in the project. It finds only the modules of the project: no project may need others.
+    /// Runs a program in the project. Go cannot download modules, because a project contains all modules that it needs.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.folder).env("KAOS_OPERATOR", Programs::operator().unwrap());

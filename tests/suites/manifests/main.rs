@@ -1,7 +1,6 @@
 //! Tests random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal
-//! must have the path of the violation. For this object, the server must also reject the object itself or its
-//! manifests. If the policy and the host accept the object, the server must accept the manifests, and store the
-//! manifests as requested.
+//! must have the path of the violation. The server must then also reject the object itself or its manifests. If the
+//! policy and the host accept the object, the server must accept the manifests, and store the manifests as requested.
 //!
 //! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
 //!

@@ -73,8 +73,8 @@ async fn live(w: &World) {
     w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// Gives a `MemoryStore` a volume claim that is not in its plan, which the operator prunes. Then moves the store to a
-/// database, and scales the store to one pod.
+/// Gives a `MemoryStore` a volume claim that is not in its plan, and waits until the operator has pruned this claim.
+/// Then moves the store to a database, and scales the store to one pod.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,

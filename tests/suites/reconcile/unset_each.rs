@@ -169,9 +169,9 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Takes the recorded cases of `kind` that need no special environment, and runs those that together have every field,
-/// with a new operator for each case. Asserts that the number of cases is at least `at_least`, and the number of compared
-/// fields at least `fields`.
+/// Takes the recorded cases of `kind` that need no special environment. Runs a subset that together has every field,
+/// with a new operator for each case. Asserts that the number of cases is at least `at_least`, and the number of
+/// compared fields at least `fields`.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {

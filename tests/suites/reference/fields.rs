@@ -1,6 +1,6 @@
 //! Generates `docs/reference/fields.md`. The page lists every field of every kind, from the CustomResourceDefinitions.
 //!
-//! The page shows a group of fields that occurs several times only once, and links to the group.
+//! If a group of fields occurs several times, the page shows the group once, and links to the group.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -83,8 +83,8 @@ fn adding() -> Vec<Layer> {
     layers_of("adding", of)
 }
 
-/// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. `security` then gives
-/// stores and Agents variables, and `gatewayRouting` gives the addresses in others.
+/// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. `security` then adds
+/// variables to stores and Agents, and `gatewayRouting` provides the addresses in other variables.
 fn protecting() -> Vec<Layer> {
     let security = json!({"pdp": true, "strict": true, "users": {"issuer": "https://login.example", "audience": "kaos"},
         "agents": {"issuer": "https://cluster.example", "jwks": "{\"keys\": []}", "audience": "kaos-gateway"}});

@@ -1,5 +1,5 @@
 //! Checks `docs/reference/variables.md`, and generates its table of origins and images. People write the other tables.
-//! They must have exactly one row for each variable that the default policies set.
+//! These tables must have exactly one row for each variable that the default policies set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

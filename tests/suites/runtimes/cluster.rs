@@ -80,7 +80,8 @@ impl Cluster {
         world
     }
 
-    /// Waits until all objects are ready. `objects` are keys such as `Agent/a`. If they do not become ready, prints the logs of their processes.
+    /// Waits until all objects are ready. `objects` are keys such as `Agent/a`. If an object does not become ready,
+    /// prints the logs of the processes.
     pub(crate) async fn until_ready(&self, world: &World, objects: &[String]) {
         let begun = Instant::now();
         let mut waiting: Vec<&String> = objects.iter().collect();

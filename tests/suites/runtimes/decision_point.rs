@@ -72,7 +72,7 @@ impl DecisionPoint {
             return Ok(());
         }
         let of = |key: &str| config["data"][key].as_str().with_context(|| format!("the ConfigMap has no key {key}"));
-        // The data replace all other data, and the rules are not a part of the data.
+        // Load the rules and each part of the data separately, because the rules are not a part of the data.
         http::put(self.port, "/v1/policies/authz", of("policy.rego")?, PATIENCE)?.json()?;
         let data: Value = serde_json::from_str(of("data.json")?)?;
         for (key, value) in data["kaos"].as_object().context("the data have no object kaos")? {

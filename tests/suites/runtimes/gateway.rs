@@ -1,8 +1,8 @@
 //! A gateway that reads the routes of the operator, and asks the decision point before it forwards a request.
 //!
-//! [`GatewayPolicy`] is the part of a SecurityPolicy that this gateway reads. The real gateway reads more: it checks tokens
-//! itself, and sets headers from the claims of tokens. This gateway leaves both out. The rules of the decision point check
-//! the tokens, too.
+//! [`GatewayPolicy`] is the part of a SecurityPolicy that this gateway reads. The real gateway reads more: it checks
+//! tokens itself, and sets headers from the claims of tokens. This gateway does neither. The rules of the decision
+//! point also check the tokens.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The part of a SecurityPolicy that the test gateway follows: the decision point that it names, the headers that the
-//! decision point gets, and the answer if the decision point fails.
+//! The part of a SecurityPolicy that the test gateway follows: the name of the decision point, the headers for the
+//! decision point, and the answer if the decision point fails.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::scenario::SYSTEM;

@@ -1,4 +1,4 @@
-//! Leads connections to Services to the processes of pods, like kube-proxy and the cluster's DNS.
+//! Directs connections for a Service to the process of a pod, like kube-proxy and the cluster's DNS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,8 +24,8 @@ impl Network {
         Self { folder, written: BTreeMap::new() }
     }
 
-    /// Writes the files of all Services. `file` returns the file with the port of this machine that replaces a port of
-    /// a pod; it gets the address of the pod and the port.
+    /// Writes the files of all Services. `file` gets the address of a pod and a port of this pod. It returns the file
+    /// with the port of this machine that replaces this port.
     pub(crate) fn update(
         &mut self,
         services: &[Value],

@@ -1,5 +1,5 @@
 //! Samples 7 and 8, and tools, in a secured cluster. All requests in this module go through the gateway, which asks the
-//! decision point. So do the requests of the Agents to peers, tools and stores.
+//! decision point. The requests of the Agents to peers, tools and stores also go through the gateway.
 //!
 //! The API server signs the tokens of the Agents. A script replaces the identity provider of the users.
 

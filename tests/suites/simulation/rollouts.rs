@@ -1,6 +1,6 @@
-//! Rollouts under crashes. Users install settings in steps and steer the rollouts, edit and replace servers, pods fail and
-//! crash, and the operator ends at random writes. Whatever happens, the last installed settings must serve everywhere at the end. Two stories end the
-//! operator at each write of a rollout that arrives, and of a rollout that returns.
+//! Rollouts under crashes. Users install settings in steps, steer the rollouts, and edit and replace servers. Pods fail
+//! and crash, and the operator ends at random writes. In every case, the last installed settings must serve everywhere
+//! at the end. Two stories end the operator at each write: of a rollout that completes, and of a rollout that returns.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ use crate::check::{self, State};
 use crate::number;
 
 const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
-/// The names of the ConfigMap. A user renames it at times.
+/// The names of the ConfigMap, which users sometimes rename.
 const NAMES: [&str; 2] = ["levels", "levels-renamed"];
 const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 30s, patience: 30s}";
 /// The number of seeds in CI.
@@ -143,7 +143,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("install {level} with {rollout}")
         }
         4 => {
-            // The rename of a tool that gives each content another name: first create, then delete.
+            // Rename the ConfigMap like a tool that gives each content another name: first create the new one, then
+            // delete the old one.
             let (old, new) = if rng.bool() { (NAMES[0], NAMES[1]) } else { (NAMES[1], NAMES[0]) };
             let level = pick(rng, &["DEBUG", "WARNING"]);
             drop(w.try_apply(&levels(new, level, STAGED)).await);
@@ -163,7 +164,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         9 => {
-            // The operator reads the bytes before the garbage collector of a real cluster deletes them.
+            // Keep the stored bytes: on a real cluster, the operator reads them before the garbage collector deletes
+            // them.
             let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
             let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
             let Some(revision) = serving.get(rng.usize(..serving.len().max(1))) else { return "nothing".to_owned() };
@@ -232,7 +234,7 @@ fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
             w.apply(&mcp_server(server)).await;
         }
         w.delete(&format!("kaos-system:ConfigMap/{}", NAMES[1])).await;
-        // No seed installs this level, so it cannot be in quarantine.
+        // No seed installs settings with this level, so these settings cannot be in quarantine.
         w.apply(&levels(NAMES[0], "CRITICAL", "rollout: {mode: now}")).await;
         let (state, mut wrong) = end(w, &replicas).await;
         let served = with_level(w, "CRITICAL").await;

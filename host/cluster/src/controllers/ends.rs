@@ -1,5 +1,5 @@
-//! Ends the pods of Jobs. A pod of a Job succeeds after the time in which a pod of a Deployment becomes ready. If a pod
-//! never restarts its containers, it fails when a container crashes.
+//! Ends the pods of Jobs. With the fate [`PodFate::ReadyAfter`], a pod of a Job succeeds after the time in the fate.
+//! With the fate [`PodFate::CrashLoop`], a pod fails at the first crash if it never restarts its containers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -47,7 +47,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
 }
 
 /// Creates and deletes pods, or records the end of the Job. Returns the time after which the controller can create the
-/// next pod, or `None` if it must not wait.
+/// next pod, or `None` if no wait is necessary.
 fn step(
     state: &mut State,
     job: &Value,

@@ -48,8 +48,8 @@ use crate::{
     storage::{Change, Key, ObjectId, controller, meta, owners},
 };
 
-/// An object to reconcile. The queue has the order of the variants: pods come before their owners, so that an owner counts
-/// its pods once after all of them have changed, and not again after each of them.
+/// An object to reconcile. The queue has the order of the variants. Pods come before their owners, so an owner counts
+/// its pods only once, after all of them have changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Definition(Key),

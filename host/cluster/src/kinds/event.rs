@@ -24,7 +24,7 @@ pub(crate) fn from_stored(object: &Value) -> Value {
     rename(object, "events.k8s.io/v1", |name| NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
 }
 
-/// Adds the fields that Go writes even if they are empty: two times and a source.
+/// Adds the fields that Go writes even if they are empty: two timestamps and a source.
 pub(super) fn fill(object: &mut Value, [first, last, source]: [&str; 3]) {
     for (field, empty) in [(first, Value::Null), (last, Value::Null), (source, Value::Object(Map::new()))] {
         if object[field].is_null() {

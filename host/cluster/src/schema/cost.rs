@@ -150,8 +150,8 @@ impl<'a> Estimate<'a> {
         let rounds = self.length(range, made);
         let items: Values<'a> = self.values(range).map(|values| values.into_iter().flat_map(members).collect());
         let depth = self.names.len();
-        // A single variable is an item of a list or a key of a map. No loop over a key is possible, because a key has
-        // no items.
+        // If the comprehension has one variable, the variable is an item of a list or a key of a map. No loop over a
+        // key is possible, because a key has no items.
         match &comprehension.iter_var2 {
             Some(second) => {
                 self.names.push((comprehension.iter_var.as_str(), Some(Vec::new())));

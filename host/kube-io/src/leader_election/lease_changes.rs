@@ -18,7 +18,8 @@ use super::LEASE;
 
 /// The duration of one watch. The API server ends the watch after this time, and the replica opens the next watch.
 const WATCH_SECONDS: u32 = 290;
-/// The pause before the replica opens the watch again after an error. A missing right does not return within seconds.
+/// The pause before the replica opens the watch again after an error. If the replica lacks a right, it will not get the
+/// right within seconds.
 const REOPEN: Duration = Duration::from_secs(30);
 /// The pause before the replica opens the next watch. A server that ends each watch at once must not cause an endless
 /// series of requests.

@@ -1,12 +1,12 @@
 //! The work queue decides which object is next. At any time, at most one pass works on an object.
 //!
-//! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object. A key
-//! is [`Bulk`](Urgency::Bulk) if the operator starts, or if an object changes that many objects need. A key is
-//! [`Paced`](Urgency::Paced) after a policy swap, and the queue limits the pace of paced keys. Fresh keys come first.
-//! After several fresh keys in a row, the queue returns one bulk or paced key. If a key is added during its own pass,
-//! the queue adds the key again after the pass. Among keys of the same urgency, the namespaces take turns. The number
-//! of passes at the same time is limited for each namespace. Each key has its own backoff. The callers of
-//! [`Queue::next`] decide how many passes run at the same time.
+//! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object, or
+//! when the wait of the key is over. A key is [`Bulk`](Urgency::Bulk) if the operator starts, or if an object changes
+//! that many objects need. A key is [`Paced`](Urgency::Paced) after a policy swap, and the queue limits the pace of
+//! paced keys. Fresh keys come first. After several fresh keys in a row, the queue returns one bulk or paced key. If a
+//! key is added during its own pass, the queue adds the key again after the pass. Among keys of the same urgency, the
+//! namespaces take turns. The number of passes at the same time is limited for each namespace. Each key has its own
+//! backoff. The callers of [`Queue::next`] decide how many passes run at the same time.
 
 mod fair_queue;
 mod state;
@@ -63,15 +63,15 @@ impl Queue {
         self
     }
 
-    /// Adds a key, unless the key already waits.
+    /// Adds a key. If the key already waits, this call can only raise its urgency.
     pub fn add(&self, key: &ObjectKey, urgency: Urgency) {
         if self.state(|state| state.add(key, urgency, Instant::now())) {
             self.0.changed.notify_one();
         }
     }
 
-    /// Adds a key after a time, unless the key is already due earlier. If the key gets a turn before that time, the
-    /// queue forgets the time, because the earlier pass can set a new time.
+    /// Adds a key after a time, unless the key already waits or is due earlier. If the key gets a turn before that
+    /// time, the queue forgets the time, because the earlier pass can set a new time.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();

@@ -261,8 +261,8 @@ impl QueueState {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // For the age of a paced key, count only the time after the moment at which the limit on the pace allows the
-        // next paced key.
+        // A paced key must wait for the limit on the pace. So count its age only from the time at which this limit
+        // allows the next paced key.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

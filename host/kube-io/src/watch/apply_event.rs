@@ -121,10 +121,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
-/// Records the error of a watch, or `None` when the watch works again. If the API server refused a type that the
-/// operator never listed, the refusal stays in effect during an outage of the server: a restart gives the operator no
-/// rights. Cached objects stay readable during an outage, and during the first minute of refusals. Metrics and
-/// readiness report the error at once.
+/// Records the error of a watch, or `None` when the watch works again. The API server may refuse a type before the
+/// first list. Then the refusal stays in effect during an outage of the server, because a restart of the server gives
+/// the operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals.
+/// Metrics and readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {

@@ -25,7 +25,7 @@ const RESEMBLANCE: usize = 4;
 pub(super) struct Dictionary(Mutex<Arc<Samples>>);
 
 impl Dictionary {
-    /// Compresses a text. Returns texts that are compressed already, and texts that would not become shorter.
+    /// Compresses a text. Returns the text unchanged if it is already compressed, or would not become shorter.
     pub(super) fn packed(&self, text: Text) -> Text {
         match &text {
             Text::Plain(plain) => self.pack(plain).unwrap_or(text),

@@ -44,7 +44,7 @@ pub(super) struct State {
     pub(super) dictionaries: BTreeMap<ResourceType, Arc<Dictionary>>,
     pub(super) owners: Owners,
     pub(super) in_flight: InFlightWrites,
-    /// The number of times that missing rights have returned.
+    /// The number of times that rights have returned to the operator.
     pub(super) rights: watch::Sender<u64>,
     /// The objects for which the last pass lacked a right.
     pub(super) denied: BTreeSet<ObjectKey>,
@@ -161,7 +161,8 @@ impl State {
         }
     }
 
-    /// Returns all objects of the kinds with a claim that contains a type. Leaves out kinds that wait for another type.
+    /// Returns all objects of the type, if it is a claimed kind, and of each kind whose claims contain the type. Leaves
+    /// out kinds that wait for another type.
     pub(super) fn claimers(&self, of: &ResourceType) -> Wakes {
         let concerned = self.coverage.primaries().filter(|(primary, claimed)| *primary == of || claimed.mentions(of));
         let ready = concerned.filter(|(primary, _)| self.waiting_for(primary).is_empty());
@@ -188,7 +189,8 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects that need an object of a guarded type, and that a change of the needed object concerns.
+    /// Returns the objects to wake after a change of the object `name`, which has a guarded type. They need this
+    /// object, and the change concerns them.
     pub(super) fn concerned(&self, spec: &Spec, name: &str, difference: &Difference<'_>) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, difference, |target| spec.answers(target));

@@ -28,8 +28,8 @@ pub struct Answers {
     pub(super) yielding: Vec<Arc<Kind>>,
 }
 
-/// The policies for one kind in one place that a change replaces. Two values are equal if they mean the very same
-/// policies. The value keeps these policies alive, so that no later policies can have the same address.
+/// The policies for one kind in one place that a change replaces. Two values are equal if they point to the same
+/// policies in memory. The value keeps these policies alive, so that no later policies can have the same address.
 #[derive(Debug, Clone)]
 pub(crate) struct Replaced {
     pub(crate) of: ResourceType,

@@ -187,8 +187,8 @@ impl Kind {
         self.renderer_on(cluster, self.served(is_served))
     }
 
-    /// Returns whether the policies and their settings are those of `other`, so that both give the same answers. Leaves
-    /// out fallbacks.
+    /// Returns whether the policies and their settings are those of `other`, so that both give the same answers. Does
+    /// not compare fallbacks.
     pub(super) fn answers_like(&self, other: &Self) -> bool {
         let members = self.members.iter().zip(&other.members);
         self.members.len() == other.members.len()

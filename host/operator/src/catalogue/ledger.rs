@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// A revision goes into quarantine if it fails on this number of objects. If the revision answers for fewer objects, it
-/// goes into quarantine if it fails on all of these objects.
+/// A revision goes into quarantine if it fails on at least this number of objects in more than one namespace. It also
+/// goes into quarantine if it fails on all its objects.
 const SEVERAL: usize = 3;
 
 /// The results of passes. Contains only objects for which an installed policy answers, or for which the operator leaves

@@ -137,7 +137,7 @@ impl Catalogue {
         });
     }
 
-    /// Returns the snapshot that a swap to these policies would install, without a swap. Entries that did not change
+    /// Returns the snapshot that a swap to these policies would install. Makes no swap. Entries that did not change
     /// keep their existing values.
     pub(crate) fn proposed(&self, arranged: Arranged) -> Arc<Snapshot> {
         let before = self.current.load_full();

@@ -96,7 +96,7 @@ pub struct Arranged {
     pub answers: BTreeMap<ResourceType, Answers>,
     /// Revisions that do not serve because of a conflict, with the reason.
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
-    /// The rollouts that go on. [`arrange`] does not set this field.
+    /// The running rollouts. [`arrange`] does not set this field.
     pub staging: Staging,
 }
 

@@ -62,7 +62,7 @@ impl Renderers {
         Ok(renderer)
     }
 
-    /// Returns a renderer for a kind whose calls the observer does not see.
+    /// Returns a renderer for a kind. The observer does not see the calls of this renderer.
     pub(crate) fn unobserved(
         &self,
         kind: &Kind,

@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub(super) kinds: BTreeMap<ResourceType, Answers>,
     /// For each kind, the namespaces with a policy that is still being loaded.
     pub(super) loading: Loading,
-    /// The rollouts that go on.
+    /// The running rollouts.
     pub(super) staging: Staging,
 }
 
@@ -140,8 +140,8 @@ impl Snapshot {
         };
         let pins = |answers: &'_ Answers| -> Vec<Arc<Kind>> { answers.pins_in(namespace).map(Arc::clone).collect() };
         let mut all = answers.map(pins).unwrap_or_default();
-        // An object can pin a revision although the rollout of this revision has not moved the object. While the revision
-        // that must answer is not loaded, its name must not mean another revision.
+        // An object can pin a revision although the rollout of this revision has not moved the object. While the
+        // revision that must answer is not loaded, a pin with the policy's name must not match another revision.
         let is_clear = |kind: &Arc<Kind>| {
             let is_name = !is_digest_of(pin, kind.stack().base().id());
             table != Table::None || !is_name || !self.staging.concerns_policy(pin)
@@ -200,7 +200,7 @@ impl Snapshot {
         self.staging.table_for(of, namespace, name) == Table::Current
     }
 
-    /// Returns the rollouts that go on.
+    /// Returns the running rollouts.
     pub fn staging(&self) -> &Staging {
         &self.staging
     }

@@ -1,4 +1,4 @@
-//! The rollouts that go on, and the policies that answer for the objects that the rollouts have not moved yet.
+//! The running rollouts, and the policies that answer for the objects that these rollouts have not moved yet.
 //!
 //! A rollout moves the objects with the smallest hashes first. The hash depends only on the object's kind, namespace and
 //! name, so every process gives the same answer for an object.
@@ -53,7 +53,7 @@ impl MovedObjects {
     }
 }
 
-/// A rollout that goes on.
+/// A running rollout.
 #[derive(Debug, Clone)]
 pub struct RolloutStage {
     /// The revision that the rollout brings.
@@ -100,7 +100,7 @@ impl Predecessors {
     }
 }
 
-/// The rollouts that go on. Without rollouts, this value is empty and costs nothing.
+/// The running rollouts. Without rollouts, this value is empty and costs nothing.
 #[derive(Debug, Default)]
 pub struct Staging {
     /// The rollouts. At most one rollout of the owner and one of a tenant concern an object.
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(hash(RolloutUnit::Namespace), NAMESPACE_HASH);
     }
 
-    /// A change of these values moves other objects when an operator is upgraded during a rollout.
+    /// If these values changed, an upgrade of the operator during a rollout would move other objects.
     const OBJECT_HASH: &str = "dbeba2722d2d5802";
     const NAMESPACE_HASH: &str = "e1323f3eeff9f605";
 

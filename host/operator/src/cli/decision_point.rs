@@ -1,4 +1,5 @@
-//! The flags about the decision point of the gateway. The variables have the same names as in the Go operator.
+//! The flags about the decision point of the gateway. Their environment variables have the same names as in the Go
+//! operator.
 
 use clap::{ArgAction, Args, builder::FalseyValueParser};
 use kaos_crds::access::{AuthorizationPolicySpec, DataSource};

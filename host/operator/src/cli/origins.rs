@@ -24,7 +24,7 @@ pub(in crate::cli) fn table(entry: &Entry) -> Table {
     table
 }
 
-/// Returns the child, the path and the origin of each value. Masks secret values in keys.
+/// Returns the child, the path and the origin of each value. Masks secret values in paths and origins.
 pub(in crate::cli) fn rows(entry: &Entry) -> Vec<[String; 3]> {
     let masks = Masks::of_pass(&entry.rendered);
     let row = |Explained { child, path, from, layer, overlay }| {

@@ -52,7 +52,7 @@ pub(super) struct Examined {
     pub(super) problems: Vec<Problem>,
     /// The refusal in which the first pass ended.
     pub(super) refusal: Option<Refusal>,
-    /// The kinds of the planned children whose fields nothing defines.
+    /// The kinds of the planned children whose fields neither Kubernetes nor a known CRD defines.
     pub(super) unchecked: Vec<ResourceType>,
 }
 

@@ -103,7 +103,7 @@ impl Masks {
         self.below(value, Secrecy::Open)
     }
 
-    /// Like [`value`](Self::value), for a value below secret names.
+    /// Like [`value`](Self::value), for a value with this secrecy.
     pub(crate) fn below(&self, value: &Value, secrecy: Secrecy) -> Value {
         let mut value = value.clone();
         let mut run = Run { masks: self, numbers: Numbers::Text, depth: 0, found: &mut |_: &str| {} };

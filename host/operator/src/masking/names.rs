@@ -81,7 +81,7 @@ pub(crate) enum Secrecy {
     /// No name shows that the value is secret.
     #[default]
     Open,
-    /// The value is a part of a secret value: its texts are secret, and its long numbers.
+    /// The value is a part of a secret value: its texts and its long numbers are secret.
     Part,
     /// The value itself has a name that suggests a secret.
     Whole,

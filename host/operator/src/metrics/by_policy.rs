@@ -57,9 +57,9 @@ impl ByPolicy {
         }
     }
 
-    /// Keeps the samples of policies that may have to answer now or that could answer at the previous update, because
-    /// passes with these policies can still run. Removes all other samples. So the failures of a quarantined policy
-    /// stay until the next update.
+    /// Keeps the samples of policies that may have to answer now. Also keeps the samples of policies that could answer
+    /// at the previous update, because passes with these policies can still run. Removes all other samples. So the
+    /// failures of a quarantined policy stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);

@@ -21,7 +21,8 @@ pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &context.access.watch.coverage());
 }
 
-/// Makes the watch cover the types that the first active policies claim. What a standby watched before does not count.
+/// Makes the watch cover the types that the first active policies claim. Does not keep the types that only a standby
+/// watched before.
 pub(super) fn cover_first(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &Coverage::default());
 }

@@ -1,5 +1,5 @@
 //! Keeps the operator of a waiting replica warm: the watches follow the cluster, and the policies are loaded. No pass
-//! runs, and no step of the lifecycle, so the replica writes nothing.
+//! and no step of the lifecycle runs, so the replica writes nothing.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -41,10 +41,11 @@ impl Waker {
         self.is_awake.store(false, Ordering::SeqCst);
     }
 
-    /// Passes on all objects that the watch contains, and all objects that it reports from now on. The watch itself
-    /// reports the objects of a kind whose types it has not listed yet.
+    /// Passes on all objects that the watch contains, and all objects that it reports from now on. If the watch has not
+    /// listed all types of a kind yet, it reports the objects of this kind itself later.
     pub(super) fn awake(&self, watch: &Watch) {
-        // First awake, then read: an object that arrives in between is passed on twice, and none is lost.
+        // Set `is_awake` before reading the objects: an object that arrives in between is passed on twice, but none is
+        // lost.
         self.is_awake.store(true, Ordering::SeqCst);
         for (of, _) in watch.coverage().primaries().filter(|(of, _)| watch.waiting_for(of).is_empty()) {
             for key in watch.keys(of) {

@@ -27,7 +27,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
         let span = tracing::info_span!("pass", kind, namespace, name, trace_id = tracing::field::Empty);
         let (trace, started, rights) = (PassTrace::default(), Instant::now(), context.access.watch.rights());
         let running = AssertUnwindSafe(unless_given_up(pass(&context, &key, &trace))).catch_unwind();
-        // A pass is large. In a box, it is not copied into the future of the worker.
+        // The future of a pass is large. In a box, it is not copied into the future of the worker.
         let ended = match tokio::time::timeout(deadline, Box::pin(running)).instrument(span).await {
             Ok(Ok(Some(ended))) => ended,
             Ok(Ok(None)) => {

@@ -116,9 +116,9 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
-/// Replaces a removed and an added field by one renamed field if both have the same parent and the same value, and no
-/// other field of this parent was removed or added with this value. Ignores masked values, because equal masks can hide
-/// different values. Returns the path of each field, and whether the field was renamed.
+/// Replaces a removed and an added field by one renamed field if both have the same parent and the same value. Does not
+/// do this if another field of this parent was removed or added with this value. Ignores masked values, because equal
+/// masks can hide different values. Returns the path of each field, and whether the field was renamed.
 pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     let gone = sides(fields, |field| (&field.before, &field.after));
     let come = sides(fields, |field| (&field.after, &field.before));
@@ -133,7 +133,7 @@ pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     paths.into_iter().flatten().collect()
 }
 
-/// The fields with the same parent and with the same value apart from the name: for each, its index and its name.
+/// Fields, by their parent and their value without the name. Each field has its index and its name.
 type Alike<'a> = HashMap<(&'a str, String), Vec<(usize, &'a str)>>;
 
 /// Returns the fields that exist only on one side, by their parent and their value.

@@ -295,8 +295,8 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
     gone.chain(there).collect()
 }
 
-/// Returns the children of a plan for an object with an earlier plan that its gates hold back. The live children come
-/// from a still earlier plan. A child that the caller does not know counts as it is in the earlier plan.
+/// Returns the children that change if the plan `new` replaces the plan `old`, which plan gates hold back. The live
+/// children come from a plan before `old`. A child that the caller does not know counts as it is in `old`.
 fn reappearing(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let known = |child: &Reference| live(child).or_else(|| old.get(child).cloned());
     let gone = children(old, new, &known).into_iter().filter(|child| child.change == Change::Removed);

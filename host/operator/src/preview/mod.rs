@@ -1,6 +1,6 @@
-//! Computes the effect of a candidate before it serves: renders the objects of the cluster with the current policies
-//! and with the policies of the candidate, and compares the results. Reads objects only from the memory of the watch,
-//! and writes nothing.
+//! Computes the effect of a candidate before the candidate serves. Renders the objects of the cluster with the current
+//! policies and with the policies of the candidate, and compares the results. Reads objects only from the memory of the
+//! watch, and writes nothing.
 //!
 //! A pass asks the policies in the same way, and `policy plan` compares in the same way ([`crate::plan`]). Only one
 //! preview computes at a time, and its work waits until passes leave a processor free. After each object, another
@@ -47,9 +47,8 @@ const REPETITIONS: usize = 3;
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 /// The interval at which a preview checks whether the watch has listed the objects.
 const LOOK: Duration = Duration::from_millis(100);
-/// The watch may not keep all needed objects yet: after a start of the operator, it keeps the needs of an object only
-/// after the first pass over this object. While such objects are missing, a preview gives up if it can compute no
-/// further object within this time.
+/// The time after which a preview gives up if needed objects are missing and it can compute no further object. After a
+/// start of the operator, the watch keeps the needs of an object only after the first pass over this object.
 const PENDING_WAIT: Duration = Duration::from_secs(10);
 /// The minimum interval at which a preview checks again for missing objects.
 const PENDING_LOOK: Duration = Duration::from_secs(1);

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{masking::Masks, watch::ObjectKey};
 
-/// Returns the object's inputs, plan and decisions, without secret values. Returns `None` if the object does not exist or has no policy.
+/// Returns the object's inputs, plan and decisions, without secret values. Returns `None` if the object does not exist
+/// or has no policy.
 pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Value> {
     let object = runner.watch.object(key)?;
     let memory = runner.memories.look(key);

@@ -119,7 +119,7 @@ fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: 
         Verdict::Planned(_) if selected.stands_in() => Why::Fallback,
         Verdict::Planned(_) => match before {
             Some(before) if before.plan == plan => Why::Routine,
-            // After a start of the operator, every object has a first decision.
+            // After a start of the operator, the first decision about an object with an applied plan is routine.
             None if rendered.subject().applied => Why::Routine,
             Some(_) | None => Why::Change,
         },

@@ -46,7 +46,7 @@ const ONE_OF: u64 = 16;
 const WAITING: usize = 32;
 /// The memory of the id of a dropped case.
 const DROPPED_ID: usize = 96;
-/// The share of the memory for ids of dropped cases.
+/// The ids of dropped cases take at most the memory divided by this number.
 const SHARE_OF_IDS: usize = 16;
 /// The minimum interval at which the recorder searches for old cases.
 const LOOK: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Checks an object offline against the schema of its CRD, as an API server does.
 //!
 //! Admission drops and reports unknown fields, sets defaults, drops nulls without a meaning, and validates the other
-//! fields. It does not evaluate CEL rules, because the policies refuse the same objects.
+//! fields. This module does not evaluate CEL rules, because the policies refuse the same objects.
 
 mod crd;
 mod finding;

@@ -10,9 +10,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::annotation::TRACEPARENT;
 
-/// Connects a pass with the trace that the object's annotation names. While the change is under way, and with `may_join`,
-/// the pass is a part of that trace. Later passes, such as resyncs, have traces of their own with a link to that trace: otherwise the
-/// trace would grow as long as the object exists.
+/// Connects a pass with the trace that the object's annotation names. If `may_join` is true and the change is under
+/// way, the pass is a part of that trace. Later passes, such as resyncs, have their own traces, with a link to that
+/// trace. Otherwise that trace would grow as long as the object exists.
 pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     if span.is_disabled() {
         return;

@@ -1,5 +1,5 @@
-//! The gate, `policy conform`, `render` and the cluster agree on the scope of a type: whether a policy finds an object,
-//! and whether the policy needs a grant for the object.
+//! Tests that the gate, `policy conform`, `render` and the cluster agree on the scope of a type. The scope decides
+//! whether a policy finds an object, and whether the policy needs a grant for the object.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -97,7 +97,7 @@ fn needs(_: &Subject) -> Vec<Need> {
     NEEDS.into_iter().enumerate().map(need).collect()
 }
 
-/// Plans no children. Panics if an answer is another one than in `NEEDS`.
+/// Plans no children. Panics if an answer differs from the answer in `NEEDS`.
 #[allow(clippy::unnecessary_wraps, reason = "the contract's signature")]
 fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let answer = |answer: &Answer| match answer {

@@ -82,7 +82,7 @@ impl Stage {
         self.folder.write("settings.yaml", format!("image: {image}\n"))
     }
 
-    /// Waits until the operator has recorded its default policies. It writes an Event for each record last.
+    /// Waits until the operator has recorded its default policies. The operator writes the Event about a record last.
     pub(crate) async fn until_defaults_are_recorded(&self) {
         let of_default = |event: &&Value| {
             let about = event["involvedObject"]["name"].as_str().or(event["regarding"]["name"].as_str());
@@ -223,7 +223,7 @@ pub(crate) fn team(stage: &Stage) {
     }
 }
 
-/// Returns a package with the default policy of Agents and other bytes. `limits` is as in `policy.yaml`.
+/// Returns a package with the default policy of Agents, but with other bytes. `limits` is as in `policy.yaml`.
 pub(crate) fn edition(number: u8, limits: &str) -> Package {
     let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
     let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();

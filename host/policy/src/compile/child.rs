@@ -23,11 +23,11 @@ use crate::{
     inspect::{Bounds, InspectError, Inspection, inspect},
 };
 
-/// The child did not understand its arguments or could not set its limits.
+/// The exit code of a child that did not understand its arguments or could not set its limits.
 const UNUSABLE: u8 = 64;
-/// The compiler refused the component. The reason is on standard error.
+/// The exit code if the compiler refused the component. The reason is on standard error.
 const REFUSED: u8 = 65;
-/// The bytes are not a policy. The reason is on standard output.
+/// The exit code if the bytes are not a policy. The reason is on standard output.
 const UNFIT: u8 = 66;
 /// The interval at which the parent checks whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);

@@ -46,8 +46,8 @@ impl Default for CompileLimits {
 }
 
 impl CompileLimits {
-    /// The default limits, lowered if a container has less memory. If the child used more memory than the container
-    /// has, the kernel would kill the whole container, and the operator with it.
+    /// The default limits, lowered if this container has too little memory for them. If the child used more memory than
+    /// the container has, the kernel would kill the whole container, and the operator with it.
     pub fn of_this_container() -> Self {
         Self::default().within(container::memory())
     }

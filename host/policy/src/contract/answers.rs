@@ -11,7 +11,7 @@ pub struct KeySelector {
     pub name: String,
     /// The key.
     pub key: String,
-    /// Whether the pod starts without the key.
+    /// Whether the pod can start if the key is missing.
     pub optional: bool,
 }
 
@@ -121,7 +121,7 @@ pub struct Plan {
 pub struct Violation {
     /// The path of the wrong field in the object.
     pub path: String,
-    /// The problem of this field, and how the user can solve it.
+    /// The problem with this field, and how the user can solve it.
     pub message: String,
 }
 

@@ -64,8 +64,8 @@ pub(super) fn running() -> Config {
         .total_core_instances(SANDBOXES * CORE_INSTANCES)
         .max_core_instances_per_component(CORE_INSTANCES)
         // Each slot reserves 4 GiB of address space (not memory) and guard pages. Some machines have only 512 GiB of
-        // address space. So the pool has fewer slots than `SANDBOXES` components with `MEMORIES` memories each could
-        // use.
+        // address space. So the pool has only two slots for each sandbox, although a component can have up to
+        // `MEMORIES` memories.
         .total_memories(SANDBOXES * 2)
         .max_memories_per_component(MEMORIES)
         .max_memory_size(MEMORY_CEILING)

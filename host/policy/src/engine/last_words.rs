@@ -4,8 +4,8 @@
 //! The host cannot call a trapped component. wasmtime provides the component's memory in a core dump. The bytes
 //! `MARK` show where the record begins. The text is untrusted, because the policy controls all of it.
 //!
-//! The module that answers calls of WASI preview 1 keeps its text in globals, because the policy owns all of its
-//! memory. These globals have the same order as a record: the mark, the length, and the text.
+//! The module that answers calls of WASI preview 1 keeps its text in globals, because all of the memory belongs to the
+//! policy. These globals have the same order as a record: the mark, the length, and the text.
 
 use wasmtime::{Store, Val, WasmCoreDump};
 

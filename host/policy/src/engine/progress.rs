@@ -1,7 +1,8 @@
 //! Reads the progress of a script from the memory of a script engine whose sandbox ended.
 //!
-//! The script engine writes a record into its memory: the bytes of [`MARK`], the number of its polls, the same number
-//! at the beginning of the running function, and the place of this function. All numbers are little-endian. See
+//! The script engine regularly polls whether it must stop the script. It keeps a record in its memory. The record
+//! begins with the bytes of [`MARK`]. Then come the number of polls so far, the number of polls before the running
+//! function began, and the place of this function. All numbers are little-endian. See
 //! `guest-policies/javascript/src/progress.rs`.
 
 use wasmtime::{Store, WasmCoreDump};

@@ -61,8 +61,8 @@ pub struct ScriptCode {
 }
 
 impl ScriptCode {
-    /// Combines the code of the script engine, which has this digest, with a script. Loads the script once: the
-    /// functions that the script exports show its world.
+    /// Combines a script with the code of the script engine. `digest` is the digest of the script engine. Loads the
+    /// script once, to find its world: the functions that the script exports show the world.
     pub(crate) fn new(engine: Arc<WasmCode>, digest: Digest, text: String, limits: &Limits) -> Result<Self, Failure> {
         let script = Script { engine, text };
         let world = open(&script, limits)?.world();

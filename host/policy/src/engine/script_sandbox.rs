@@ -18,7 +18,7 @@ use crate::{
     limits::Limits,
 };
 
-/// The memory that a second sandbox has in addition, so that the script engine can report the place, in bytes.
+/// The additional memory of a second sandbox in bytes. The script engine needs this memory to report the place.
 const MEMORY: usize = 4 << 20;
 
 /// A call of a sandbox, without its answer.
@@ -84,8 +84,8 @@ fn find(script: &Script, progress: Option<Progress>, limits: &Limits, calls: &[C
 
 /// Repeats the calls in a second sandbox, stops the script at this poll, and returns the place.
 fn stop(script: &Script, poll: u64, limits: &Limits, calls: &[Call]) -> Option<String> {
-    // A stopped script releases all its values before the script engine reports the place. This takes less fuel than the
-    // script took to make the values.
+    // A stopped script releases all its values before the script engine reports the place. This takes less fuel than
+    // the script took to make the values, so twice the fuel is enough.
     let fuel = limits.fuel.saturating_mul(2);
     let room = Limits { fuel, memory: limits.memory.saturating_add(MEMORY), ..*limits };
     let repeat = |mut sandbox: WasmSandbox| calls.iter().find_map(|call| call(&mut sandbox).err());

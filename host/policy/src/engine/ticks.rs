@@ -19,8 +19,8 @@ pub(super) fn start(engine: &wasmtime::Engine) -> io::Result<()> {
     let tick = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
-            // Drop the engine before sleeping. If this thread slept with the engine, the engine would exist for another
-            // tick.
+            // Drop the engine before sleeping. If this thread kept the engine during its sleep, the engine would exist
+            // for another tick.
             drop(engine);
             thread::sleep(TICK);
         }

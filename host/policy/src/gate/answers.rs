@@ -1,5 +1,5 @@
-//! The digest of a policy's answers. A compiler may make other bytes from the same source. Then only the digest of the
-//! answers shows that a package is another build of a known package.
+//! The digest of a policy's answers. A compiler may produce different bytes from the same source. Then only the digest
+//! of the answers shows that a package is another build of a known package.
 
 use serde_json::json;
 

@@ -34,8 +34,8 @@ pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialEr
     })
 }
 
-/// Returns the plan below an overlay for the object with this name. The overlay has this claim and returned this
-/// mapping.
+/// Returns the plan of the policy below an overlay. `claim` is the overlay's claim, `name` is the name of the object,
+/// and `env` is the mapping that the overlay returned.
 pub(super) fn plan_beneath(claim: &Claim, name: &str, env: &[EnvVar]) -> Plan {
     Beneath { claim: claim.clone(), name: name.to_owned() }.plan(env)
 }
@@ -116,7 +116,7 @@ impl Beneath {
     }
 }
 
-/// Returns the beginning of a name as the value of a label. Names can be longer than such values.
+/// Shortens a name to the maximum length of a label's value.
 fn label(name: &str) -> &str {
     let end = name.char_indices().nth(63).map_or(name.len(), |(at, _)| at);
     name.get(..end).unwrap_or(name).trim_end_matches(|c: char| !c.is_ascii_alphanumeric())

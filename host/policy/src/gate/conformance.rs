@@ -33,8 +33,8 @@ pub(super) use survey::survey_samples;
 /// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
-/// The fuel that the gate adds for each step of the check of settings in a sample's annotations. One step takes about
-/// 0.2 µs, and in this time a component uses this amount of fuel.
+/// The fuel that the gate adds for each step when it checks the settings in a sample's annotations. One step takes
+/// about 0.2 µs. A component uses about this much fuel in the same time.
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.

@@ -33,7 +33,7 @@ pub fn dropped_variables(policy: &Policy, rendered: &Rendered) -> Result<Vec<Str
     let base = if is_whole { Vec::new() } else { vec![other(CONTAINER)] };
     let Ok(mut given) = sandbox.map_env(base.clone())? else { return Ok(Vec::new()) };
     if !is_whole {
-        // An overlay may give a variable another value.
+        // Compare only containers and names, because an overlay may change the value of a variable.
         let returned: BTreeSet<_> = given.iter().map(key).collect();
         return Ok(base.iter().filter(|variable| !returned.contains(&key(variable))).map(shown).collect());
     }

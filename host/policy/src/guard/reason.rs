@@ -9,8 +9,8 @@ use crate::{
     settings::Origin,
 };
 
-/// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins,
-/// and `is_its` tells whether a place is for values of this field, by this `rule`.
+/// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins.
+/// `is_its` tells whether a place is for values of this field, and `rule` describes the condition of `is_its` in words.
 pub(super) fn of(
     stage: &GuardedManifest<'_, '_>,
     path: &[PathStep],

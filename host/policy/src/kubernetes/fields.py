@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes fields.txt: the fields of every kind of a stable version of Kubernetes' own APIs, from the OpenAPI document of
+"""Writes fields.txt: the fields of every kind in a stable version of Kubernetes' own APIs, from the OpenAPI document of
 a release.
 
     ./fields.py $(go env GOMODCACHE)/k8s.io/kubernetes@v1.36.1/api/openapi-spec/swagger.json

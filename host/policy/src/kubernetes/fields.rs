@@ -1,6 +1,6 @@
 //! Finds fields in a manifest that the manifest's kind does not have. An API server would refuse such a field. This
-//! module knows every kind of a stable version of Kubernetes' own APIs, as Kubernetes [`VERSION`] defines them. The
-//! module ignores other kinds: [`is_known`] tells which.
+//! module knows every kind in a stable version of Kubernetes' own APIs, as Kubernetes [`VERSION`] defines them. The
+//! module ignores all other kinds. [`is_known`] tells whether the module knows a kind.
 //!
 //! Each line of `fields.txt` lists the fields of one type. The type of a kind is called `apiVersion/kind`. `name:Type`
 //! means that the value of the field `name`, or each item of the value, has the type `Type`. Another line lists the

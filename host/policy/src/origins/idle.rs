@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Origins, PathStep, Places, is_equal, leaves, path};
 use crate::{contract::Origin, limits::Limits};
 
-/// The effect of one origin on one manifest.
+/// Whether an origin covers a value in its manifest, and if not, the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// The place of the origin has an equal value for at least one value at or below the origin's path.
@@ -20,7 +20,7 @@ pub(crate) enum Coverage {
     NoItem,
 }
 
-/// Returns the effect of an origin on its manifest.
+/// Checks whether an origin covers a value in its manifest.
 pub(crate) fn coverage(origin: &Origin, manifests: &[Value], within: Places<'_>) -> Coverage {
     let index = origin.manifest as usize;
     let Some(manifest) = manifests.get(index) else { return Coverage::NoItem };

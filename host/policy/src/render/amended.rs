@@ -21,8 +21,8 @@ pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
-/// Removes each variable that the policy returned in another form than the mapping had. Such a variable belongs to the
-/// policy: the policy must not use the grants of an overlay for it, and no breach must name the overlay.
+/// Removes each variable that the policy returned differently from the mapping that it received. Such a variable
+/// belongs to the policy: the policy must not use the grants of an overlay for it, and no breach must name the overlay.
 pub(super) fn keep_returned(overlaid: &mut Overlaid, given: &[EnvVar], returned: &[EnvVar]) {
     if overlaid.is_empty() {
         return;

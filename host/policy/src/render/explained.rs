@@ -51,7 +51,7 @@ impl Rendered {
         })
     }
 
-    /// Returns each declared origin of a manifest, with the type of the manifest and the effect of the origin.
+    /// Returns each declared origin with the type of its manifest, and whether the origin covers a value.
     pub(crate) fn declared_origins(&self) -> Vec<(&Origin, ResourceType, Coverage)> {
         let Some(planned) = self.planned() else { return Vec::new() };
         self.within(|within| {

@@ -101,7 +101,7 @@ impl Rendered {
         std::iter::once(&self.policy).chain(&self.overlays).nth(self.last_asked).unwrap_or(&self.policy)
     }
 
-    /// Returns the highest overlay that changed or added a child, or the policy if no overlay did.
+    /// Returns the highest overlay that changed or added this child, or the policy if no overlay did.
     pub fn author(&self, child: &Reference) -> &PolicyId {
         let is_it = |other: &Reference| other.of() == child.of() && other.name == child.name;
         let overlays = self.amended().filter(|(_, children)| children.iter().any(is_it));
@@ -144,7 +144,7 @@ impl Rendered {
         self.is_whole
     }
 
-    /// Records that a policy answered for this object in the same pass, before the answer came from the memo.
+    /// Marks this result as not recalled. The memo gave the result, but a policy computed it earlier in the same pass.
     pub fn answered_before(&mut self) {
         self.recalled = false;
     }

@@ -12,7 +12,8 @@ impl Increase {
     /// The highest percentage.
     const MAX: u16 = 1000;
 
-    /// Returns whether a value rises more. A value that was 0 before has no percentage, so it never rises more.
+    /// Returns whether a value rises by more than this percentage. A rise from 0 has no percentage, so it never exceeds
+    /// the limit.
     pub fn is_exceeded(self, before: u64, after: u64) -> bool {
         let allowed = u128::from(before) * (100 + u128::from(self.0));
         before > 0 && u128::from(after) * 100 > allowed

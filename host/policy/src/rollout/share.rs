@@ -14,7 +14,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// Returns the largest allowed number of `all`. Rounds down.
+    /// Returns this share of `all` as a number. Rounds a percentage down.
     pub fn of(self, all: u64) -> u64 {
         match self {
             Self::Number(number) => number,

@@ -211,7 +211,8 @@ pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, r
     planned_by(file, layers, plan, user, |renderer| renderer.with_user_privileges(rule))
 }
 
-/// Renders manifests whose values do not come from the user's spec. The function `told` changes the renderer before.
+/// Renders manifests whose values do not come from the user's spec. The function `told` sets options of the renderer
+/// first.
 pub(crate) fn planned_by(
     file: &str,
     layers: &[Layer],

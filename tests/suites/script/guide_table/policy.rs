@@ -1,4 +1,4 @@
-//! The policy of the test in Rust. The code has each text of the table's column `Rust`.
+//! The test's policy in Rust. Its code contains each text of the table's column `Rust`.
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::plan::Child;

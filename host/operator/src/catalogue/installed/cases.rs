@@ -26,7 +26,7 @@ pub(crate) struct Case {
     base: Vec<Layer>,
     /// The settings to try, the weakest first.
     given: Vec<Layer>,
-    /// Whether only a policy that still serves before a rollout moves its objects is in this place.
+    /// Whether the policy answers in this place only for objects that a rollout has not moved yet.
     is_before: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
-    /// Whether the error ends with the rollouts that go on: the settings fit the policies that these rollouts bring.
+    /// Whether the error ends when the running rollouts end: the settings fit the policies that these rollouts bring.
     pub(crate) is_before: bool,
 }
 
@@ -149,7 +149,8 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
 }
 
 /// Returns the cases for the operator's own ConfigMap: one for each policy that answers for the whole cluster. A policy
-/// with a scope that lists namespaces gets no case. The cases of policies that still serve before a rollout come last.
+/// with a scope that lists namespaces gets no case. The cases of policies that answer only for objects that a rollout
+/// has not moved yet come last.
 pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     let mut cases = Vec::new();
     for (is_before, answers) in answers_of(arranged) {

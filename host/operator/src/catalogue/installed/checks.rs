@@ -2,8 +2,8 @@
 //! early when its package is deleted.
 //!
 //! Only one check runs at a time, because one check can take half of the memory. A package of the operator's own
-//! namespace does not wait for packages of other namespaces: the operator interrupts their check, and starts this check
-//! again afterwards.
+//! namespace does not wait for packages of other namespaces: the operator interrupts their checks, and starts these
+//! checks again afterwards.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

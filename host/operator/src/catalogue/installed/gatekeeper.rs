@@ -44,7 +44,7 @@ struct Inner {
 }
 
 /// The policies that this process loaded while another replica held the Lease, by the digests of their packages. A
-/// package has the same policy in a user's ConfigMap and in the stored bytes.
+/// package gives the same policy whether it comes from a user's ConfigMap or from the stored bytes.
 type PreparedPolicies = BTreeMap<Digest, Arc<Policy>>;
 
 /// The resources that a check shares with other work.

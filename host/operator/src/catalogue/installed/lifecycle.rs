@@ -138,8 +138,8 @@ pub(super) struct Lifecycle {
     /// Revisions that the operator is trying. The API server confirmed that the operator has the rights for the claims
     /// of these revisions.
     permitted: BTreeSet<String>,
-    /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold depends,
-    /// as of the time of the refusal or of the hold.
+    /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold
+    /// depends. The operator noted them at the time of the refusal or of the hold.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The serving revisions whose source was deleted.
     without_source: BTreeSet<String>,
@@ -348,7 +348,7 @@ impl Lifecycle {
         };
         let left: BTreeSet<String> = self.facts().serving().into_iter().filter(is_left).collect();
         if !left.is_subset(&self.without_source) {
-            // A package can replace a rollout whose ConfigMap was deleted.
+            // A waiting package can replace a rollout if the ConfigMap of its revision was deleted.
             self.wake_rollouts();
             self.swap_again();
         }

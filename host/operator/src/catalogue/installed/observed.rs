@@ -65,7 +65,8 @@ impl Definition {
         }
     }
 
-    /// Returns the status as this definition allows it. A later process computes the effect of such a revision again.
+    /// Returns the status as this definition allows it. If the definition has no effects, a later process computes the
+    /// effect of the revision again.
     pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
         let mut allowed = status.clone();
         if self == Self::Current {

@@ -7,8 +7,8 @@ use crate::backoff::Backoff;
 /// The delays between attempts while the API server does not answer.
 pub(super) const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_mins(1) };
 
-/// If this number of processes ended during the check of one package, the operator takes the package for the cause and
-/// refuses the package.
+/// If this number of processes ended during the check of one package, the operator assumes that the package is the
+/// cause, and refuses the package.
 pub(super) const ATTEMPTS: i64 = 3;
 
 /// The delay before the operator looks again at a problem that only a user can solve.

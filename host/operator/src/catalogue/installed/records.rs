@@ -44,13 +44,13 @@ pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
 pub(crate) const APPROVED_FOR: &str = "kaos.tools/approved-for";
 
 /// The annotation with which a person steers a rollout: `pause`, `resume`, `promote` or `return`. The chart's admission
-/// policy guards it as it guards an approval.
+/// policy guards this annotation in the same way as an approval.
 pub(crate) const ROLLOUT: &str = "kaos.tools/rollout";
 
 /// The annotation with the name of the person who steers a rollout.
 pub(crate) const ROLLOUT_BY: &str = "kaos.tools/rollout-by";
 
-/// The annotation that says which request about which rollout this is. The operator handles each request once.
+/// The annotation that identifies the request and its rollout. The operator handles each request once.
 pub(crate) const ROLLOUT_FOR: &str = "kaos.tools/rollout-for";
 
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
@@ -145,8 +145,8 @@ impl Records {
         self.followed.is_forbidden()
     }
 
-    /// Returns the records as the watch reports them. A replica without the Lease writes no record, so it needs nothing
-    /// else.
+    /// Returns the records as the watch reports them. A replica without the Lease writes no records, so these records
+    /// are all that it needs.
     pub(super) fn seen(&self) -> BTreeMap<String, Arc<Revision>> {
         let named = |revision: Arc<Revision>| (revision.metadata.name.clone().unwrap_or_default(), revision);
         self.seen.state().into_iter().map(named).collect()
@@ -259,7 +259,7 @@ impl Records {
             return Ok(true);
         }
         let what = || format!("write the status of PolicyRevision {name}");
-        // Without its rollout, the next process would let the revision serve all objects at once.
+        // If the record lacked the rollout, the next process would let the revision serve all objects at once.
         let is_lossy = |definition: Definition| definition != Definition::Current && status.open_rollout().is_some();
         let old = || StepError { what: what(), message: OLD_DEFINITION.to_owned(), is_answered: true };
         if is_lossy(self.definition) {

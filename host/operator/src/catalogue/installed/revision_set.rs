@@ -272,7 +272,7 @@ impl RevisionSet {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // Until this policy is loaded, no other policy, such as its predecessor, must act on its objects.
+                // Until this policy is loaded, no policy may act on its objects, not even its predecessor.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);

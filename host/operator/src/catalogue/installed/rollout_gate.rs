@@ -104,7 +104,7 @@ impl EffectLimits {
         exceeded
     }
 
-    /// Returns the limits of numbers that the effect exceeds.
+    /// Returns the limits for objects and pods that the effect exceeds.
     fn shares(&self, preview: &PolicyPreview) -> Vec<ExceededLimit> {
         let mut exceeded = Vec::new();
         let number = |many: i64| u64::try_from(many).unwrap_or_default();
@@ -138,7 +138,7 @@ impl EffectLimits {
 }
 
 impl EffectLimits {
-    /// Returns the limits of fuel that the effect exceeds.
+    /// Returns the fuel limits that the effect exceeds.
     fn fuel(&self, fuel: PreviewFuel) -> impl Iterator<Item = ExceededLimit> {
         let PreviewFuel { median_before, median_after, max_before, max_after } = fuel;
         let number = |fuel: i64| u64::try_from(fuel).unwrap_or_default();

@@ -83,7 +83,7 @@ impl Standby<'_> {
         for name in &wanted {
             // A package without a component only has settings, and there is nothing to compile.
             let Some(revision) = records.get(name).filter(|revision| revision.spec.digest.is_some()) else { continue };
-            // Only the package of a failed attempt is remembered: another package gets another record.
+            // `loaded` also contains failed attempts, so none of them is repeated. Another package gets another record.
             if !self.loaded.contains_key(name) && self.load(name, revision, found).await {
                 changed = true;
             }

@@ -1,5 +1,5 @@
-//! Checks requests to the console. Only a browser that got the address from the terminal gets answers, and only under a
-//! local name.
+//! Checks requests to the console. The console answers only a browser that got an address with a secret, and only if
+//! the `Host` of the request is a local name.
 //!
 //! The address in the terminal contains a secret. The first request exchanges the secret for a cookie with another
 //! secret. A browser sends the cookies of 127.0.0.1 to every port, and another user of this machine may have a server
@@ -195,9 +195,9 @@ pub(super) async fn guarded(State(guard): State<Guard>, mut request: Request, ne
     response
 }
 
-/// Answers the first request: sets the cookie, and opens the secret path. An HTTP redirect would fail: after a
-/// redirect, the browser treats the request as a request of the page or file that led to the console, and sends no
-/// cookie.
+/// Answers the first request: sets the cookie, and makes the browser load the secret path. An HTTP redirect would fail:
+/// the browser would treat the redirected request as sent by the page or file that led to the console, and would send
+/// no cookie.
 fn enter(guard: &Guard) -> Response {
     let cookie = format!("{}={}; Path={}/; HttpOnly; SameSite=Strict", guard.cookie_name(), guard.cookie, guard.base);
     let to = format!("{}/", guard.base);

@@ -1,5 +1,5 @@
 //! `console`: serves a page on this machine that shows the objects of a cluster, with the user's kubeconfig and rights.
-//! Nothing in the cluster listens, and no request of the page changes the cluster.
+//! The console runs no server in the cluster, and no request of the page changes the cluster.
 //!
 //! | module | content |
 //! |---|---|

@@ -9,10 +9,10 @@ pub(super) const HEIGHT: i32 = 50;
 const BESIDE: i32 = 80;
 /// The distance between two objects of a column.
 const BELOW: i32 = 18;
-/// The number of rounds. Each round sorts every column by its neighbours.
+/// The number of rounds. Each round sorts every column by the rows of the connected objects in other columns.
 const SWEEPS: usize = 4;
 
-/// Where each object is, as the left upper corner, and the size of the picture.
+/// The upper left corner of each object, and the size of the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) spots: Vec<(i32, i32)>,
@@ -45,7 +45,8 @@ fn amount(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX / (WIDTH + BESIDE))
 }
 
-/// Returns the column of each object: the length of the longest way to it. Ignores edges that close a circle.
+/// Returns the column of each object: the length of the longest chain of users that ends at the object. Ignores edges
+/// that close a circle.
 fn columns(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut used: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (from, to) in edges {

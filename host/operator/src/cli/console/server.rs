@@ -1,4 +1,4 @@
-//! The addresses of the console. No address changes anything in the cluster.
+//! The addresses of the console. No request to them changes anything in the cluster.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) async fn serve(listeners: Vec<TcpListener>, guard: Guard, model: Arc<
         .route("/candidate", get(show).post(effect))
         .fallback(show)
         .with_state(site);
-    // The guard removes the secret path, so it comes before the choice of the page.
+    // The guard removes the secret path from the address, so the guard must run before the router chooses the page.
     let routes = Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(guard, guarded));
     join_all(listeners.into_iter().map(|listener| answer_for_long(listener, routes.clone(), stop.clone()))).await;
 }
@@ -54,7 +54,7 @@ async fn show(State(site): State<Site>, method: Method, uri: Uri) -> Response {
     let Some(address) = address(&uri) else { return html(&site, &Page::not_found("There is no such page."), None) };
     let (asked, of) = (Arc::clone(&site.model), address.clone());
     match site.model.blocking(async move |_| page::build(&asked, &of, Extent::Whole).await).await {
-        // The page of a form has no parts that change.
+        // The address has no effect on the page of a form, because this page has no parts that change.
         Ok(page) => html(&site, &page, Some(&address).filter(|_| page.status == StatusCode::OK)),
         Err(error) => html(&site, &Page::failed(&with_causes(error.as_ref())), None),
     }

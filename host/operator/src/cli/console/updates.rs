@@ -40,8 +40,8 @@ use crate::{cli::output::complain, error_text::with_causes};
 
 /// After a change, the server waits for this time, because changes often come in groups.
 const QUIET: Duration = Duration::from_millis(400);
-/// If pages change all the time, the server waits this many times longer than the building of a page takes. So open
-/// pages do not use the processor all the time.
+/// After a change, the server waits at least this many times as long as the last build of the page took. So open pages
+/// that change all the time do not use the processor all the time.
 const REST: u32 = 9;
 /// The delay after an error.
 const PAUSE: Duration = Duration::from_secs(5);

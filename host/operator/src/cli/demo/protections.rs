@@ -25,7 +25,7 @@ const RETURNED: (&str, &str) = (
 /// The image in `RETURNED`.
 const CRASHES: &str = "registry.example/kaos-agent:4.0-crashes";
 
-/// Makes the image of the last package crash.
+/// Makes all pods with the image in `RETURNED` crash.
 pub(super) fn prepare(cluster: &Cluster) {
     cluster.set_pods_with_image(CRASHES, PodFate::CrashLoop);
 }

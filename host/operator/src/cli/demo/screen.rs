@@ -106,7 +106,7 @@ impl Screen {
         text
     }
 
-    /// Returns a line for each object if this line differs from the object's line in the last call.
+    /// Returns a line for each object whose line has changed since the last call.
     fn changes(&mut self, rows: &[Row]) -> String {
         let mut text = String::new();
         for row in rows.iter().filter(|row| !row.phase.is_empty()) {

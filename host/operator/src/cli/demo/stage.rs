@@ -35,7 +35,7 @@ const POD_STARTS: Duration = Duration::from_millis(1500);
 const CHANGES: usize = 128;
 /// The number of requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
-/// The number of Events that the cluster keeps. An hour of edits causes many more Events.
+/// The number of Events that the cluster keeps. Without this limit, an hour of edits would leave many more Events.
 const EVENTS: usize = 1_000;
 
 /// A kind that the table leaves out: the step that installs a policy already reports the policy's revision.

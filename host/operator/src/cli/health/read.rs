@@ -53,8 +53,8 @@ pub(super) struct StateReader {
 }
 
 impl StateReader {
-    /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds exist and
-    /// which objects an object uses.
+    /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds the verb
+    /// shows and which objects an object uses.
     pub(super) async fn start(client: Client, operator: OperatorFacts) -> anyhow::Result<Self> {
         let snapshot = serving(&client, &operator).await?;
         Ok(Self::with(Gathered::new(client.clone()), client, operator.cluster, snapshot))

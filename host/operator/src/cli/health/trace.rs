@@ -1,4 +1,4 @@
-//! Follows an object that is not ready to the root causes, through the objects that it uses and its children.
+//! Finds the root causes for which an object is not ready. Follows the objects that it uses, and its children.
 
 use serde_json::Value;
 
@@ -211,8 +211,8 @@ impl Tracer<'_> {
         RootCause::Unbound { claim: claim.name.clone(), message }
     }
 
-    /// Returns the cause if the children, Events and conditions of an object do not explain more than the line of its
-    /// state.
+    /// Returns a cause from the state of an object and the line about this state. The children, Events and conditions
+    /// of the object do not explain more.
     fn unexplained(&self, of: &Identity) -> RootCause {
         let health = self.graph.health(of);
         let message = health.line;

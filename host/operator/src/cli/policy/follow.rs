@@ -185,7 +185,8 @@ impl<'a> Follower<'a> {
         Ok((!left.is_empty()).then(|| unplanned(&left)))
     }
 
-    /// Adds a line about the objects whose plans the plan gates hold back: the follower does not wait for their children.
+    /// Adds a line about the objects whose plans the plan gates hold back, because the follower does not wait for their
+    /// children.
     async fn with_held(&self, text: String) -> anyhow::Result<String> {
         let Some(concerned) = &self.concerned else { return Ok(text) };
         let held = concerned.held(&self.revisions.all().await?).await?;
@@ -287,8 +288,8 @@ fn remedy(revision: &Revision) -> String {
     format!(" (the operator refused or quarantined this package before; request another check with {command})")
 }
 
-/// Returns the longest time until a step of a rollout ends, pauses or returns, with some time for passes. Objects can
-/// need the whole patience to become ready, and must then stay ready for up to five minutes.
+/// Returns the longest time until a step of a rollout ends, or until the rollout pauses or returns. Includes some time
+/// for passes. Objects can need the whole patience to become ready, and must then stay ready for up to five minutes.
 fn longest_step(rollout: &PolicyRollout) -> Duration {
     let wait = |text: &str| text.parse().map_or(Duration::ZERO, |Wait(wait)| wait);
     let (pause, patience) = (wait(&rollout.pause), wait(&rollout.patience));

@@ -130,8 +130,8 @@ impl PolicySet {
     }
 }
 
-/// Returns the age of a package. If the file contains the creation time of the package's ConfigMap, the claim begins at
-/// this time.
+/// Returns the age of a package. If the file contains the creation time of the package's ConfigMap, the policy claims
+/// its place from this time.
 fn age(map: &ConfigMap) -> Age {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let created = map.metadata.creation_timestamp.as_ref();

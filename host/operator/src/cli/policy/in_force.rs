@@ -89,7 +89,8 @@ async fn in_force(
         let is_it = |own: &Loaded| revision.spec.digest == Some(own.policy.id().digest.to_string());
         is_default(&revision.spec.source) && own.iter().any(is_it)
     };
-    // A default policy that this program contains too answers without its record.
+    // Without an open rollout, skip the record of a default policy that this program also contains: the policy answers
+    // without its record.
     let let_in = all.iter().filter(|revision| state(revision).is_let_in());
     for revision in let_in.filter(|it| status(it).open_rollout().is_some() || !is_own(it)) {
         match shipped(revisions, revision, loader).await? {

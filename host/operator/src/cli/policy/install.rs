@@ -44,8 +44,8 @@ impl Installer {
         let index = &packed.index;
         let there = self.there(name(index)).await?;
         match there {
-            // Replace the ConfigMap: a server-side apply would keep the component under the other manager's key, and
-            // the package would be invalid.
+            // Replace the ConfigMap: a server-side apply would keep the component that another field manager wrote
+            // under another key, and the package would be invalid.
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
             there => self.apply(index, there.as_ref()).await,
         }

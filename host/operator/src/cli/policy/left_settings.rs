@@ -1,4 +1,4 @@
-//! Finds settings that lose their effect because a policy replaces a policy with another name. Settings, presets and
+//! Finds settings that lose their effect because a policy of another name replaces their policy. Settings, presets and
 //! packages of settings apply only to the policy that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,12 +53,12 @@ fn default_policy_of(of: &ResourceType) -> Option<String> {
     is_default.then_some(name)
 }
 
-/// Returns, for each policy of another name that the package's policy would replace, the sources of its settings.
+/// Returns the policies of other names that the package's policy would replace, each with the sources of its settings.
 fn left_behind(standing: &PolicySet, new: &Shipped) -> BTreeMap<String, BTreeSet<String>> {
     let mut left = BTreeMap::new();
     let Some(policy) = &new.policy else { return left };
     let name = |policy: &Policy| policy.id().name.clone();
-    // A newer version from the same ConfigMap with the same policy name does not change the name.
+    // If the same ConfigMap already contains a policy of this name, the package is only another version of this policy.
     let is_edition = |old: &&Shipped| old.source == new.source && old.policy.as_deref().map(name) == Some(name(policy));
     if standing.shipped.iter().any(|old| is_edition(&old)) {
         return left;

@@ -29,7 +29,8 @@ pub(super) struct LiveObject {
 }
 
 impl LiveObject {
-    /// Reads the policies and the object. `own` are the policies that the operator got with `--policy`. Prints a note for each revision that does not serve.
+    /// Reads the policies and the object. `own` are the policies that the operator got with `--policy`. Prints a note
+    /// for each revision that does not serve.
     pub(super) async fn find(
         client: Client,
         loader: &Loader,

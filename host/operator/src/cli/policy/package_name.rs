@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::{input, package::LABEL};
 
-/// The names of a kustomization that `kubectl` accepts.
+/// The file names that `kubectl` accepts for a kustomization.
 const FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// Returns the name of the ConfigMap for the package of a policy, unless the user chose another name.
+/// Returns the default name of the ConfigMap for the package of a policy.
 pub(super) fn usual(policy: &str) -> String {
     format!("policy-{policy}")
 }

@@ -84,7 +84,7 @@ pub(super) fn newest<'a>(
     let source = only.meant(named, home, &recorded(all))?;
     let of_source = all.iter().filter(|revision| revision.spec.source == source && fits(revision));
     // Prefers a held revision, because it always has the current content: the operator deletes a held revision when the
-    // ConfigMap gets other content. An active revision can still have a newer record.
+    // ConfigMap gets other content. An active revision can have older content, but a later `since`.
     Ok(of_source.max_by_key(|revision| (state(revision) == RevisionState::Held, status(revision).since)))
 }
 

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// Maximum length in bytes of a ConfigMap name that lists the namespaces of the scope. Within this limit, the name of
-/// the revision has room for the name and a suffix.
+/// the revision has room for the ConfigMap's name and a suffix.
 const LONGEST: usize = 160;
 
 /// Arguments that name the package and its contents.

@@ -4,8 +4,8 @@
 //!
 //! - The API server does not respond. The process waits, so that users can start the operator and the API server in any
 //!   order.
-//! - The operator's own ConfigMap contains errors, even if the process gets the values from its environment. The
-//!   ConfigMap may also become invalid at run time.
+//! - The operator's own ConfigMap contains errors, even if the process gets the values of this ConfigMap from its
+//!   environment. The operator reports these errors at run time, because the ConfigMap may also become invalid then.
 
 mod board;
 mod flags;

@@ -37,8 +37,8 @@ pub(super) struct UpgradeTarget<'a> {
 }
 
 impl UpgradeTarget<'_> {
-    /// Returns the findings, and the needs of the passes over the objects. `scopes` contains the scopes of types that the
-    /// objects do not show.
+    /// Returns the findings, and the needs of the passes over the objects. `scopes` contains the scopes of types that
+    /// have no object in `documents`.
     pub(super) fn of(
         &self,
         documents: &[Document],
@@ -59,7 +59,7 @@ impl UpgradeTarget<'_> {
         let environment = self.values.environment(self.home);
         let is_protected = self.values.cases().contains(&Case::Protected);
         let asked = asked(&environment, self.home);
-        // Otherwise this operator already follows the sizes in the objects.
+        // After the first upgrade, this operator already follows the sizes in the objects.
         let is_first = self.recorded.is_of_go || !self.recorded.is_installed;
         for (position, document) in then.iter().enumerate() {
             let Some(entry) = world.entry(position) else { continue };

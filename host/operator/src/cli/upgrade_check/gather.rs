@@ -25,7 +25,7 @@ const BESIDE: [(&str, &str); 7] = [
     ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant"),
 ];
 
-/// Reads the objects with which the chart finds the time of the takeover and the address of the Gateway.
+/// Reads the objects from which the chart finds the time of the takeover and the address of the Gateway.
 pub(super) async fn begun(client: Client, values: &Values, home: &str) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::new(client);
     let config = ResourceType::new("v1", "ConfigMap");
@@ -35,7 +35,7 @@ pub(super) async fn begun(client: Client, values: &Values, home: &str) -> anyhow
     gathered.list(&ResourceType::new(API_VERSION, "ModelAPI"), None).await?;
     gathered.list(&workloads(), None).await?;
     let (namespace, name) = gateway::place(values, home);
-    // If the Gateway cannot be read, `checked` reports it, because it reads all Gateways.
+    // Ignores an error: `checked` reads all Gateways, and reports the error.
     let _unread = gathered.object(&ResourceType::new(GATEWAY.0, GATEWAY.1), &namespace, &name).await;
     Ok(gathered)
 }

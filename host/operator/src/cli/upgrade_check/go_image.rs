@@ -1,6 +1,6 @@
 //! Recognizes the image of KAOS's operator, which is written in Go.
 
-/// The image, after its registry.
+/// The names of the image, without the registry.
 const IMAGES: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
 /// The last part of the name of a copy in another registry.
 const COPY: &str = "kaos-operator";

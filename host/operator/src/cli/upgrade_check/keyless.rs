@@ -63,7 +63,7 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
             format!("its image {image} can be such a version: the new pods then end at once")
         }
     };
-    // The check reads no Secrets.
+    // The check reads no Secrets, so it may miss a master key.
     let is_hidden = !container["envFrom"].is_null() || references(&spec["volumes"]).iter().any(|it| it.0 == "Secret");
     let (unless, sort) = if is_kept {
         ("", Sort::Note)

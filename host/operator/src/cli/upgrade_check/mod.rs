@@ -158,7 +158,7 @@ impl UpgradeCheck {
         let cluster = self.facts.clone().cluster();
         let flag = Compatibility::of(self.compatibility.clone());
         let home = cluster.operator_namespace.clone();
-        // Without the objects of the cluster, only the values tell the preset.
+        // Before the verb reads the cluster, only the values and the flag determine the preset.
         let known = Chosen::of(values.clone(), &[], &flag, &home)?;
         let findings = refused::findings(&known.values, &known.recorded, &home)?;
         match self.compared(&values, &flag, cluster) {

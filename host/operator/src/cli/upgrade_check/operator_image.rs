@@ -18,9 +18,10 @@ pub(super) fn is_ours(repository: &str) -> bool {
     repository.rsplit('/').next() == Some(OWN)
 }
 
-/// Replaces a copy of the image of KAOS's operator in values of its chart, and removes the tag of KAOS's operator.
-/// Returns the finding about a copy or a tag that the chart refuses, and a note about a copy that only its name tells.
-/// `replaced` contains the images of KAOS's operator that work now, or the one that the release replaced.
+/// In values of KAOS's chart, replaces a copy of the image of KAOS's operator, and removes the tag of KAOS's operator.
+/// Returns the finding about a copy or a tag that the chart refuses, or a note about a copy that only its name
+/// identifies. `replaced` contains the images with which KAOS's operator runs now, or the image that the release
+/// replaced.
 pub(super) fn choose(values: &mut Values, replaced: &[String]) -> Option<UpgradeFinding> {
     if values.is_of_go() {
         return None;
@@ -28,7 +29,7 @@ pub(super) fn choose(values: &mut Values, replaced: &[String]) -> Option<Upgrade
     let (repository, tag, digest) = (values.text(REPOSITORY), values.text(TAG), values.text(DIGEST));
     let is_named = values.is_carried && replaced.is_empty() && go_image::is_copy(&repository);
     let copy = replaced.iter().find(|image| go_image::repository(image) == repository);
-    // No chart of KAOS has a digest.
+    // No chart of KAOS has a value for a digest, so an image with a digest is not the image of KAOS's operator.
     if !is_ours(&repository) && digest.is_empty() && (is_named || copy.is_some()) {
         let of_copy = copy.and_then(|image| go_image::tag(image)).unwrap_or(&tag);
         if !values.is_carried || (!tag.is_empty() && of_copy != tag) {

@@ -1,17 +1,17 @@
-//! Knows the images of a preset, and removes them from values when the preset is left.
+//! Knows the images of a preset, and removes them from values if the upgrade changes the preset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{go_image, values::Values};
 use crate::presets::Preset;
 
-/// The image for MCPServers without a runtime, which has no effect.
+/// The value with the image for MCPServers without a runtime. The value has no effect.
 const WITHOUT_EFFECT: &str = "mcpServer";
 
-/// Removes the images of the preset `from` from values of KAOS's chart: those of this chart's preset, and those of the
-/// chart of another KAOS 0.8, which have the same names with other tags. If the chart recorded the images of the
-/// takeover, only these count. Returns the recorded images that stay, each with the name of its value: images of another
-/// name are the user's.
+/// Removes the images of the preset `from` from values of KAOS's chart. Also removes the images of another KAOS 0.8,
+/// which have the same names with other tags. But if the chart recorded the images of the takeover, images with other
+/// tags stay unless they are recorded. Returns the recorded images that stay, each with the name of its value: images
+/// of another name are the user's.
 pub(super) fn leave(
     values: &mut Values,
     from: &str,

@@ -37,13 +37,14 @@ pub(super) struct Recorded {
     images: BTreeMap<String, BTreeMap<String, String>>,
     /// Whether this chart was installed before.
     pub(super) is_installed: bool,
-    /// Whether KAOS's operator works now: nothing was upgraded yet, or its release came back.
+    /// Whether KAOS's operator runs now, because no upgrade replaced it yet, or because its release came back.
     pub(super) is_of_go: bool,
     /// The time of the takeover. Empty if the chart recorded none.
     pub(super) time: String,
-    /// The images of KAOS's operator that work now in the release's namespace, or the one that the release replaced.
+    /// The images with which KAOS's operator runs now in the release's namespace, or the image that the release
+    /// replaced.
     replaced: Vec<String>,
-    /// The preset for the version of KAOS's operator that works now. `None` if its ConfigMap does not tell the version.
+    /// The preset for the version of KAOS's operator that runs now. `None` if its ConfigMap does not show the version.
     version: Option<&'static str>,
     /// The features that the user accepted to lose in an earlier upgrade, each as NAME=TEXT.
     accepted: BTreeSet<String>,
@@ -54,13 +55,14 @@ pub(super) struct Recorded {
 /// The preset before and after the upgrade, and the images of the takeover that the values replace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Changes {
-    /// The preset of the installation, or of the values of KAOS's chart. Empty if neither tells it.
+    /// The preset that the chart recorded, or else the preset for the version of KAOS. Empty if both are unknown.
     before: String,
     /// Whether the chart finds this preset, or images, only in the cluster.
     is_of_cluster: bool,
-    /// The name of each changed value, the image, and the image of the takeover.
+    /// The values with another image than the image of the takeover: the name, the image, and the image of the
+    /// takeover.
     images: Vec<(String, String, String)>,
-    /// The images of the takeover that stay although their preset is left, each with the name of its value.
+    /// The images of the takeover that stay although the upgrade changes the preset, each with the name of its value.
     kept: Vec<(String, String)>,
     /// Damaged records, and the finding about the operator's image.
     further: Vec<UpgradeFinding>,
@@ -94,7 +96,7 @@ impl Recorded {
         }
         let images: Vec<(bool, String)> = documents.iter().flat_map(|document| images(document, home)).collect();
         let is_known = |image: &str| go_image::is_repository(go_image::repository(image));
-        // The first upgrade possibly wrote its ConfigMap, and did not replace the Deployment.
+        // The first upgrade may have ended after it wrote its ConfigMap and before it replaced the Deployment.
         let is_replaced = |is_manager: bool, image: &str| is_manager && image == annotation(REPLACED);
         let works_of_go = images.iter().any(|(is_manager, image)| is_known(image) || is_replaced(*is_manager, image));
         let is_of_go = works_of_go || (config.is_some() && !is_installed);
@@ -124,8 +126,8 @@ impl Recorded {
         self.accepted.contains(&format!("{name}={text}"))
     }
 
-    /// Chooses the preset and the images of the values, as the chart does. `flag` is a preset that the user names for the
-    /// check. Images of the preset `from` in values of its chart do not count for another preset.
+    /// Chooses the preset and the images of the values, as the chart does. `flag` is a preset that the user names for
+    /// the check. If the upgrade changes the preset, removes the images of the old preset from values of KAOS's chart.
     pub(super) fn choose(&self, values: &mut Values, flag: Option<&str>) -> Changes {
         let operator = operator_image::choose(values, &self.replaced);
         let version = self.version.or_else(|| values.version());
@@ -150,7 +152,8 @@ impl Recorded {
             }
         }
         changes.is_of_cluster |= named.is_empty() && chosen != USUAL && !values.is_carried;
-        // A finding names a preset that the chart lacks. But a file that the flag names is no value of the chart.
+        // Keep the name of a preset that the chart lacks, because a finding reports it. But do not set the value to a
+        // file that the flag names, because the chart accepts no files.
         if flag.is_none_or(Preset::is_embedded) {
             values.set("compatibility", &chosen);
         } else if named.is_empty() {
@@ -195,7 +198,7 @@ impl Changes {
     }
 }
 
-/// Returns the finding about several presets. Only one of them works, and the ConfigMap does not tell which.
+/// Returns the finding about several presets in one ConfigMap. The ConfigMap does not show which of them is in use.
 fn several(presets: &[&str], home: &str) -> UpgradeFinding {
     let message = format!("has several presets: {}", presets.join(", "));
     let remedy = format!(
@@ -205,7 +208,8 @@ fn several(presets: &[&str], home: &str) -> UpgradeFinding {
     UpgradeFinding::new(Sort::Stops, format!("ConfigMap {home}/{COMPATIBILITY}"), message, remedy)
 }
 
-/// Returns the finding about an annotation that a user damaged. Without the images, pods would be replaced.
+/// Returns the finding about an annotation that a user damaged. Without the images in it, the upgrade would replace
+/// pods.
 fn damaged(home: &str) -> UpgradeFinding {
     let message = format!("the annotation {IMAGES} is damaged");
     let remedy = "correct it to the form {\"kaos-0.8\": {\"agentRuntime\": \"axsauze/kaos-agent:0.8.2\"}}, or set it to {} \
@@ -221,7 +225,8 @@ fn version(variables: &Value) -> Option<&'static str> {
     Some(if variables.keys().any(is_newer) { USUAL } else { JANUARY })
 }
 
-/// Returns the images of a Deployment in the namespace `home`, each with whether the container is the operator's.
+/// Returns the images of a Deployment in the namespace `home`. The first value of each is true if the container is the
+/// operator's.
 fn images(document: &Document, home: &str) -> Vec<(bool, String)> {
     let is_it = document.identity.kind == workloads().kind && document.identity.namespace.as_deref() == Some(home);
     let containers = document.object["spec"]["template"]["spec"]["containers"].as_array().filter(|_| is_it);
@@ -281,7 +286,7 @@ mod tests {
         );
         assert_eq!(of(&[recorded.clone(), operator("mirror:5000/axsauze/kaos-operator:0.8.2")]), (true, true));
         assert_eq!(of(&[recorded, operator("ghcr.io/kaos-tools/policy-operator@sha256:0")]), (true, false));
-        // The first upgrade wrote its ConfigMap, and did not replace the Deployment.
+        // The first upgrade ended after it wrote its ConfigMap and before it replaced the Deployment.
         let begun = config(&json!({PRESET: USUAL, REPLACED: "mirror/operator:1"}));
         assert_eq!(of(&[begun.clone(), operator("mirror/operator:1")]), (true, true));
         assert_eq!(of(&[begun.clone(), operator("mirror/operator:2")]), (true, false));

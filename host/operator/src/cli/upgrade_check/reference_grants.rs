@@ -15,7 +15,7 @@ use super::{
 };
 use crate::input::Document;
 
-/// The beginning of the names of KAOS's `ReferenceGrants`. Its operator gives them no known label.
+/// The beginning of the names of KAOS's `ReferenceGrants`. They have no label by which the check could recognize them.
 const PREFIX: &str = "kaos-ext-auth-";
 
 /// A Service, with its namespace.
@@ -32,7 +32,7 @@ enum Fate {
     Unneeded,
 }
 
-/// Returns a finding for all `ReferenceGrants` of a namespace that have the same fate.
+/// Returns the findings. All `ReferenceGrants` of a namespace that have the same fate share one finding.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let now = values.environment(home);
     let mut by_fate: BTreeMap<(&str, Fate), Vec<&str>> = BTreeMap::new();
@@ -123,8 +123,8 @@ fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &En
         let Document { identity, object, .. } = policy;
         let namespace = identity.namespace.as_deref().unwrap_or_default();
         let is_own = is_of_object(object);
-        // After the upgrade, the SecurityPolicies of objects refer to the decision point in the values. Without
-        // protection, they do not change.
+        // After the upgrade, the SecurityPolicies of objects refer to the decision point in the values. If the new
+        // operator protects no objects, these SecurityPolicies do not change.
         let counts = |service: &Service<'_>| grant.allows(*service) && !(is_own && *service == (SERVICE, home));
         identity.kind == "SecurityPolicy"
             && grant.from.contains(namespace)

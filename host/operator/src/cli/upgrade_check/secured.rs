@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-/// The names of changes of protection that no row of the table has.
+/// The names of changes of protection that are not in the table.
 pub(super) const LISTENER: &str = "gatewayAPI.createGateway";
 pub(super) const TOKENS: &str = "security.agentAuth.gatewayJwtOptional";
 pub(super) const OBJECTS: [&str; 2] = ["NetworkPolicy", "SecurityPolicy"];
 
-/// Types of children that only KAOS's operator creates, with the effect of the upgrade on each type. The second field
-/// is true if the children refer to the decision point of the release.
+/// Types of children that KAOS's operator creates, with the effect of the upgrade on each type. The second field is
+/// true if the children refer to the decision point of the release.
 const CHILDREN: [(&str, bool, &str); 5] = [
     (
         "SecurityPolicy",
@@ -54,7 +54,8 @@ pub(super) fn findings(
     let earlier = earlier(documents, home);
     let was = earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
-    // The earlier release of this chart protected no objects, so the upgrade changes nothing about objects that are left.
+    // If the earlier release of this chart protected no objects, it already left the children that KAOS's operator
+    // created, so the upgrade changes nothing about them.
     let is_left = recorded.is_installed && !recorded.is_of_go && !was.contains(&Case::Protected);
     let mut found = unserved(values, &earlier, recorded, home);
     found.extend(weaker(values, &earlier, &was, home));
@@ -74,7 +75,7 @@ pub(super) fn findings(
     found
 }
 
-/// Returns how the user accepts a change of protection. The chart refuses the upgrade otherwise.
+/// Returns how the user accepts a change of protection. If the user does not accept it, the chart refuses the upgrade.
 fn unless(values: &Values, change: &str) -> String {
     if values.accepts(change) {
         return "; security.acceptUnserved accepts this change".to_owned();
@@ -82,7 +83,7 @@ fn unless(values: &Values, change: &str) -> String {
     format!("; the chart refuses the upgrade unless security.acceptUnserved lists {change}")
 }
 
-/// Returns a note about each accepted change of the table that does not happen.
+/// Returns a note about each change in the table that the user accepts, but that the upgrade does not make.
 fn unneeded(
     values: &Values,
     earlier: &Environment,
@@ -279,8 +280,8 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 }
 
 /// Returns a finding for each type of children that KAOS's operator created and that no operator will update. If the
-/// new operator protects objects, it takes over the first two types in [`CHILDREN`].
-/// `is_left` tells whether an earlier upgrade already left the objects of KAOS's operator.
+/// new operator protects objects, it takes over the SecurityPolicies and NetworkPolicies. `is_left` tells whether an
+/// earlier upgrade already left the children of KAOS's operator.
 fn left(documents: &[Document], values: &Values, is_protected: bool, is_left: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

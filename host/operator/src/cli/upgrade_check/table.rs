@@ -48,7 +48,7 @@ pub(super) struct Row {
     pub(super) flag: String,
 }
 
-/// The texts that weaken protection: a change to such a text weakens it.
+/// A class of texts. If a variable changes to a text of this class, the protection becomes weaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Weaker {
@@ -78,7 +78,7 @@ pub(super) enum Case {
 pub(super) enum Need {
     /// This case applies.
     Case(Case),
-    /// The value at this path is true. After `not`, the value is false.
+    /// The value at this path is true. If `not` precedes the path, the value is false instead.
     Value(String),
 }
 

@@ -17,7 +17,7 @@ use crate::{input::Document, presets::Preset};
 
 /// The value of the chart with the time.
 const VALUE: &str = "takeoverTime";
-/// The value with which the chart installs rights, and reads ModelAPIs.
+/// The value that makes the chart install rights, and read ModelAPIs.
 const RIGHTS: &str = "rbac.create";
 
 /// The time of the takeover.
@@ -26,7 +26,7 @@ pub(super) struct Takeover {
     /// The time that the chart records. Empty if the preset's own time is enough. If the chart would record the time of
     /// the upgrade itself, this is the earliest time with the same effect.
     pub(super) time: String,
-    /// Why the chart stops, or keeps another time than before.
+    /// Why the chart stops, or records another time than before.
     pub(super) finding: Option<UpgradeFinding>,
 }
 
@@ -48,7 +48,7 @@ struct Late {
     contested: Option<String>,
 }
 
-/// Returns the finding about a time in the values that is no time, or lies in the future.
+/// Returns the finding about a value that is not a valid time, or that lies in the future.
 pub(super) fn refused(values: &Values) -> Option<UpgradeFinding> {
     let given = given(values);
     let stops =
@@ -68,7 +68,8 @@ pub(super) fn refused(values: &Values) -> Option<UpgradeFinding> {
 pub(super) fn decided(documents: &[Document], values: &Values, preset: &Preset, recorded: &Recorded) -> Takeover {
     let (is_permitting, since) = of_preset(preset);
     let all = proxies(documents, values);
-    // Without rights of the operator, the user possibly may not read ModelAPIs, so the chart does not read them.
+    // If the chart does not install rights, the user may lack the right to read ModelAPIs, so the chart does not read
+    // them.
     let read = if values.is_on(RIGHTS) { &all[..] } else { &[] };
     let late = |time: &str| late(read, time.max(since), recorded.is_of_go);
     let given = given(values);
@@ -116,9 +117,9 @@ fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
     Takeover { finding: Some(UpgradeFinding::new(Sort::Note, VALUE, message, "")), time }
 }
 
-/// Returns the earliest time that keeps the pods of all proxies without the permission. Proxies with the permission must
-/// keep it, too, if this operator created them, and only its release is gone. The preset's own time keeps the pods of
-/// older proxies.
+/// Returns the earliest time that keeps the pods of all proxies without the permission. If only the release of this
+/// operator is gone, the proxies that this operator created must also keep the permission. The preset's own time keeps
+/// the pods of older proxies.
 fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
     let counted = || proxies.iter().filter(|proxy| proxy.created >= since);
     let permitted = counted().filter(|proxy| !is_of_go && proxy.is_permitted_by_operator());
@@ -126,7 +127,8 @@ fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
     oldest.or_else(|| second_after(counted().map(|proxy| proxy.created).max()?)).unwrap_or_default()
 }
 
-/// Returns the proxies that KAOS's operator created at this time or later. It writes no conditions.
+/// Returns the proxies that KAOS's operator created at this time or later. Recognizes them by their ModelAPIs without
+/// conditions, because KAOS's operator writes no conditions.
 fn late(proxies: &[Proxy<'_>], from: &str, is_of_go: bool) -> Option<Late> {
     let counted = || proxies.iter().filter(|proxy| proxy.created >= from);
     let newest = counted().filter(|proxy| is_of_go || !proxy.has_conditions()).max_by_key(|proxy| proxy.created)?;
@@ -151,8 +153,8 @@ fn of_preset(preset: &Preset) -> (bool, &str) {
     (settings["withoutMasterKey"] == true, settings["withoutMasterKeySince"].as_str().unwrap_or_default())
 }
 
-/// Returns a note if the upgrade keeps the pods of proxies only because the chart finds the time in the cluster, or if the
-/// chart does not read the cluster for this time.
+/// Returns a note if the pods of proxies stay only if the chart finds the time in the cluster. Also returns a note if
+/// the upgrade replaces pods of proxies because the chart does not read the cluster for this time.
 pub(super) fn finding(
     documents: &[Document],
     values: &Values,

@@ -144,7 +144,7 @@ impl Values {
         self.at(ACCEPTED).as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Returns the values, with the information whether this preset gives tokens to Agents.
+    /// Records whether this preset gives tokens to Agents.
     pub(super) fn under(self, preset: &Preset) -> Self {
         let audience = &preset.sections["agent"]["serviceAccount"]["audience"];
         Self { is_anonymous: audience.as_str().unwrap_or_default().is_empty(), ..self }
@@ -272,7 +272,8 @@ impl Values {
         let named = self.text("compatibility");
         let name = flag.name().unwrap_or(if Preset::is_embedded(&named) { &named } else { USUAL });
         let mut preset = Preset::named(name)?;
-        // An empty provider is no missing provider: KAOS then uses the broker, and gives Agents no ServiceAccounts.
+        // Do not treat an empty provider as a missing provider: if it is empty, KAOS uses the broker, and gives Agents
+        // no ServiceAccounts.
         if let Some(provider) = self.at("security.agentAuth.identity.provider").as_str() {
             preset.set(&["agent", "serviceAccount", "enabled"], (provider == "serviceaccount").into())?;
         }

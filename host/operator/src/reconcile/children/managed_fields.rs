@@ -2,8 +2,8 @@
 //! operator.
 //!
 //! The earlier operator wrote the children with update requests. A server-side apply removes only fields of the
-//! applying manager, so unplanned fields of the earlier operator would stay forever. So this operator assigns the entries of the earlier
-//! operator to itself before the first apply.
+//! applying manager, so unplanned fields of the earlier operator would stay forever. So this operator assigns the
+//! entries of the earlier operator to itself before the first apply.
 
 use std::collections::BTreeSet;
 

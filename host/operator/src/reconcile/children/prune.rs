@@ -2,8 +2,8 @@
 //!
 //! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type has an error. A policy may leave a child out of the plan only because it
-//! does not see the child. The operator cannot restore deleted data.
+//! A child stays while the watch on its type has an error. Possibly the policy left the child out of the plan only
+//! because the policy does not see the child. The operator could not restore deleted data.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Remembers manifests that the server rejected. The operator does not send the same manifest again until the manifest,
 //! the live child or the user's part of the object changes. The reason for the rejection may also be elsewhere, for
 //! example in an admission rule. No event tells the operator that an administrator corrected such a rule. So the
-//! operator still retries, first after two minutes, and later every hour.
+//! operator still retries, first after two minutes. It then doubles the wait up to one hour.
 
 use std::time::Duration;
 

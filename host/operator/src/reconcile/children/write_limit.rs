@@ -2,7 +2,7 @@
 //! may also delete a child because its owner is gone, while the watch still shows the owner. Without a limit, the
 //! operator would repeat its write as fast as the API server answers.
 //!
-//! Writes of changed plans have their own, much higher limit, because normal events change the plan, such as a swap of
+//! Writes of changed plans have their own, much higher limit. Normal events change the plan, such as a swap of
 //! policies, a new setting or an edit. A limit is still needed, because a plan may depend on an object that changes
 //! when the children change.
 

@@ -55,8 +55,8 @@ pub(crate) async fn end(
 }
 
 /// Runs the pass over an object that is being deleted and has no policy. Waits for a policy until the cleanup time is
-/// over: only with a policy does the operator know the types of the children, and can delete the children in order.
-/// After the cleanup time, removes the finalizer. The garbage collector then deletes the children by their owner
+/// over. Without a policy, the operator does not know the types of the children, and cannot delete the children in
+/// order. After the cleanup time, removes the finalizer. The garbage collector then deletes the children by their owner
 /// references.
 pub(crate) async fn end_unserved(
     access: &Access,

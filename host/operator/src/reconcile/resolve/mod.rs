@@ -22,7 +22,7 @@ use crate::{
 
 /// The result of rendering.
 pub(crate) enum Resolved {
-    /// The policies answered with every requested object.
+    /// The policies answered, and every requested object was known.
     Complete(Arc<Rendered>),
     /// A requested object is not known yet. The watch reports the object later.
     Pending,
@@ -42,7 +42,8 @@ pub(crate) async fn resolve(
     additional: &[Need],
     memory: &mut Memory,
 ) -> Result<Resolved, RenderError> {
-    // The policies answer in one round, and the memo in the next, when the watch follows the needs.
+    // The policies answer in one round. In the next round, when the watch follows the needs, the same answer comes from
+    // the memo.
     let mut was_asked = false;
     for _ in 0..ROUNDS {
         let (mut rendered, pending) = render(runner, object, renderer, is_local).await?;

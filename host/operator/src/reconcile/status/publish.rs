@@ -64,7 +64,7 @@ pub(crate) async fn publish_failure(
     let Some(object) = access.watch.object(key).filter(|object| !is_going(object)) else { return Ok(()) };
     let served = access.served(&key.of)?;
     let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
-    // The reason is not the last decision of the policies.
+    // The last decision of the policies is not the reason, so the Event must not name this decision.
     memory.plan.decision = None;
     let Some(status) = Composed::unfinished(&Applied::unfinished(why), &object) else { return Ok(()) };
     let published = publish(access, declared_fields, (key, &served), &object, status, &mut memory);

@@ -14,18 +14,22 @@ use crate::{
 /// Returns the schema of a kind, if the caller knows the kind.
 pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
 
-/// The declared origins in all samples so far. An origin is wrong if the kind of its manifest has no such field, if the
-/// field has a value and no sample has an equal value in the place, or if the place cannot exist. An origin for a field
-/// that no sample uses is not wrong.
+/// The declared origins in all samples so far. An origin is wrong if one of these conditions is true:
+///
+/// - The kind of its manifest has no such field.
+/// - The place cannot exist.
+/// - The field has a value, but no sample has an equal value in the place.
+///
+/// An origin for a field that no sample uses is not wrong.
 #[derive(Default)]
 pub(super) struct IdleOrigins {
-    /// The effects of each origin, by kind, path and place.
+    /// The findings about each origin, by kind, path and place.
     origins: BTreeMap<[String; 3], Known>,
     /// The reason why the place of a variable cannot exist, by container, name and place.
     variables: BTreeMap<[String; 3], String>,
 }
 
-/// The effects of one origin in all samples.
+/// The findings about one origin in all samples.
 #[derive(Default)]
 struct Known {
     covers: bool,

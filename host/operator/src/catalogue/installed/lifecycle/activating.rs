@@ -210,7 +210,7 @@ impl Lifecycle {
     }
 
     /// Lets a revision wait for the end of rollouts. The revision fits the policies that these rollouts bring, but not
-    /// the policies that serve the objects that are not moved.
+    /// the policies that serve the objects that the rollouts have not moved yet.
     fn waits_for_end(
         &mut self,
         name: &str,
@@ -327,8 +327,8 @@ impl Lifecycle {
         if let Some(entry) = self.revisions.entries.get_mut(name) {
             entry.stage = stage;
         }
-        // Two revisions of a source must never serve together, so stop the earlier revisions now, and not after the
-        // next plan. During a rollout, the predecessor yields.
+        // Two revisions of a source must never serve together, so stop the earlier revisions now instead of in the next
+        // round. During a rollout, the predecessor yields.
         for other in before {
             let (other, by) = (other.clone(), name.clone());
             let action = match yields.as_ref() {
@@ -342,7 +342,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns why settings or a policy wait for the end of rollouts. `message` says what does not fit before.
+/// Returns why settings or a policy wait for the end of rollouts. `message` says what does not fit before the rollouts
+/// end.
 pub(super) fn fits_after(rollouts: &[Arc<str>], message: &str) -> String {
     format!(
         "waits for the end of the rollout of {}, because it does not fit the policies that serve until then: {message}",

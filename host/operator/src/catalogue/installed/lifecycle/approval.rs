@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Returns the approval of a revision by a person, or `None` without an approval. An annotation counts only for the
-    /// hold for which the person wrote it: the annotation stays when the revision serves and when another revision
-    /// replaces it.
+    /// Returns the approval of a revision by a person, or `None` without an approval. The annotation stays when the
+    /// revision serves, and when another revision replaces the revision. So the annotation counts only for the hold for
+    /// which the person wrote it.
     pub(super) fn approval(&self, name: &str) -> Option<PolicyApproval> {
         let status = self.records.status(name);
         if status.approved.is_some() {
@@ -39,8 +39,12 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether the operator must look at a held revision again: a person approved the revision or a revision
-    /// that starts to serve together with it, the limits changed, or other packages serve than those that had the place.
+    /// Returns whether the operator must look at a held revision again, for one of these reasons:
+    ///
+    /// - a person approved the revision, or a revision that starts to serve together with it
+    /// - the limits changed
+    /// - another package has the place, and the serving revisions changed
+    /// - the revision waits as a rebuild, and no quarantined revision has the same answers any more
     pub(super) fn is_released(&self, name: &str, package: &Package) -> bool {
         let status = self.records.status(name);
         if status.limits_digest != Some(self.limits_digest(&package.file.rollout)) || self.is_no_rebuild(name) {
@@ -61,8 +65,8 @@ impl Lifecycle {
     }
 
     /// Returns the approved revisions among those that start to serve together. If another package has the place, also
-    /// returns the serving revisions, without those of tenants for a package of the owner, and whether their sources
-    /// were deleted.
+    /// returns the serving revisions that can apply in the namespace of this package, and whether their sources were
+    /// deleted.
     fn hold_depends_on(&self, name: &str, status: &PolicyRevisionStatus, package: &Package) -> BTreeSet<String> {
         let together = status.preview.iter().flat_map(|preview| preview.inputs.together.iter().map(String::as_str));
         let approved = std::iter::once(name).chain(together).filter(|name| self.approval(name).is_some());

@@ -5,8 +5,8 @@
 //! children, because the revision needs its children again when it can be loaded. The operator tries to load the
 //! revision at each start, when the bytes come back, and when a user requests an attempt.
 //!
-//! A revision that yields during a rollout keeps its place too. Its objects wait: its own predecessor must not take them
-//! over, because they would get other children twice.
+//! A revision that yields during a rollout keeps its place too. Its objects wait: its own predecessor must not take
+//! them over, because their children would then change twice.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ impl Lifecycle {
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
-    /// Lets the objects of a revision wait that yields and cannot be loaded any more.
+    /// Lets the objects of a revision wait, because the revision yields and cannot be loaded any more.
     pub(super) async fn cannot_yield(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
@@ -141,9 +141,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets revisions serve that could not be loaded before. Possibly a revision cannot serve together with the
-    /// revisions that the operator admitted in the meantime. Then the predecessor of this revision keeps serving, and
-    /// the other revisions do not wait.
+    /// Lets the revisions in `back` serve, which could not be loaded before. Possibly a revision cannot serve together
+    /// with the revisions that the operator admitted in the meantime. Then the predecessor of this revision keeps
+    /// serving, and the other revisions do not wait.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();

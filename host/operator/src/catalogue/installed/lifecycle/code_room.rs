@@ -71,7 +71,7 @@ impl Lifecycle {
         let serving = self.facts().serving();
         let entries = self.revisions.entries.iter();
         let is_fallback = |other: &String| {
-            // A revision that yields to a rollout serves most of the objects.
+            // Keep a revision that yields to a rollout: it still serves the objects that are not moved.
             let yields = self.records.status(other).state == RevisionState::Yielding;
             other != name && !yields && !serving.contains(other) && !self.waiting.contains_key(other)
         };

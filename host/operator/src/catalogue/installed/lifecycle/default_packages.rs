@@ -92,8 +92,8 @@ impl DefaultPolicies {
         self.of(source).is_some_and(|default| default.answers != AnswersAs::Revision)
     }
 
-    /// Returns whether a process ignores a recorded default policy at its start: because the policy of the process
-    /// answers, or because this version has no policy for its kind.
+    /// Returns whether this process ignores a recorded default policy at its start. It ignores the policy if the policy
+    /// of the process answers, or if this version of the operator has no policy for the kind.
     pub(super) fn is_over(&self, source: &PolicySource) -> bool {
         is_default(source) && self.of(source).is_none_or(|default| default.answers != AnswersAs::Revision)
     }
@@ -104,14 +104,15 @@ impl DefaultPolicies {
         Some(Content::Policy(Arc::clone(&default.policy), default.package.file.settings.clone()))
     }
 
-    /// Returns how a package of this source starts to serve. Packages of users decide for themselves.
+    /// Returns how a package of this source starts to serve. For a package of a user, the `policy.yaml` of the package
+    /// decides.
     pub(super) fn rollout(&self, source: &PolicySource, package: &Package) -> Rollout {
         let own = &package.file.rollout;
         if is_default(source) { self.rollout.of(own) } else { own.clone() }
     }
 
-    /// Returns whether the default policy of this process for a source has at least these grants, so that the owner's
-    /// limits for grants need not allow them.
+    /// Returns whether the default policy of this process for a source has at least these grants. The owner's limits
+    /// need not allow such grants.
     pub(super) fn has_grants(&self, source: &PolicySource, grants: &Grants) -> bool {
         self.of(source).is_some_and(|own| grants.is_within(&own.package.file.grants))
     }

@@ -1,4 +1,5 @@
-//! Records the default policies that serve, and lets those of another version of the operator serve on.
+//! Records the default policies that serve, and lets the recorded default policies of another version of the operator
+//! continue to serve.
 //!
 //! If no other default policy is recorded, the policy of the process answers, without a revision, and the operator
 //! records it. Otherwise the policy of the process is the new content of its source, like the new content of a
@@ -28,7 +29,7 @@ const RECORD_AGAIN: Duration = Duration::from_secs(30);
 
 impl Lifecycle {
     /// Compares the default policies of this process with the recorded ones. A policy is a revision if another default
-    /// policy of its source serves or has to serve again, or if its own rollout goes on.
+    /// policy of its source serves or has to serve again, or if its own rollout is running.
     pub(super) fn compare_defaults(&mut self) {
         let facts = self.facts();
         let has_changed = |default: &&DefaultPackage| {
@@ -51,8 +52,9 @@ impl Lifecycle {
         }
     }
 
-    /// Lets the policies of this process serve instead of recorded default policies that do not fit the settings of this
-    /// process. During a rollout, the rollout waits for other settings, like that of a package.
+    /// Lets the policies of this process serve instead of recorded default policies that do not fit the settings of
+    /// this process. Skips a default policy that is being rolled out: its rollout waits for other settings, like the
+    /// rollout of a package.
     pub(super) async fn replace_unfit_defaults(&mut self) {
         loop {
             let serving = self.facts().serving();

@@ -68,7 +68,7 @@ impl Lifecycle {
         }
         change(&mut status);
         if ends_service(status.state) {
-            // An approval for an earlier service would let in a revision whose effect nobody saw.
+            // Remove the approval: otherwise the revision could serve again later, with an effect that nobody saw.
             status.approved = None;
         }
         let differs = (before.state, &before.reason) != (status.state, &status.reason);

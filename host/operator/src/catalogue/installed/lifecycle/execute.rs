@@ -113,7 +113,8 @@ impl Lifecycle {
                 let keep_rollout = |status: &mut PolicyRevisionStatus| {
                     let rollout = status.rollout.take().filter(PolicyRollout::is_open);
                     end(status);
-                    // A package with a new name must not take this revision as its predecessor.
+                    // Keep an open rollout in the status: then a package with a new name does not take this revision as
+                    // its predecessor.
                     status.rollout = rollout;
                     end_rollout(&mut status.rollout, "ended", now);
                 };

@@ -143,10 +143,11 @@ impl<'a> Facts<'a> {
             && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
     }
 
-    /// Returns the quarantined revision of a package whose predecessor must serve. It is the content that failed last: the
-    /// package can have another content by now that does not serve yet, or never will. If this failure came before the
-    /// package's content, its predecessor served already, so only a quarantined content counts. The same is true if a
-    /// user deleted the package after the failure: the predecessor must not come back then.
+    /// Returns the quarantined revision of a package that a predecessor must replace: the revision that failed last.
+    /// The package can have other content by now, which does not serve yet, or never will. The last failure does not
+    /// count if the package's content is newer, because the predecessor served already. It also does not count if a
+    /// user deleted the package after the failure, because the predecessor must not come back. In both cases, returns
+    /// the revision of the content if it is in quarantine.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
         let SourceRevision { source, revision, created, .. } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
@@ -181,7 +182,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns whether a revision that served before is the content of its source again, and waits for its own
-    /// admission. It is still loaded, because it served until then or before.
+    /// admission. The revision is still loaded from the time when it served.
     fn is_on_its_way_back(self, name: &str, source: &PolicySource) -> bool {
         let is_waiting = matches!(
             self.state(name),

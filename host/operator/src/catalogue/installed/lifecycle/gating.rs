@@ -22,8 +22,8 @@ use crate::catalogue::{
 /// The status reason of a revision while the operator computes its effect.
 const PREVIEWING: &str = "Previewing";
 
-/// The number of previews of a revision on different bases. Afterwards, the operator holds the revision: otherwise a
-/// package that changes all the time would keep the revision from being held or served.
+/// The maximum number of previews of a revision on different bases. After this number, the operator holds the revision.
+/// Otherwise another package that changes all the time would delay the revision for ever.
 const PREVIEWS: usize = 5;
 
 /// The answer to the question whether candidates can start to serve.
@@ -51,7 +51,7 @@ impl Lifecycle {
             Ok(arranged) => arranged,
             Err(waits) => return Ok(GateAnswer::Held(waits)),
         };
-        // While another package has the place, the package changes no object, so its effect tells nothing.
+        // While another package has the place, the candidate would change no object, so its effect would show nothing.
         if let Some(taken) = limited.iter().find_map(|limited| self.taken_from(limited, serving, &arranged)) {
             let message =
                 format!("{}; after that, the operator compares the package's effect with the limits", taken.message);
@@ -117,8 +117,8 @@ impl Lifecycle {
     }
 
     /// Records that the operator computes the effect of a revision. Counts an attempt. If a preview crashes the
-    /// operator each time, the count ends the repetition. A preview after a check of this process belongs to the same
-    /// attempt.
+    /// operator each time, the count ends the repetition. A preview after a check by this process belongs to the same
+    /// attempt as the check.
     async fn enter_preview(&mut self, name: &str, policy: &str, is_approved: bool) -> Result<(), StepError> {
         let is_new = !self.checking.contains(name);
         let message = "the operator computes the effect of the package on the objects of the cluster";
@@ -167,15 +167,16 @@ impl Lifecycle {
         self.needs_effect(entry) && self.approval(name).is_none()
     }
 
-    /// Returns whether a revision cannot serve before its effect is known: because of limits, because the effect decides
-    /// whether the revision serves in steps, or because it is a default policy, whose effect the operator always shows.
+    /// Returns whether a revision cannot serve before its effect is known. Either limits apply, or the effect decides
+    /// whether the revision serves in steps, or the revision is a default policy. The operator shows the effect of a
+    /// default policy, unless the policy starts to serve at once.
     fn needs_effect(&self, entry: &AdmittedRevision) -> bool {
         let mode = entry.rollout.mode(&self.tools.rollout_defaults);
         let is_shown = entry.reach == Reach::Process && mode != RolloutMode::Now;
         !self.limits([&entry.rollout]).are_none() || mode == RolloutMode::Auto || is_shown
     }
 
-    /// Returns the serving revision that replaced a candidate, so that the candidate is the way back. A revision that
+    /// If a candidate is the way back, returns the serving revision that had replaced the candidate. A revision that
     /// already took the way back is not replaced without limits: otherwise two contents could alternate without limits.
     pub(super) fn way_back(&self, Candidate { name, before, .. }: &Candidate) -> Option<String> {
         let replaced_it = |serving: &&String| {

@@ -1,5 +1,5 @@
-//! Begins the rollout of a staged revision that waited for a place and gets it. The revision that had the place serves the
-//! objects that are not moved, although its source was deleted.
+//! Begins the rollout of a staged revision that waited for a place and now gets the place. The revision that had the
+//! place serves the objects that are not moved, although its source was deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,8 @@ impl Lifecycle {
         for name in waiting {
             let entry = self.revisions.entries.get(&name);
             let entry = entry.filter(|entry| entry.content.is_loaded() && !kept_waiting.contains(&name));
-            // Nothing answers for the objects of a lost predecessor, whose source was deleted, so they cannot wait.
+            // If the predecessor is lost and its source was deleted, no policy answers for its objects. So these
+            // objects cannot wait for a rollout.
             let staged = entry.filter(|entry| !self.has_lost_predecessor(entry));
             let rollout = staged.and_then(|entry| self.new_rollout(&name, entry, None));
             let before = entry.and_then(|entry| entry.predecessor.clone()).filter(|before| self.had_objects(before));
@@ -37,15 +38,15 @@ impl Lifecycle {
         begun
     }
 
-    /// Lets a revision have no rollout.
+    /// Removes the rollout from the entry of a revision, so that the revision serves all objects.
     pub(super) fn end_stage(&mut self, name: &str) {
         if let Some(entry) = self.revisions.entries.get_mut(name) {
             entry.stage = None;
         }
     }
 
-    /// Returns whether a revision answered for objects until now. Another revision must not return to objects that a
-    /// third revision took over from it.
+    /// Returns whether a revision answered for objects until now. If another revision has taken over its objects, a
+    /// rollout must not return these objects to the revision.
     fn had_objects(&self, name: &str) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return true };
         snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))

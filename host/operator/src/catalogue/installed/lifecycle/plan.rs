@@ -91,8 +91,8 @@ impl Observed<'_> {
         lived.filter_map(|package| Some((package.source, package.revision.as_ref()?)))
     }
 
-    /// Returns the revisions that serve, or can serve again, although their source may be gone: predecessors of
-    /// quarantined revisions, and serving revisions with a successor on its way.
+    /// Returns the revisions that serve, or can serve again, although their source may be gone. These are the
+    /// predecessors of quarantined revisions, and the serving revisions with a successor on its way.
     fn kept(&self) -> BTreeSet<String> {
         let facts = self.facts;
         let mut kept = facts.held(&self.sources());
@@ -146,15 +146,15 @@ impl Observed<'_> {
         actions
     }
 
-    /// Returns the actions after which the predecessor of each rollout yields. A predecessor can have another source, whose
-    /// ConfigMap was renamed.
+    /// Returns the actions after which the predecessor of each rollout yields. If a ConfigMap was renamed, the
+    /// predecessor has another source.
     fn yields(&self) -> Vec<Action> {
         let rolled_out = self.facts.records.keys().filter_map(|by| Some((by, self.facts.yielding_to(by)?)));
         let due = rolled_out.filter(|(_, name)| self.facts.state(name) == RevisionState::Superseded);
         due.map(|(by, name)| Action::Yield { name: name.clone(), by: by.clone() }).collect()
     }
 
-    /// Returns the actions that end the service of revisions that yielded to a rollout that does not go on.
+    /// Returns the actions that end the service of revisions that yielded to a rollout that is no longer open.
     fn ended_yields(&self) -> Vec<Action> {
         let yielding = self.facts.yielding();
         let ended = self

@@ -1,6 +1,6 @@
-//! Holds a package that is another build of a quarantined package. A compiler may make other bytes of the same source.
-//! So the operator compares the digests of the answers (`status.answersDigest`). A corrected build can have the same
-//! digest, because samples do not show every mistake. So a person can let the package serve.
+//! Holds a package that is another build of a quarantined package. A compiler may produce different bytes from the same
+//! source. So the operator compares the digests of the answers (`status.answersDigest`). A corrected build can have the
+//! same digest, because samples do not show every mistake. So a person can let the package serve.
 
 use kaos_crds::RevisionState;
 

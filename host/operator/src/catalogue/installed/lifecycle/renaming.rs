@@ -69,8 +69,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the serving revision in the place of a new package whose source was deleted while the new package was on
-    /// its way.
+    /// Returns the serving revision in the place of a new package. Returns `None` unless the source of the serving
+    /// revision was deleted while the new package was on its way.
     pub(super) fn left_in_place(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let is_left = |(other, old): &(&String, &AdmittedRevision)| {

@@ -98,8 +98,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Ends the attempts of revisions that served before and whose ConfigMaps have other content now. Other revisions
-    /// that wait are deleted, but these can still be fallbacks.
+    /// Ends the attempts of waiting revisions that served before and whose ConfigMaps have other content now. The
+    /// operator keeps these revisions, because they can still be fallbacks. It deletes all other waiting revisions
+    /// whose content was replaced.
     async fn end_attempts(&mut self, current: &BTreeSet<String>) {
         let is_left = |name: &&String| {
             let status = self.records.status(name);

@@ -1,4 +1,4 @@
-//! Moves the objects of the cluster to a revision in steps, and returns them if they suffer.
+//! Moves the objects of the cluster to a revision in steps, and returns the objects if the revision harms them.
 //!
 //! | module | content |
 //! |---|---|
@@ -57,7 +57,7 @@ use crate::{
     timestamps::written,
 };
 
-/// The status reason of a revision whose rollout goes on.
+/// The status reason of a revision whose rollout is running.
 pub(super) const ROLLING_OUT: &str = "RollingOut";
 /// The status reason of a revision whose rollout reached all objects.
 const ROLLED_OUT: &str = "RolledOut";
@@ -134,7 +134,7 @@ impl Lifecycle {
         swap: u64,
         looks: &mut RolloutLooks,
     ) -> Result<(Duration, Option<ServiceFailure>), StepError> {
-        // An error or a return is repeated until it succeeds.
+        // Keep the look due, so that the operator repeats a failed step or a return until it succeeds.
         looks.repeat();
         let (due, failure) = self.step_of(name, looks).await?;
         let most = self.records.status(name).rollout.map_or(LOOK_AGAIN, |rollout| look(&rollout));
@@ -194,7 +194,7 @@ impl Lifecycle {
         rollout.requests += i64::from(by.is_some());
         if let Some(objects) = &objects {
             let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            // Objects that only the predecessor answered for count only if there are no others.
+            // If there are other objects, do not count the objects for which only the predecessor answered.
             let is_left = |it: &&Judged| it.sight.is_left;
             let counts_left = objects.iter().all(|it| is_left(&it));
             let counted = || objects.iter().filter(|it| counts_left || !is_left(it));
@@ -340,7 +340,7 @@ fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
     match decision {
         Decision::Begin { step, up_to, goal } => {
             let begun = rollout.begun();
-            // A skipped step begins together with the next step, because it moves no other object.
+            // A skipped step moves no further object, so it begins together with the next step.
             for step in rollout.steps.iter_mut().take(step + 1).skip(begun) {
                 (step.since, step.up_to) = (Some(written(now)), Some(format!("{up_to:016x}")));
             }

@@ -212,10 +212,10 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place: while the revision in this place cannot be loaded,
-    /// while limits apply to the waiting revision, and while the waiting revision cannot begin its rollout. In the first
-    /// case, pods would restart for the waiting revision, and again when the other revision is loaded. In the second
-    /// case, the effect of the waiting revision is not known.
+    /// Returns the revisions that must keep waiting for a place. Either the revision in this place cannot be loaded, or
+    /// limits apply to the waiting revision, or the waiting revision cannot begin its rollout. In the first case, pods
+    /// would restart for the waiting revision, and again when the other revision is loaded. In the second case, the
+    /// effect of the waiting revision is not known.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -228,7 +228,7 @@ impl Lifecycle {
         kept_out.collect()
     }
 
-    /// Returns the conflict that the record of a waiting revision tells.
+    /// Returns the conflict that the record of a waiting revision contains.
     fn conflict_of(&self, name: &str) -> Conflict {
         let status = self.records.status(name);
         Conflict { reason: PLACE_TAKEN, message: status.message.unwrap_or_default() }

@@ -99,8 +99,8 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns an unloaded policy to which settings of a namespace apply: the policy that the settings name, or a
-    /// policy that answers for the kinds of the named policy. `None` if all these policies are loaded.
+    /// Returns an unloaded policy to which settings of a namespace apply. This is the policy that the settings name, or
+    /// a policy that answers for the kinds of the named policy. Returns `None` if all these policies are loaded.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));

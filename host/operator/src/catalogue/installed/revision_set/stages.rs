@@ -1,4 +1,4 @@
-//! The policy tables during rollouts: the table in which the predecessors of the moving revisions still serve.
+//! The running rollouts, and the policy tables in which the predecessors still serve.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

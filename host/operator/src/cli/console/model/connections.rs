@@ -24,7 +24,7 @@ impl Connections {
         self.asked.iter()
     }
 
-    /// Records what an object uses. Returns the used objects before and after; `None` if nothing changed.
+    /// Records what an object uses. Returns the objects that it used before or uses now; `None` if nothing changed.
     pub(super) fn set(&mut self, identity: &Identity, uses: Vec<Identity>) -> Option<BTreeSet<Identity>> {
         self.asked.remove(identity);
         if self.uses.get(identity).map_or(uses.is_empty(), |before| *before == uses) {

@@ -30,9 +30,9 @@ impl Groups {
         groups
     }
 
-    /// Joins groups to at most `most`. First the namespaces with the most unready objects keep their own groups, and
-    /// then the largest namespaces. For each kind, the other namespaces share one group with an empty namespace.
-    /// Returns the number of namespaces that share groups.
+    /// Joins groups, so that at most `most` groups remain. First the namespaces with the most unready objects keep
+    /// their own groups, and then the largest namespaces. For each kind, the other namespaces share one group with an
+    /// empty namespace. Returns the number of namespaces that share groups.
     pub(in crate::cli::console) fn join(self, most: usize) -> (Self, usize) {
         if self.counts.len() <= most {
             return (self, 0);

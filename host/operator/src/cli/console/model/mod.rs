@@ -1,5 +1,5 @@
-//! The objects and policies of a cluster that a console keeps. Watches keep the objects up to date with the rights of the
-//! user, once for all pages.
+//! The objects and policies that a console keeps in memory, once for all pages. Watches with the rights of the user
+//! keep the objects up to date.
 //!
 //! | module | content |
 //! |---|---|

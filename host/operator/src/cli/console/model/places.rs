@@ -32,7 +32,8 @@ pub(in crate::cli::console) struct Places {
     pub(in crate::cli::console) hidden: Vec<String>,
     /// The number of namespaces that the console leaves out, because there are too many.
     pub(in crate::cli::console) left_out: usize,
-    /// The kinds that the user may not list: in one namespace, or in none.
+    /// The kinds that the user may not list, each with a namespace. `None` if the user may list the kind in no
+    /// namespace.
     pub(super) refused: Vec<(ResourceType, Place)>,
 }
 

@@ -18,7 +18,8 @@ pub(super) const REMEMBERED: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     targets: BTreeMap<Target, (Instant, RememberedRead)>,
-    /// How the cluster serves types that the console does not watch. A type may be served later.
+    /// How the cluster serves types that the console does not watch. The console asks again after some seconds, because
+    /// the cluster may serve a type later.
     types: BTreeMap<ResourceType, (Instant, Option<Served>)>,
 }
 

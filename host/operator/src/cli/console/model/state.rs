@@ -163,8 +163,8 @@ impl Model {
         }
     }
 
-    /// Runs a long computation without delaying other work. If the caller no longer wants the result, the work ends at
-    /// its next request, or when it checks its token. The work keeps its slot until it ends.
+    /// Runs the long computation `work` without delaying other tasks. If the caller no longer wants the result, `work`
+    /// ends at its next request, or when it checks its token. It keeps its slot until it ends.
     pub(in crate::cli::console) async fn blocking<T: Send + 'static>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<T> + Send + 'static,

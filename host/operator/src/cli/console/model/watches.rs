@@ -1,7 +1,7 @@
 //! The watches of a console. Each watch uses the rights of the user, and keeps the objects of a type in memory.
 //!
-//! After an error, the watcher of `kube` does not report that the watch works again until an object changes. The pages
-//! need this report, because they say which objects may be out of date.
+//! The console does not use the watcher of `kube`. After an error, that watcher does not report that the watch works
+//! again until an object changes. The pages need this report, because they say which objects may be out of date.
 
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
@@ -89,7 +89,8 @@ impl Watch {
                     end => self.failed(&end).await,
                 }
             }
-            // An API server may forget the version once. If it forgets the next version at once, wait.
+            // The first time that the API server has forgotten the version, list again without a delay. If it also
+            // forgets the next version, before it sends an event, wait first.
             if std::mem::replace(&mut self.was_forgotten, true) {
                 self.pause(BACKOFF).await;
             }

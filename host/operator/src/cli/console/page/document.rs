@@ -56,8 +56,8 @@ impl Page {
         Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts, interest, is_unwatched }
     }
 
-    /// Returns the page for an object that the watches may still report. This page has another number of parts than the
-    /// page of an object, so the browser loads the page again when a watch reports the object.
+    /// Returns the page for an object that the watches may still report. The page of an object has parts with other
+    /// ids, so the browser loads the page again when a watch reports the object.
     pub(super) fn loading(title: impl Into<String>, entry: &'static str) -> Self {
         let parts = vec![Part::new(
             "loading",
@@ -66,12 +66,12 @@ impl Page {
         Self::new(title, entry, html! {}, parts)
     }
 
-    /// Returns the page with the changes that wake it.
+    /// Sets the changes that wake the page.
     pub(super) fn showing(self, interest: Interest) -> Self {
         Self { interest, ..self }
     }
 
-    /// Returns the page with the information whether it shows objects that the console does not watch.
+    /// Sets whether the page shows objects that the console does not watch.
     pub(super) fn with_unwatched(self, is_unwatched: bool) -> Self {
         Self { is_unwatched, ..self }
     }

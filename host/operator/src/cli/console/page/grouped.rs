@@ -1,6 +1,6 @@
 //! A picture of groups of objects, for pages that have too many objects for one picture. A group contains the objects
-//! of a kind in a namespace. The picture shows how many objects of each group are not ready, and which groups use each
-//! other.
+//! of a kind in a namespace. The picture shows how many objects of each group are not ready, and which groups each
+//! group uses.
 
 use maud::{Markup, html};
 

@@ -131,8 +131,8 @@ struct Figures<'a> {
     /// The time of a pass in nanoseconds.
     times: Option<Spread>,
     fuel: Option<Spread>,
-    /// The number of different amounts of fuel for one object: 1 if every pass over an object took the same fuel. Of
-    /// all objects, the largest number.
+    /// The number of different amounts of fuel that the passes over one object took, from the object with the largest
+    /// number. 1 if all passes over an object took the same fuel.
     fuel_counts: usize,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,

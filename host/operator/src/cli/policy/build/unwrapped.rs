@@ -48,7 +48,7 @@ pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
 }
 
 /// Accepts a module only if it merely connects the policy's module with the component's imports. The conversion drops
-/// all such modules, so it must not drop a part of the policy.
+/// all such modules, so they must not contain a part of the policy.
 ///
 /// Every component has two modules for functions that need the policy's memory: one has a table of these functions, and
 /// the other fills this table. A component can also have adapters, which convert calls of WASI preview 1. An adapter

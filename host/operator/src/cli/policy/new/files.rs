@@ -39,7 +39,7 @@ pub(super) fn from_template(names: &Names<'_>, sdk: &Sdk) -> anyhow::Result<File
     Ok(files)
 }
 
-/// Sorts the fields of a recorded plan, because the name of the policy is a field too.
+/// Sorts the fields of a recorded plan again. One field has the name of the policy, so a new name can break the order.
 fn sorted(plan: &str) -> anyhow::Result<String> {
     let plan: Value = serde_json::from_str(plan).context("the recorded plan of the template")?;
     Ok(format!("{plan:#}\n"))
@@ -67,8 +67,8 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
     Ok(files)
 }
 
-/// Replaces the list of kinds in the code of a template for overlays, from its beginning to its end. `kinds` has the new
-/// items and the end.
+/// Replaces the list of kinds in the code of a template for overlays. The texts `begin` and `end` surround the old
+/// items. `kinds` has the new items and the end.
 pub(super) fn with_kinds(code: &str, (begin, end): (&str, &str), kinds: &str) -> String {
     let (before, listed) = code.split_once(begin).unwrap_or_default();
     let after = listed.split_once(end).map_or("", |(_, after)| after);

@@ -48,7 +48,7 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
     files
 }
 
-/// Returns the files that have no name of the project.
+/// Returns the files that do not contain the name of the project.
 fn shared() -> Files {
     let mut files = Files::from(
         [
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_new_python_project_contains_no_name_of_the_template() {
         let files = from_template(&Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" });
-        // The documentation of the library has examples.
+        // Leave out the contract and the library, because examples in their documentation contain the domain.
         let own = files.iter().filter(|(path, _)| !path.starts_with("wit/") && !path.starts_with("kaos/"));
         let all: String = own.flat_map(|(_, text)| [text.as_str(), "\n"]).collect();
         for left in ["website", "Website", "WEBSITE", "example.com"] {

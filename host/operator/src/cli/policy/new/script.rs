@@ -24,7 +24,8 @@ pub(super) fn from_template(names: &Names<'_>) -> Files {
 
 /// The beginning of the list of kinds in the template for overlays.
 const KINDS: &str = "const KINDS = [";
-/// The tests of an overlay, one for each kind in the template. `kaos-operator` has the policies below these kinds.
+/// The tests of an overlay, one for each kind in the template. `kaos-operator` contains the default policies of these
+/// kinds, over which the overlay applies.
 const TESTS: [(&str, &str); 4] = [
     ("Agent", overlay_template!("javascript/tests/agent.yaml")),
     ("MCPServer", overlay_template!("javascript/tests/mcpserver.yaml")),

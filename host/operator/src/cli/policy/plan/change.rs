@@ -1,4 +1,4 @@
-//! The change that a plan is about.
+//! The change that `policy plan` is about.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ pub(in crate::cli::policy) struct Planned {
 }
 
 impl Planned {
-    /// Creates the result of another comparison.
+    /// Creates the result of a comparison of recorded cases.
     pub(in crate::cli::policy) fn new(objects: usize, differences: Vec<Difference>) -> Self {
         Self { objects, differences }
     }

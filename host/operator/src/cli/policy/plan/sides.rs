@@ -128,8 +128,8 @@ impl Sides {
         documents.iter().any(answers)
     }
 
-    /// Renders the objects on both sides and compares them. `scopes` contains the scopes of types that the objects do not
-    /// show.
+    /// Renders the objects on both sides and compares the results. `scopes` contains the scopes of types that have no
+    /// object in `documents`.
     pub(super) fn compare(
         &self,
         documents: &[Document],

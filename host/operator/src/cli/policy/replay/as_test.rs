@@ -30,7 +30,8 @@ use crate::{
     replay::{KnownCode, ReplayError},
 };
 
-/// The test that compares the cases of a project in Rust. It contains the names of the template.
+/// The test that compares the cases of a project in Rust. It contains the names of the template instead of the
+/// project's names.
 const HARNESS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/tests/cases.rs"));
 

@@ -1,5 +1,6 @@
-//! Writes a case as a test for a project with a script. If `render` gives the recorded answer for files, the test has
-//! the objects that the policy saw, the flags of `render`, and the manifests. Otherwise the test is the case itself.
+//! Writes a case as a test for a project with a script. If `render` can give the recorded answer from files, the test
+//! has the objects that the policy saw, the flags of `render`, and the manifests. Otherwise the test is the case
+//! itself.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -27,7 +28,7 @@ pub(super) fn write(project: &Path, name: &str, case: &Case) -> anyhow::Result<S
         CaseVerdict::Planned(planned) if is_exact && let_through(planned, case.inputs.applied) => {
             Some(&planned.manifests)
         }
-        // A person has to correct the policy, and to look at its answer.
+        // There is no answer to compare with: a person has to correct the policy first, and look at its new answer.
         CaseVerdict::Failed(_) => None,
         CaseVerdict::Planned(_) | CaseVerdict::Refused(_) => return put_case(project, name, case),
     };
@@ -63,7 +64,7 @@ impl Cluster {
         }
         let mut cluster = Self { objects: vec![object], flags: BTreeSet::new(), is_exact: true };
         for LayerInputs { settings, needs, .. } in &case.inputs.layers {
-            // The annotations are in the object. Other settings are in the cluster.
+            // The file of the object contains its annotations. Other settings are only in the cluster.
             cluster.is_exact &= settings.sources.iter().all(|it| it.source.origin == Origin::Annotation);
             for need in needs {
                 cluster.answer(need);
@@ -77,14 +78,14 @@ impl Cluster {
         let flag = |flag: &str| format!("--{flag} {}/{}", of.api_version, of.kind);
         match answer {
             RecordedAnswer::Objects(objects) => objects.iter().for_each(|found| self.add(found)),
-            // A Secret in a file has other values, and so another digest.
+            // The case has no values of Secrets, so a Secret in a file would have another digest.
             RecordedAnswer::Secret(facts) => self.is_exact &= !facts.present,
             RecordedAnswer::Unserved => drop(self.flags.insert(flag("unserved"))),
             RecordedAnswer::Forbidden(_) => drop(self.flags.insert(flag("forbidden"))),
         }
     }
 
-    /// Adds an object. Several needs may each have found other fields of one object.
+    /// Adds an object. Several needs may have found different fields of the same object.
     fn add(&mut self, found: &Value) {
         // `render` would also print the children of this object.
         self.is_exact &= !SERVED.contains(&ResourceType::of_object(found));

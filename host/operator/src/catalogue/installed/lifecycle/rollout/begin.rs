@@ -30,7 +30,8 @@ impl Lifecycle {
         if status.state == RevisionState::Active {
             return status.open_rollout().cloned();
         }
-        // Nothing answers for the objects of a lost revision whose source was deleted, so they cannot wait.
+        // If the predecessor is lost and its source was deleted, no policy answers for its objects. So these objects
+        // cannot wait for a rollout.
         if self.way_back(candidate).is_some() || (before.is_empty() && self.has_lost_predecessor(entry)) {
             return None;
         }
@@ -144,9 +145,10 @@ impl Lifecycle {
         Some(waits)
     }
 
-    /// Returns why a revision that waits for a place could not begin its rollout now. Returns `None` for a revision that
-    /// serves all objects at once. The rollout of a revision whose source was deleted does not count: the waiting
-    /// revision replaces it. If another revision has the place, that is the reason: the end of a rollout does not help.
+    /// Returns why a revision that waits for a place could not begin its rollout now. Returns `None` for a revision
+    /// that serves all objects at once. The rollout of a revision whose source was deleted does not count: the waiting
+    /// revision replaces that revision. If another revision has the place, returns this conflict, because the end of a
+    /// rollout does not free the place.
     pub(in super::super) fn waits_in_conflict(
         &self,
         name: &str,

@@ -133,7 +133,7 @@ impl RolloutFacts<'_> {
             return self.wait([Some(ends), evidence.harm_due]);
         }
         if !evidence.waiting.is_empty() {
-            // Another process needs its own time for the passes.
+            // A new process needs its own time for the passes, so count from its first look at the earliest.
             let begun = after(moved_at.max(Some(self.watched_since)), waits.pause);
             return match after(begun, waits.patience).filter(|ends| self.now < *ends) {
                 Some(ends) => self.wait([Some(ends), evidence.harm_due]),
@@ -228,8 +228,8 @@ impl RolloutFacts<'_> {
         self.pause(reasons::predecessor_missing(), None)
     }
 
-    /// Pauses the rollout. Does nothing if the rollout is paused for the same reason, and the message still names an
-    /// object of this reason: counts that change are not worth a write.
+    /// Pauses the rollout. Does nothing if the rollout is already paused for the same reason, and the message still
+    /// names an object of this reason. Changed counts alone are not worth a write.
     fn pause(&self, Lack { reason, message, objects }: Lack, by: Option<&String>) -> Decision {
         let same = self.rollout.paused.as_ref().filter(|it| it.reason == reason);
         let names = |paused: &PolicyRolloutPause, key: &ObjectKey| paused.message.contains(&key.to_string());

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{timestamps::parsed, watch::ObjectKey};
 
-/// The objects that are not moved are enough for a comparison if they are at least this part of the moved objects.
+/// The objects that are not moved are enough for a comparison if there is at least one of them for this number of moved
+/// objects.
 const ENOUGH_OTHERS: usize = 4;
 /// The number of objects that must be harmed for a return, except if the rollout has moved only one object.
 const ENOUGH_HARMED: usize = 2;
@@ -154,7 +155,7 @@ impl Evidence {
         evidence
     }
 
-    /// Judges whether the revision is the cause of the harm. Asks only with harmed objects.
+    /// Judges whether the revision is the cause of the harm. The caller asks only if objects are harmed.
     pub(super) fn verdict(&self) -> Verdict {
         let Self { suspects, others, .. } = self;
         if others.all == 0 {
@@ -183,8 +184,8 @@ impl std::ops::Add for Group {
     }
 }
 
-/// Returns since when an object is lost, and when the loss counts as harm. A ready object that was lost counts later: if
-/// it had become ready within `patience`, it would be steady by then.
+/// Returns since when an object is lost, and when the loss counts as harm. The loss of an object that is ready again
+/// counts only after the additional time `steady`: an object that became ready within `patience` is steady by then.
 fn harmed(key: &ObjectKey, shown: Shown, waits: Waits) -> Option<Harmed> {
     let (since, extra) = match shown {
         Shown::Lost(since) => (since, SignedDuration::ZERO),

@@ -1,5 +1,5 @@
-//! Decides when to look at the objects of a rollout: when a look is due, after a swap of policies, and on the request of
-//! a person. Between two looks, passes and other packages cost a rollout nothing.
+//! Decides when to look at the objects of a rollout: when a look is due, after a swap of policies, and on the request
+//! of a person. Between two looks, passes and other packages cause no work for a rollout.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::{decide::ReturnCause, objects::SightCache, watched::Watched};
 
-/// The maximum time between two looks at the objects of a rollout. A change of `Ready` wakes nobody.
+/// The maximum time between two looks at the objects of a rollout. A change of the condition `Ready` causes no look.
 const LOOK: Duration = Duration::from_secs(10);
 /// The minimum time between two looks, for rollouts with short steps.
 const SHORT_LOOK: Duration = Duration::from_secs(2);
-/// The number of looks in each step, except for the bounds above.
+/// The number of looks in each step, unless the time between two looks would be outside the bounds above.
 const LOOKS: u32 = 10;
 
 /// The memory of one process about an open rollout.
@@ -45,7 +45,7 @@ impl RolloutLooks {
         (self.watched, self.next) = (None, None);
     }
 
-    /// Records that the last look had an effect that must be repeated until it succeeds.
+    /// Makes a look due at once. So the operator repeats the effect of a look until the effect succeeds.
     pub(super) fn repeat(&mut self) {
         self.next = None;
     }

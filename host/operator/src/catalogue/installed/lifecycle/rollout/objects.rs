@@ -91,8 +91,9 @@ impl Facts {
 }
 
 impl SightCache {
-    /// Returns what the operator sees of the objects that a rollout concerns: objects without a pin for which the
-    /// revision answers or its predecessor answered, and for which the policies differ with and without the revision.
+    /// Returns what the operator sees of the objects that a rollout concerns. These objects have no pin, and their
+    /// policies differ with and without the revision. The revision answers for them, or its predecessor answered for
+    /// them.
     pub(super) async fn look(
         &mut self,
         catalogue: &Catalogue,
@@ -184,8 +185,8 @@ enum Concern {
 }
 
 impl Concern {
-    /// Returns `None` if the policies for the objects of the place are the same with and without the revision, or if
-    /// neither the revision nor its predecessor is one of them.
+    /// Returns `None` if the policies of the place are the same with and without the revision. Also returns `None` if
+    /// neither the revision nor its predecessor is one of these policies.
     fn of(
         snapshot: &Snapshot,
         (name, stage): (&str, &RolloutStage),
@@ -197,7 +198,8 @@ impl Concern {
         }
         let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
         let (now, before) = (snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace));
-        // A policy of a tenant can fall back to the revision. It answers alike with and without the revision.
+        // A policy of a tenant can fall back to the revision. Such a policy gives the same answers with and without the
+        // revision.
         let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
         if now.zip(before).is_some_and(|(now, before)| is_same(now, before)) {
             return None;

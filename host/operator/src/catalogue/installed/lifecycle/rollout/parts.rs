@@ -55,8 +55,8 @@ pub(super) fn record_part(step: &mut PolicyRolloutStep, up_to: u64, now: Timesta
     step.goal = step.goal.take().filter(|goal| step.up_to.as_ref() != Some(goal));
 }
 
-/// Restarts the clocks of a rollout whose revision is loaded again: all moved objects move to it once more, now. Their
-/// losses so far happened while other policies answered for them.
+/// Restarts the clocks of a rollout whose revision is loaded again, as if all moved objects moved to the revision now.
+/// Their losses so far do not count, because other policies answered for these objects in the meantime.
 pub(super) fn move_again(rollout: &mut PolicyRollout, now: Timestamp) {
     let now = written(now);
     for step in rollout.steps.iter_mut().filter(|step| step.since.is_some()) {
@@ -126,7 +126,7 @@ mod tests {
     fn a_step_of_many_parts_keeps_a_bounded_number_and_joins_the_closest() {
         let mut long = step(0, 0);
         for part in 1..200_u64 {
-            // Two parts are a minute apart, and the pairs are an hour apart.
+            // The two parts of a pair are a minute apart, and the pairs are an hour apart.
             let minutes = i32::try_from(part / 2 * 60 + part % 2).unwrap();
             record_part(&mut long, part, at(minutes));
             assert!(long.parts.len() <= MAX_PARTS);

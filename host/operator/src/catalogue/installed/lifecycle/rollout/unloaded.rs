@@ -48,7 +48,7 @@ enum UnloadedStep {
 }
 
 impl UnloadedFacts {
-    /// Handles the request of a person, and tells that the revision is not loaded.
+    /// Handles the request of a person. If the revision is lost, writes into the pause why the rollout waits.
     fn next(self, mut rollout: PolicyRollout, request: Option<RolloutRequest>) -> UnloadedStep {
         let since = || Some(written(self.now));
         rollout.requests += i64::from(request.is_some());
@@ -82,7 +82,7 @@ impl UnloadedFacts {
         UnloadedStep::Stays(Box::new(rollout))
     }
 
-    /// Tells in the pause why the rollout waits, and which request the operator refused. A pause by a person stays.
+    /// Writes into the pause why the rollout waits, and which request the operator refused. A pause by a person stays.
     fn tell(self, rollout: &mut PolicyRollout, refused: Option<&str>) {
         let why = if self.lacks_predecessor { BOTH_LOST } else { LOST };
         let message = refused.map_or_else(|| why.to_owned(), |refused| format!("{refused}: {why}"));
@@ -104,7 +104,7 @@ impl UnloadedFacts {
 }
 
 impl Lifecycle {
-    /// Handles the request of a person, and tells in the rollout that the revision is not loaded. Returns why the
+    /// Handles the request of a person, and records in the rollout that the revision is not loaded. Returns why the
     /// rollout returns.
     pub(super) async fn step_unloaded(&mut self, name: &str) -> Option<ServiceFailure> {
         let revision = self.records.get(name)?;

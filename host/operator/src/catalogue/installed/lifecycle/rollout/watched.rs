@@ -1,8 +1,8 @@
 //! Judges what each object shows about the revision of a rollout. This code is pure.
 //!
 //! The condition `Ready` of an object with its transition time shows almost everything, so the next process judges the
-//! same. Three facts need a memory: the first of several losses, which the status of the rollout keeps; the spec before
-//! the move; and whether an object was ready before a tool replaced it.
+//! same. Three facts need a memory: the first of several losses, the spec before the move, and whether an object was
+//! ready before a tool replaced it. The status of the rollout keeps the first loss.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 pub(super) enum Shown {
     /// No pass with the revision has ended yet, or the status does not show its result.
     Waits,
-    /// Nothing, and the object does not count at all: it has no pods, a user changed it, or a person accepted it.
+    /// Nothing, and the object does not count at all: it has no pods, a user changed it, or a person accepted its harm.
     Excluded,
     /// Nothing: the object is not ready, and was not ready before.
     NotReady,
@@ -72,7 +72,7 @@ struct Track {
     missing_since: Option<Timestamp>,
 }
 
-/// The time in which an object is not ready for long enough.
+/// A period in which an object never stays ready for long enough.
 #[derive(Debug, Clone, Copy)]
 struct Loss {
     since: Timestamp,
@@ -90,7 +90,7 @@ impl Watched {
         let (parts, mut tracks) = (Parts::of(rollout), BTreeMap::new());
         for object in objects {
             let moved_at = parts.moved_at(object.hash);
-            // Without a memory of the spec, its last change decides.
+            // This process did not see the spec before the move, so the time of the last change decides.
             let is_edited = moved_at.is_some_and(|moved| object.changed.is_some_and(|changed| changed >= moved));
             let loss = recorded.get(&*object.key.to_string());
             let loss = loss.map(|since| Loss { since: *since, last: None, is_repeated: true });
@@ -133,7 +133,7 @@ impl Watched {
         judged
     }
 
-    /// Returns the losses that only a memory shows.
+    /// Returns the repeated losses, for the status. The condition `Ready` does not show when such a loss began.
     pub(super) fn unsteady(&self) -> Vec<PolicyRolloutLoss> {
         let repeated = |(key, track): (&ObjectKey, &Track)| {
             let is_there = track.moved_at.is_some() && track.missing_since.is_none();
@@ -184,7 +184,7 @@ impl Track {
             return Shown::Excluded;
         }
         let Some(since) = sight.ready_since else { return Shown::NotReady };
-        // A new object was never ready, except if it replaces an object that was.
+        // A new object was never ready, except if it replaces an object that was ready.
         let is_new = sight.created.is_some_and(|created| created >= begin) && !self.was_good;
         if sight.is_ready {
             if since < begin || now.duration_since(since) >= steady {

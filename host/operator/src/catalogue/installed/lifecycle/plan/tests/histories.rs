@@ -147,7 +147,8 @@ fn while_a_source_exists_its_last_good_revision_serves() {
             let Some(last) = history.good.last() else { continue };
             assert_eq!(serving.len(), 1, "{last} is good: {}", told());
             let place = |name: &String| history.before_failed.iter().position(|before| before == name);
-            // A revision that served all objects before, and whose second rollout was replaced midway, is as good.
+            // A revision that served all objects before, and whose second rollout was replaced midway, is as good as
+            // the last one.
             let is_known = serving[0] == *last
                 || place(last).is_none_or(|last| place(&serving[0]).is_some_and(|place| place < last));
             assert!(is_known, "{last} served before {}: {}", serving[0], told());

@@ -133,7 +133,8 @@ impl Model {
             }
         }
         if is_disturbed {
-            // More failures of their own would look like harm. So only one object fails, and one gets no pass.
+            // If more objects failed by themselves, this would look like harm. So only one object fails, and one gets
+            // no pass.
             let chosen = usize::try_from(random.below(many)).unwrap();
             let at = 90 + minutes(random, 60);
             members[chosen].own = Own::Fails(at, at + 1 + minutes(random, 40));
