@@ -46,7 +46,7 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
-        // The time of the last use. If the file system refuses to store it, the entry only leaves the cache earlier.
+        // The time of the last use. If the file system does not store this time, the entry leaves the cache earlier.
         let _ = file.set_modified(SystemTime::now());
         // Comparing two `blake3` hashes takes constant time.
         (ours == tag).then(|| Compiled::from_authenticated_cache(path))

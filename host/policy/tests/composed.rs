@@ -14,8 +14,8 @@ use wasmparser::{Parser, Payload};
 use crate::support::{hostile, load};
 
 /// Returns a component with two inner components. When the second component starts, it calls the first component with a
-/// text. The first component must return the same text by a tail call, otherwise the second component traps. Each inner
-/// component has a memory with this number of pages.
+/// text. The first component returns the text by a tail call. If another text arrives, the second component traps. Each
+/// inner component has a memory with this number of pages.
 fn pair(pages: u32) -> Vec<u8> {
     let text = format!(
         r#"(component

@@ -121,7 +121,7 @@ pub(super) enum Table {
 }
 
 impl Staging {
-    /// Returns the tables that can have to answer during these rollouts.
+    /// Returns each set of predecessors that may answer for an object during these rollouts.
     pub(super) fn combinations(stages: &[RolloutStage]) -> Vec<Predecessors> {
         let has = |is_local: bool| stages.iter().any(|stage| stage.is_local == is_local);
         let all = [(true, false), (false, true), (true, true)];

@@ -116,8 +116,8 @@ pub(super) struct Lifecycle {
     revisions: RevisionSet,
     /// Whether the revisions that served before this process started are loaded, except the revisions in `loading`.
     restored: bool,
-    /// Policies of tenants that served before this process started and that are being loaded in the background. The
-    /// value lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
+    /// Tenants' policies that served before this process started. The operator loads them in the background. The value
+    /// lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
     /// Revisions that are being compiled to serve again in place of a quarantined revision. The value is true if no
     /// policy serves in the place of the quarantined revision until the compilation ends.
