@@ -152,7 +152,7 @@ fn the_time_for_a_chart_that_is_rendered_without_a_cluster_is_told() {
     let finding = told(&[OF_KAOS], &[], "{}").expect("a note");
     assert_eq!(finding["sort"], "note");
     let message = finding["message"].as_str().unwrap();
-    assert!(message.contains("replaces the pods of 1 ModelAPIs, such as ModelAPI today/llm"), "{message}");
+    assert!(message.contains("for example by Argo CD, replaces the pods of ModelAPI today/llm"), "{message}");
     assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2026-11-28T06:00:01Z\""), "{finding}");
     // The preset or the value `takeoverTime` already keeps these pods. The preset `kaos-0.1` gives the variable to no
     // proxy.

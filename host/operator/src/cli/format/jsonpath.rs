@@ -124,12 +124,12 @@ fn path(expression: &str) -> Result<JpQuery, TemplateError> {
     let rest = expression.strip_prefix(['$', '@']).unwrap_or(expression);
     let rooted = if rest.is_empty() || rest.starts_with(['.', '[']) { format!("${rest}") } else { format!("$.{rest}") };
     parse_json_path(&rooted)
-        .map_err(|error| TemplateError::Expression { expression: expression.to_owned(), why: first_line(&error) })
+        .map_err(|error| TemplateError::Expression { expression: expression.to_owned(), why: last_line(&error) })
 }
 
 /// Returns the last line of a parser's error. This line contains the message: above it, the parser draws the position
 /// in the expression.
-fn first_line(error: &impl ToString) -> String {
+fn last_line(error: &impl ToString) -> String {
     let text = error.to_string();
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().trim_start_matches("= ").to_owned()
 }

@@ -178,13 +178,15 @@ pub(super) fn finding(
         let remedy = format!("set {VALUE} to {:?}", second_after(newest.created)?);
         return Some(UpgradeFinding::new(Sort::Note, VALUE, message, remedy));
     }
-    let kept: Vec<&Proxy<'_>> = keyless().filter(|proxy| proxy.created < time).collect();
-    let first = kept.first()?;
+    let mut kept = keyless().filter(|proxy| proxy.created < time);
+    let first = &kept.next()?.model.identity;
+    let more = match kept.count() {
+        0 => String::new(),
+        more => format!(" and of {more} more"),
+    };
     let message = format!(
         "is empty: `helm upgrade` finds the time in the cluster, but a chart that is rendered without a cluster, for \
-         example by Argo CD, replaces the pods of {} ModelAPIs, such as {}",
-        kept.len(),
-        first.model.identity
+         example by Argo CD, replaces the pods of {first}{more}"
     );
     let when = if recorded.time == time { "" } else { ", or to the later time of the upgrade" };
     let remedy = format!("if you render the chart without a cluster, set {VALUE} to {time:?}{when}");

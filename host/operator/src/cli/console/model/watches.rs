@@ -109,7 +109,10 @@ impl Watch {
             params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
                 self.model.listed(&self.watched, &listed);
-                self.failures = 0;
+                // If the API server forgets the version of each list, the next list must wait longer each time.
+                if !self.was_forgotten {
+                    self.failures = 0;
+                }
                 return Ok(page.metadata.resource_version.unwrap_or_default());
             }
         }
