@@ -149,8 +149,9 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     assert_eq!((uid(&config), &controller(&config)["kind"]), (before[4].as_str(), &json!("AuthorizationPolicy")));
     let data: Value = serde_json::from_str(config["data"]["data.json"].as_str().unwrap()).unwrap();
     assert_eq!(data["kaos"]["user_grants"], json!({"user:ada": ["kaos://modelapi/decided/llm"]}));
-    let reference = system.look("ReferenceGrant/kaos-pdp-decided").await;
-    assert_eq!(reference["spec"]["from"][0]["namespace"], "decided");
+    // The operator writes the data first, so the AccessGrant can be enforced before the ReferenceGrant exists.
+    let allows = |reference: &Value| reference["spec"]["from"][0]["namespace"] == "decided";
+    system.until("the namespace may refer to the decision point", "ReferenceGrant/kaos-pdp-decided", allows).await;
     assert_eq!(release.refused_since(mark), [""; 0], "{}", operator.log());
     drop(operator);
 
