@@ -144,6 +144,12 @@ impl World {
         }
         lines.push("--- everything".to_owned());
         lines.extend(self.fingerprint().await);
+        lines.push("--- policy revisions".to_owned());
+        for revision in self.list("PolicyRevision").await {
+            let status = |field: &str| text(&revision["status"][field]).to_owned();
+            let [state, reason, message] = ["state", "reason", "message"].map(status);
+            lines.push(format!("{} {state} {reason}: {message}", text(&revision["metadata"]["name"])));
+        }
         lines.push("--- events".to_owned());
         for event in self.list("Event").await {
             lines.push(format!("{} {}: {}", text(&event["type"]), text(&event["reason"]), event_text(&event)));

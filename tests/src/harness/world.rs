@@ -73,7 +73,7 @@ impl World {
     }
 
     pub(super) fn patience(&self) -> Duration {
-        Duration::from_secs(if self.try_embedded().is_some() { 900 } else { 180 })
+        Duration::from_secs(if self.try_embedded().is_some() { 900 } else { 600 })
     }
 
     pub(super) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {

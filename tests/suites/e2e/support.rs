@@ -25,7 +25,7 @@ pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";
 pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-operator";
 
 /// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The installed chart. Dropping this value removes the objects that the test created. If the test did not change the
 /// release, the release stays for the next test with equal flags.

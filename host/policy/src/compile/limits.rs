@@ -38,7 +38,8 @@ impl Default for CompileLimits {
             memory: 1 << 30,
             cpu_seconds: 30,
             inspect_seconds: 5,
-            wall: Duration::from_mins(2),
+            // With a tenth of a processor, `cpu_seconds` take five minutes.
+            wall: Duration::from_mins(10),
             code,
             niceness: BESIDE_AN_OPERATOR,
         }
