@@ -35,6 +35,13 @@ impl Digest {
         hasher.0.into()
     }
 
+    /// Returns the digest of everything that a reader returns, with a small part in memory at a time.
+    pub fn of_read(mut reader: impl io::Read) -> io::Result<Self> {
+        let mut hasher = Hasher(Sha256::new());
+        io::copy(&mut reader, &mut hasher)?;
+        Ok(hasher.0.into())
+    }
+
     /// Returns the 64 hex digits.
     pub fn hex(&self) -> String {
         let mut text = String::with_capacity(64);

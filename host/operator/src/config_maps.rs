@@ -5,3 +5,5 @@
 pub(crate) const OPERATOR_CONFIG: &str = "kaos-operator-config";
 /// The ConfigMap in which the operator stores the last good settings: the last valid content of [`OPERATOR_CONFIG`].
 pub(crate) const FITTED_CONFIG: &str = "kaos-operator-config-fitted";
+/// The beginning of the names of the ConfigMaps in which the operator records which objects are settled.
+pub(crate) const SETTLED_CONFIG: &str = "kaos-operator-settled-";

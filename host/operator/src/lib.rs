@@ -30,6 +30,7 @@ pub mod policies;
 pub mod presets;
 mod preview;
 mod processors;
+mod proofs;
 pub mod rbac;
 pub mod reading;
 mod reconcile;

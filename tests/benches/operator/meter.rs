@@ -41,6 +41,8 @@ pub(crate) struct Span {
     /// Passes over objects of all kinds. The next field has the passes over Agents.
     pub(crate) passes: f64,
     pub(crate) passes_of_agents: f64,
+    /// Answers of policies.
+    pub(crate) answers: f64,
     /// Write requests, including dry runs but without Events.
     pub(crate) writes: f64,
     pub(crate) events: f64,
@@ -90,6 +92,19 @@ impl Meter {
                 bail!("the operator does not become idle\n{log}\n{page}", log = self.process.log(), page = last.page);
             }
         }
+    }
+
+    /// Ends the operator as Kubernetes ends a pod, and waits for its end.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        self.process.signal("TERM")?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.process.ended().is_none() {
+            if Instant::now() >= deadline {
+                bail!("the operator does not end\n{}", self.process.log());
+            }
+            tokio::time::sleep(BEAT).await;
+        }
+        Ok(())
     }
 
     /// Returns the memory in use now, and the peak memory, in bytes.
@@ -147,6 +162,7 @@ impl Reading {
             cpu: self.cpu.saturating_sub(before.cpu),
             passes: grown(&|it| it.passes("")),
             passes_of_agents: grown(&|it| it.passes("kind=\"Agent\"")),
+            answers: grown(&|it| it.count("kaos_operator_policy_answers_total", &[])),
             writes: grown(&|it| it.calls(&changing, "")) - events - reviews,
             events,
             reads: grown(&|it| it.calls(&["get", "list"], "")),

@@ -1,6 +1,7 @@
 //! The events during which the bench measures a fleet. A first operator starts, and then a second operator replaces the
 //! first operator. Then the bench changes a ModelAPI that a thousand Agents use. First, the bench adds a label, which
-//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests.
+//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests. At the end, the second
+//! operator records which objects are settled, and a third operator uses these records.
 
 use std::fs;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) struct FleetFigures {
     /// The work after the ModelAPI gets another model. No Agent uses this model.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
+    /// The work of the third operator, which asks no policy about objects that are recorded as settled.
+    pub(crate) recorded: Span,
 }
 
 /// Measures a fleet of this size through all events.
@@ -58,6 +61,8 @@ pub(crate) async fn tell(agents: usize) -> Result<FleetFigures> {
     let before = meter.read()?;
     tokio::time::sleep(QUIET).await;
     let after = meter.read()?;
+    meter.end().await?;
+    let recorded = Meter::start(&group, &folder, &fleet.kubeconfig)?.settled(agents).await?.since_start();
     Ok(FleetFigures {
         agents,
         stored: found.stored(),
@@ -68,6 +73,7 @@ pub(crate) async fn tell(agents: usize) -> Result<FleetFigures> {
         label,
         model,
         quiet: after.since(&before),
+        recorded,
     })
 }
 

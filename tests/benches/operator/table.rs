@@ -12,7 +12,7 @@ const MAX_RESIDENT_BYTES: f64 = 250e6;
 /// bench did not measure this value for the fleet.
 type Row = (&'static str, fn(&FleetFigures) -> String);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 18] = [
     ("objects that are kept", |told| figure(told.stored.0)),
     ("**all children exist**, s", |told| figure(told.creation.wall.as_secs_f64())),
     ("passes", |told| figure(told.creation.passes)),
@@ -31,6 +31,12 @@ const ROWS: [Row; 15] = [
     ("**a label on a ModelAPI of 1,000 Agents**: passes over Agents; writes", |told| change(told.label.as_ref())),
     ("**another model in this ModelAPI**: passes over Agents; writes, including the ModelAPI and statuses", |told| {
         change(told.model.as_ref())
+    }),
+    ("**a restart with records of settled objects**, s (aim: 5)", |told| figure(told.recorded.wall.as_secs_f64())),
+    ("processor time of this restart, s", |told| figure(told.recorded.cpu.as_secs_f64())),
+    ("answers of policies; writes; reads", |told| {
+        let Span { answers, writes, reads, .. } = told.recorded;
+        [answers, writes, reads].map(grouped).join("; ")
     }),
 ];
 
@@ -87,6 +93,10 @@ pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
         }
     };
     must(told.restart.writes < 1.0, format!("a restart writes {} times", told.restart.writes));
+    must(told.recorded.writes < 1.0, format!("a restart with records writes {} times", told.recorded.writes));
+    // The bench changed one ModelAPI, and its last pass wrote something. So its record is missing.
+    let answers = told.recorded.answers;
+    must(answers < 10.0, format!("a restart with records asks policies {answers} times"));
     let asked = told.quiet.writes + told.quiet.events + told.quiet.reads;
     must(asked < 1.0, format!("{asked} requests while nothing happens"));
     if let Some(label) = &told.label {

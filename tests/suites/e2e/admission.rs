@@ -147,7 +147,7 @@ async fn an_approval_needs_the_verb_approve_and_the_users_own_name() {
 }
 
 #[tokio::test]
-async fn only_the_operator_writes_the_copy_of_its_settings() {
+async fn only_the_operator_writes_the_copy_of_its_settings_and_the_record_of_settled_objects() {
     let release = Release::install(&[]).await;
     let (cluster, system) = (release.cluster, release.over(SYSTEM));
     let kept = "kaos-operator-config-fitted";
@@ -162,6 +162,9 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("the name is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
+    let (settled, dry) = ("kaos-operator-settled-0", "--dry-run=server");
+    let refused = developer(&["create", "configmap", settled, dry]).expect_failure();
+    assert!(refused.contains("may not activate policies"), "{refused}");
 
     let _operator = release.working_operator().await;
     let own = system.look("ConfigMap/kaos-operator-config").await["data"].clone();
@@ -174,6 +177,10 @@ async fn only_the_operator_writes_the_copy_of_its_settings() {
     let operator =
         |name: &str| cluster.kubectl(&[&["patch", "configmap", name, "-n", SYSTEM, "--as", USER], &patch[..]].concat());
     operator(kept).expect();
+    cluster.kubectl(&["create", "configmap", settled, "-n", SYSTEM]).expect();
+    operator(settled).expect();
+    cluster.kubectl(&["delete", "configmap", settled, "-n", SYSTEM, "--as", USER, dry]).expect();
+    cluster.kubectl(&["delete", "configmap", settled, "-n", SYSTEM]).expect();
     // The operator can write its last good settings, but it can neither change its own settings nor activate a policy.
     operator("kaos-operator-config").expect_failure();
     let label = ["label", "configmap", kept, "-n", SYSTEM, "--as", USER, "kaos.tools/policy=package"];

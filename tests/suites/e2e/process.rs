@@ -1,6 +1,6 @@
 //! The operator as a process: its pages, signals, and rights that an administrator grants later.
 
-use kaos_tests::harness::read::text;
+use kaos_tests::harness::read::{counted, text};
 use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{World, is_ready};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ async fn changes_during_a_downtime_are_repaired_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_restart_without_changes_writes_nothing() {
+async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_policy() {
     let release = Release::install(&[]).await;
     let world = release.world("restarted").await;
     world.apply_all(&many(10)).await;
@@ -133,15 +133,25 @@ async fn a_restart_without_changes_writes_nothing() {
         until_ready(&world, &many(10)).await;
         world.quiet().await;
     }
-    release.over(SYSTEM).delete(LEASE).await;
-    let mark = release.cluster.audit().mark().unwrap();
-    let operator = release.working_operator().await;
-    let passes = r#"kaos_operator_passes_total{group="kaos.tools",kind="ModelAPI",result="settled"} 10"#;
-    until("the operator has made a pass over every object", &operator, || operator.get("/metrics").contains(passes))
+    for (result, asks) in [("settled", true), ("skipped", false)] {
+        let passes =
+            format!(r#"kaos_operator_passes_total{{group="kaos.tools",kind="ModelAPI",result="{result}"}} 10"#);
+        release.over(SYSTEM).delete(LEASE).await;
+        let mark = release.cluster.audit().mark().unwrap();
+        let operator = release.working_operator().await;
+        until("the operator has made a pass over every object", &operator, || {
+            operator.get("/metrics").contains(&passes)
+        })
         .await;
-    let asked = release.cluster.audit().since(mark, USER).unwrap();
-    let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
-    assert!(writes.is_empty(), "{writes:#?}");
+        let answers = counted(&operator.get("/metrics"), "kaos_operator_policy_answers_total", &[]);
+        assert_eq!(answers > 0.0, asks, "{answers} answers");
+        let asked = release.cluster.audit().since(mark, USER).unwrap();
+        let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
+        assert!(writes.is_empty(), "{writes:#?}");
+        // At its end, the operator records which objects are settled.
+        operator.signal("TERM").unwrap();
+        ending(operator).await;
+    }
 }
 
 #[tokio::test]

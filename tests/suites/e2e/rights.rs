@@ -18,7 +18,7 @@ use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, me
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
+use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, ending, until, until_active, until_ready, until_state};
 
 /// Helm flags for a Gateway that routes requests to Agents, and to the objects that Agents use. The Gateway accepts the
 /// tokens of Agents.
@@ -288,9 +288,12 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // The audit log contains a watch only after the watch has ended. Only the hook deletes the last good settings.
-    until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
-    drop(operator);
+    // The audit log contains a watch only after the watch has ended. Only the hook deletes the last good settings. At
+    // its end, the operator records which objects are settled.
+    let later = |it: &String| it.starts_with("watch ") || it.contains("-fitted") || it.contains("-settled-");
+    until_used(|| idle().into_iter().filter(|it| !later(it)).collect()).await;
+    operator.signal("TERM").unwrap();
+    ending(operator).await;
     release.hook().expect();
     until_used(idle).await;
 }

@@ -278,7 +278,9 @@ impl Drop for Release {
             self.uninstall();
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
-        self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
+        for label in ["kaos.tools/policy", "kaos.tools/settled"] {
+            self.cluster.kubectl(&[&["delete", "configmaps", "--selector", label], &here[..]].concat());
+        }
         self.cluster.kubectl(&[&["delete", "configmap", "kaos-operator-config-fitted"], &here[..]].concat());
         for kind in ["leases", "policyrevisions"] {
             self.cluster.kubectl(&[&["delete", kind, "--all"], &here[..]].concat());

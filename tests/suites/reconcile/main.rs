@@ -33,6 +33,7 @@
 //! | `refusals` | E: requests that the API server rejects, and the remedy in the status |
 //! | `operations` | G: watches, Events, metrics, readiness |
 //! | `replicas` | G4: only one of several replicas writes |
+//! | `settled` | G9: a restart asks no policy about settled objects |
 //! | `rights` | G3, G7, E8: the operator's rights |
 //! | `costs` | the number of writes and reads, and no requests in a steady state |
 //! | `bad_input` | malformed objects, deleted CustomResourceDefinitions, terminating namespaces |
@@ -65,6 +66,7 @@ mod rejected;
 mod replicas;
 mod rights;
 mod rollout;
+mod settled;
 mod status;
 mod stores;
 mod support;

@@ -56,7 +56,10 @@ pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> End
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = scenario(seed).seeded(seed);
         // For some seeds, the operator uses streaming lists.
-        let scenario = scenario.tuned(|options| options.streaming_lists = (options.seed / 16).is_multiple_of(2));
+        let scenario = scenario.tuned(|options| {
+            options.streaming_lists = (options.seed / 16).is_multiple_of(2);
+            options.proofs = (options.seed / 4).is_multiple_of(2);
+        });
         play(scenario, async |w| {
             let mut run = Run {
                 w,

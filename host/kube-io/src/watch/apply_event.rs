@@ -126,6 +126,7 @@ fn metadata_list(
 /// the operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals.
 /// Metrics and readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
+    state.changes += 1;
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
     if slot.cache.is_refused() && !slot.cache.synced && broken.is_some_and(WatchError::is_outage) {
         return Wakes::new();

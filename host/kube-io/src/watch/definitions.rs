@@ -69,6 +69,7 @@ impl Definitions {
         let mut matters = false;
         self.shared.tell(|state| {
             let (changed, wakes) = change(state);
+            state.changes += u64::from(changed);
             matters = changed;
             wakes
         });

@@ -1,6 +1,10 @@
 //! [`Watch`]: the interface of this module for the rest of the operator.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
 
 use kaos_objects::{Followed, Reference, ResourceType, Target};
 use kube::Client;
@@ -27,6 +31,7 @@ use super::{
     secret_metadata,
     shared::Shared,
     supervise,
+    wake_log::Moment,
     write_guard::WriteGuard,
 };
 use crate::{
@@ -90,6 +95,7 @@ impl Watch {
         self.0.with(|state| {
             let types = coverage.types();
             state.coverage = coverage;
+            state.changes += 1;
             state.served.retain(|of, _| types.contains(of));
             plan_watches::plan(state);
         });
@@ -172,6 +178,28 @@ impl Watch {
     /// does not watch CustomResourceDefinitions.
     pub fn definition(&self, of: &ResourceType) -> u64 {
         self.0.with(|state| definitions::definition(state, of))
+    }
+
+    /// Returns whether the watch on CustomResourceDefinitions has listed them.
+    pub fn knows_definitions(&self) -> bool {
+        self.0.definitions_watched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the present moment, for [`Self::is_unchanged_since`].
+    pub fn moment(&self) -> Moment {
+        self.0.with(|state| Moment { changes: state.changes, wakes: state.wake_log.count() })
+    }
+
+    /// Returns whether nothing has changed for an object since an earlier moment: the watch has not woken the object, and
+    /// no type has changed. Returns false if the watch does not know.
+    pub fn is_unchanged_since(&self, moment: Moment, key: &ObjectKey) -> bool {
+        let Moment { changes, wakes } = moment;
+        self.0.with(|state| state.changes == changes && !state.wake_log.may_contain(key, wakes))
+    }
+
+    /// Returns the needs that the watch follows for an object.
+    pub fn needs_of(&self, key: &ObjectKey) -> Vec<Followed> {
+        self.0.with(|state| state.needs.followed(key).collect())
     }
 
     /// Returns the digest that a planned Secret will have in the cluster.

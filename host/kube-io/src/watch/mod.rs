@@ -9,7 +9,7 @@
 //! | `cached_object`, `text`, `dictionary`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, the objects that a change concerns, and the limits for each namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
-//! | `state`, `slot`, `apply_event` | the whole state; incoming events, and the objects that they wake |
+//! | `state`, `slot`, `apply_event`, `wake_log` | the whole state; incoming events, and the objects that they wake; the last of these objects |
 //! | `in_flight_writes`, `write_guard` | skips the events of an owner's own write |
 //! | `denied` | retries when rights return |
 //! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
@@ -68,6 +68,7 @@ mod supervise;
 #[cfg(test)]
 mod tests;
 mod text;
+mod wake_log;
 mod watch_error;
 mod write_guard;
 
@@ -80,4 +81,5 @@ pub use handle::Watch;
 pub use lookup::{PassLookup, Seen};
 pub use options::{Wake, WatchOptions};
 pub use plan::Scope;
+pub use wake_log::Moment;
 pub use write_guard::WriteGuard;

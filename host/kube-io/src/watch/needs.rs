@@ -94,6 +94,12 @@ impl Needs {
         free
     }
 
+    /// Returns the needs of an object, with their fields, sorted.
+    pub(super) fn followed(&self, key: &ObjectKey) -> impl Iterator<Item = Followed> {
+        let followed = |(target, fields): &Need| Followed { target: (**target).clone(), fields: (**fields).clone() };
+        self.of_key.get(key).into_iter().flatten().map(followed)
+    }
+
     /// Returns the needs of an object.
     pub(super) fn of_key(&self, key: &ObjectKey) -> impl Iterator<Item = &Target> {
         let all: BTreeSet<&Target> = self.of_key.get(key).into_iter().flatten().map(|(target, _)| &**target).collect();

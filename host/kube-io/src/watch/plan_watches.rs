@@ -22,6 +22,7 @@ use crate::{
 /// Applies the result of discovery. Returns the objects to wake.
 pub(super) fn discovered(state: &mut State, found: Discovered, failed: BTreeMap<String, String>) -> Wakes {
     state.undiscovered = failed;
+    state.changes += 1;
     let mut wakes = Wakes::new();
     let mut changed = Vec::new();
     for (of, served) in found {

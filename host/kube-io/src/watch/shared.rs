@@ -65,6 +65,11 @@ impl Shared {
 
     /// Changes the state, releases the lock, and then wakes the returned objects.
     pub(super) fn tell(&self, change: impl FnOnce(&mut State) -> Wakes) {
+        let change = |state: &mut State| {
+            let wakes = change(state);
+            state.wake_log.add(&wakes);
+            wakes
+        };
         for (key, urgency) in self.with(change) {
             (self.wake)(key, urgency);
         }

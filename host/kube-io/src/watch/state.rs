@@ -21,6 +21,7 @@ use super::{
     owners::Owners,
     plan::{Scope, Select, Spec},
     slot::{Handle, Slot},
+    wake_log::WakeLog,
 };
 use crate::{
     object_key::{ObjectKey, Wakes},
@@ -58,6 +59,9 @@ pub(super) struct State {
     /// The operator's own namespace.
     pub(super) home: String,
     pub(super) last_id: u64,
+    /// The number of changes so far that concern whole types: served types, definitions, and errors of watches.
+    pub(super) changes: u64,
+    pub(super) wake_log: WakeLog,
 }
 
 impl State {

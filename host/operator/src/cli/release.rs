@@ -18,10 +18,11 @@ use super::{
     rbac::scope,
 };
 use crate::{
-    config_maps::FITTED_CONFIG,
+    config_maps::{FITTED_CONFIG, SETTLED_CONFIG},
     error_text::with_causes,
     leader_election::{LEASE, take_over},
     policies::{Loader, sample_cluster},
+    proofs::ProofStore,
     release::{Event, finalizers, release},
     watch::Scope,
 };
@@ -185,8 +186,8 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     }
 }
 
-/// Deletes the last good settings, which the operator stored for the next process. No other step deletes these
-/// settings.
+/// Deletes what the operator stored for the next process: the last good settings, and the proofs that objects are
+/// settled. No other step deletes them.
 async fn forget(client: &Client, namespace: &str) {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
@@ -198,6 +199,10 @@ async fn forget(client: &Client, namespace: &str) {
                 format_args!("ConfigMap {namespace}/{FITTED_CONFIG} was not deleted: {}", with_causes(&error)),
             );
         }
+    }
+    if let Err(error) = ProofStore::new(client.clone(), namespace).delete_all().await {
+        let which = format_args!("ConfigMaps {namespace}/{SETTLED_CONFIG}*");
+        complain("warning", format_args!("{which} were not deleted: {}", with_causes(&error)));
     }
 }
 

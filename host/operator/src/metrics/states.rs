@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub enum PassResult {
     /// The cluster already matched the plan.
     Settled,
+    /// An earlier process recorded that the object is settled in this state, so the pass asked no policy.
+    Skipped,
     /// The pass wrote a child or the status.
     Changed,
     /// A need is missing or not known yet, or a plan gate holds back the plan.
@@ -22,12 +24,21 @@ pub enum PassResult {
 }
 
 impl PassResult {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Settled, Self::Changed, Self::Waiting, Self::Refused, Self::Failed, Self::Retried, Self::Gone];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Settled,
+        Self::Skipped,
+        Self::Changed,
+        Self::Waiting,
+        Self::Refused,
+        Self::Failed,
+        Self::Retried,
+        Self::Gone,
+    ];
 
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Settled => "settled",
+            Self::Skipped => "skipped",
             Self::Changed => "changed",
             Self::Waiting => "waiting",
             Self::Refused => "refused",

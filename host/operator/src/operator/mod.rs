@@ -5,6 +5,7 @@
 
 mod options;
 mod probe;
+mod proof_keeper;
 mod rollout;
 mod standby;
 mod tools;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use options::{Options, RECORD};
 pub use probe::Probe;
+use proof_keeper::ProofKeeper;
 use tools::tools;
 use waker::Waker;
 use watching::{Tied, Watching};
@@ -32,6 +34,7 @@ use crate::{
     metrics::Metrics,
     preview::Changes,
     processors::Processors,
+    proofs::Proofs,
     queue::Queue,
     reconcile::{Access, Context, DeclaredFields, Memories, PolicyCalls, PolicyRunner, Rules, SyncGate},
     record::{Recorder, RecorderSize},
@@ -41,6 +44,9 @@ pub use crate::{clock::Clock, processors::Compute};
 
 /// The minimum time at shutdown for recording interrupted policy checks.
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
+
+/// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
+const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(2);
 
 /// The error of an operator that stopped without a request, because a task ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +114,7 @@ impl Operator {
             sync_gate: SyncGate::default(),
             declared_fields: DeclaredFields::default(),
             rules: Rules { resync: options.resync, cleanup: options.cleanup },
+            proofs: (options.proofs && options.namespaces == Scope::All).then(|| Proofs::new(options.seen())),
         });
         let weak = Arc::downgrade(&context);
         context.runner.metrics.before_encoding(move |metrics| {
@@ -163,6 +170,13 @@ impl Operator {
         let dropped = tokio::spawn(async move { recorder.drop_old(clock).await });
         let tasks = [swaps.abort_handle(), kept.abort_handle(), dropped.abort_handle()];
         let _ends_with_this = tasks.map(Tied);
+        let mut keeper = ProofKeeper::new(&context, &queue, &options.operator_namespace);
+        if let Some(keeper) = &mut keeper {
+            stop.run_until_cancelled(keeper.load()).await;
+        }
+        let proven = CancellationToken::new();
+        let keeper = keeper.map(|keeper| tokio::spawn(keeper.keep(proven.clone())));
+        let _keeper_ends_with_this = keeper.as_ref().map(|keeper| Tied(keeper.abort_handle()));
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));
@@ -189,12 +203,20 @@ impl Operator {
         }
         watching.stop.cancel();
         if ended.is_ok() {
+            proven.cancel();
             let deadline = deadline.max(tokio::time::Instant::now() + SHUTDOWN_RECORD_TIME);
             if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
                 tracing::warn!(
                     "no time was left to record the policy checks that still run; their status will be Interrupted"
                 );
                 installed.shutdown().await;
+            }
+            // The next process waits for the Lease, so do not keep it for long.
+            let deadline = deadline.min(tokio::time::Instant::now() + SHUTDOWN_PROOFS_TIME);
+            if let Some(keeper) = keeper
+                && tokio::time::timeout_at(deadline, keeper).await.is_err()
+            {
+                tracing::warn!("no time was left to record which objects are settled");
             }
             drop((&mut watching.task).await);
         }

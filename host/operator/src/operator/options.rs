@@ -77,6 +77,8 @@ pub struct Options {
     pub memo: usize,
     /// The size limit of the flight recorder, in bytes; 0 switches it off.
     pub record: usize,
+    /// Whether to record which objects are settled, so that a restart need not look at them.
+    pub proofs: bool,
     /// The key of the ids of decisions. Without a key, the ids are the same in every process.
     pub decision_key: Hidden,
 }
@@ -110,12 +112,19 @@ impl Default for Options {
             seed: 0,
             memo: 6 << 20,
             record: RECORD,
+            proofs: false,
             decision_key: Hidden::default(),
         }
     }
 }
 
 impl Options {
+    /// Describes the options that decide which objects a pass sees.
+    pub(super) fn seen(&self) -> String {
+        let Self { secrets, left_out, operator_namespace, .. } = self;
+        format!("{secrets} {left_out:?} {operator_namespace}")
+    }
+
     pub(super) fn watch(&self) -> WatchOptions {
         WatchOptions {
             scope: self.namespaces.clone(),

@@ -10,7 +10,12 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::{config_maps::FITTED_CONFIG, definitions::embedded, leader_election};
+use crate::{
+    config_maps::FITTED_CONFIG,
+    definitions::embedded,
+    leader_election,
+    proofs::{MAX_CONFIG_MAPS, config_map_name},
+};
 
 /// The verbs for watching objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
@@ -66,6 +71,11 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     // The operator stores the last good settings for the next process, and `kaos-operator release` deletes these
     // settings.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
+    if everywhere {
+        // The operator records which objects are settled, for the next process. With Roles only, it makes no proofs.
+        let proofs = (0..MAX_CONFIG_MAPS).map(config_map_name).collect();
+        operator.add_named("", "configmaps", proofs, &["delete", "patch"]);
+    }
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
     if duties.decision_point {

@@ -1,6 +1,6 @@
 //! The services that passes share. Each step gets only the services that it uses.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use kaos_policy::contract::ResourceType;
 
@@ -8,7 +8,7 @@ use super::{
     access::Access, memory::Memories, policy_runner::PolicyRunner, status::declared_fields::DeclaredFields,
     sync_gate::SyncGate,
 };
-use crate::{catalogue::Answers, metrics::Tally};
+use crate::{catalogue::Answers, metrics::Tally, proofs::Proofs};
 
 /// The options of a pass; part of the operator's options.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) sync_gate: SyncGate,
     pub(crate) declared_fields: DeclaredFields,
     pub(crate) rules: Rules,
+    /// The proofs that objects are settled; `None` if the operator makes no proofs.
+    pub(crate) proofs: Option<Arc<Proofs>>,
 }
 
 impl Context {

@@ -7,6 +7,7 @@ use std::{
 
 use kaos_policy::{
     contract::{Need, Reference, ResourceType},
+    digest::Digest,
     policy::PolicyId,
     render::DecisionId,
 };
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 use crate::{
     locking::lock,
     metrics::{Readiness, Tally, Unserved},
+    proofs::ProofState,
     reconcile::{children::memory::ChildrenMemory, mark::Mark},
     trace::JoinedTrace,
     watch::ObjectKey,
@@ -36,6 +38,8 @@ pub(crate) struct Memory {
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
     pub(crate) trace: JoinedTrace,
+    /// Whether the object is proven to be settled.
+    pub(crate) proof: ProofState,
 }
 
 /// The digest of each referenced object at its last read; `None` for a missing object.
@@ -92,6 +96,9 @@ pub(crate) struct StatusMemory {
     pub(crate) ready: Option<Readiness>,
 }
 
+/// The outcome of a pass that applied its plan.
+pub(crate) const APPLIED: &str = "applied";
+
 /// The last pass, for the explain page.
 #[derive(Debug, Clone)]
 pub(crate) struct Last {
@@ -147,6 +154,24 @@ impl Memories {
             tallies.entry(&key.of).or_default().add(memory.status.ready, memory.unserved);
         }
         tallies.into_iter().map(|(of, tally)| (of.clone(), tally)).collect()
+    }
+
+    /// Returns the objects whose last pass applied the plan and made no proof.
+    pub(crate) fn unproven(&self) -> Vec<ObjectKey> {
+        let is_unproven = |memory: &Memory| {
+            memory.proof == ProofState::Open && memory.last.as_ref().is_some_and(|last| &*last.outcome == APPLIED)
+        };
+        let memories = lock(&self.0);
+        memories.iter().filter(|(_, memory)| is_unproven(memory)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Returns the objects that are proven to be settled, with their digests.
+    pub(crate) fn proven(&self) -> Vec<(ObjectKey, Digest)> {
+        let proven = |(key, memory): (&ObjectKey, &Memory)| match memory.proof {
+            ProofState::Settled(digest) => Some((key.clone(), digest)),
+            ProofState::Open | ProofState::Impossible => None,
+        };
+        lock(&self.0).iter().filter_map(proven).collect()
     }
 
     /// Forgets an object that is gone.

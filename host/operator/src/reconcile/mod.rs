@@ -10,6 +10,7 @@
 //! | decides about children, applies and prunes them | `children` |
 //! | handles finalizers, and objects that are being deleted | `deletion` |
 //! | computes and writes the status | `status` |
+//! | skips an object that an earlier process proved to be settled; makes such proofs | `proof` |
 //! | records which revisions serve the object, and which fail on it | `ledger` |
 //! | keeps decisions of the policies in the flight recorder | `flight_record` |
 //! | computes when the next pass must run; reports a pass that did not finish | `ended`, `pass_failed` |
@@ -47,6 +48,7 @@ mod pass_failed;
 mod policy_calls;
 mod policy_runner;
 mod prepare;
+mod proof;
 mod resolve;
 mod select;
 mod selected;

@@ -19,6 +19,7 @@ use super::{
     memory::Memory,
     pass_failed::PassFailed,
     prepare::prepare,
+    proof::{self, Start},
     select::select,
     status::{
         publish::publish_failure,
@@ -35,6 +36,7 @@ use crate::{
 /// Runs one pass over an object. An error only causes a retry.
 pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) -> Ended {
     let Context { runner, access, sync_gate, .. } = context;
+    let start = Start::of(context, key);
     // The queue wakes all objects when every list is complete.
     let unlisted = access.watch.unlisted(&key.of);
     if unlisted.contains(&key.of) || sync_gate.holds(&key.of, !unlisted.is_empty()) {
@@ -48,13 +50,20 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) 
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
     let mut memory = context.memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
+    memory.proof = start.unproven;
     let may_join = memory.trace.is_open(&object, Instant::now());
     let span = trace.start(key, &object, may_join);
-    serve(context, key, object, is_loading, memory).instrument(span).await
+    serve(context, key, object, is_loading, (start, memory)).instrument(span).await
 }
 
 /// Runs the pass over an object that exists.
-async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loading: bool, mut memory: Memory) -> Ended {
+async fn serve(
+    context: &Context,
+    key: &ObjectKey,
+    object: Arc<Value>,
+    is_loading: bool,
+    (start, mut memory): (Start, Memory),
+) -> Ended {
     let Context { runner, access, .. } = context;
     // 1. Select (no client): chooses the policies of the object's place, or the pinned policy. A policy that is being
     //    loaded does not delay a deletion.
@@ -64,7 +73,10 @@ async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loadin
             runner.catalogue.ledger().chooses(key, selected.chosen);
             memory.unserved = memory.unserved.filter(|why| *why != Unserved::NoPolicy);
             match access.served(&key.of) {
-                Ok(served) => steps(context, &mut Subject::new(key, served, selected, object), &mut memory).await,
+                Ok(served) => {
+                    let mut subject = Subject::new(key, served, selected, object);
+                    steps(context, &mut subject, start, &mut memory).await
+                }
                 Err(error) => Err(error),
             }
         }
@@ -74,11 +86,20 @@ async fn serve(context: &Context, key: &ObjectKey, object: Arc<Value>, is_loadin
 }
 
 /// Runs the steps of a pass over an object that has a policy.
-async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
+async fn steps(
+    context: &Context,
+    subject: &mut Subject<'_>,
+    start: Start,
+    memory: &mut Memory,
+) -> Result<Ended, CallError> {
     let Context { runner, access, declared_fields, rules, .. } = context;
     // 2. Delete (client): if the object is being deleted, the pass only does the cleanup.
     if is_going(&subject.object) {
         return deletion::end(runner, access, rules, subject, memory).instrument(step!("delete")).await;
+    }
+    // If an earlier process proved that the object is settled in exactly this state, the pass ends here.
+    if let Some(ended) = proof::skip(context, subject, memory).await {
+        return Ok(ended);
     }
     // 3. Resolve (no client): computes needs and plan. Rehearse (client): sends a dry run of an installed policy's
     //    plan.
@@ -104,6 +125,9 @@ async fn steps(context: &Context, subject: &mut Subject<'_>, memory: &mut Memory
             Err(ended) => return Ok(ended),
         }
         runner.catalogue.ledger().reported(subject.key);
+    }
+    if !wrote && !is_quiet {
+        proof::make(context, start, subject, (&prepared, &applied), ended, memory).await;
     }
     let is_changed = wrote && ended.result == PassResult::Settled;
     Ok(if is_changed { Ended { result: PassResult::Changed, ..ended } } else { ended })

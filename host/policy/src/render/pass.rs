@@ -140,6 +140,21 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
     })
 }
 
+/// Returns a digest of all inputs of a pass over an object, except the found objects. Returns `None` if the host refuses
+/// the object without asking a policy.
+pub(super) fn inputs_digest(binding: &Binding, object: &Value) -> Option<Digest> {
+    let of = ObjectRef::of(object).ok()?.of_type();
+    let mut base = PassLayer::of(&binding.base, &of).ok()?;
+    let overlays: Result<Vec<_>, _> = binding.overlays.iter().map(|bound| PassLayer::of(bound, &of)).collect();
+    let mut overlays = overlays.ok()?;
+    let visible = stripped(object, true);
+    size::check(&visible).ok()?;
+    annotate(&visible, &mut base, &mut overlays, &mut 0).ok()?;
+    let settings = std::iter::once(&base).chain(&overlays).map(|layer| &*layer.settings);
+    let applied = object["status"]["appliedGeneration"].is_i64();
+    Some(pass_key(binding, settings, &canonical(&visible), applied))
+}
+
 impl Pass<'_> {
     fn layers(&self) -> impl Iterator<Item = &PassLayer<'_>> {
         std::iter::once(self.base).chain(self.overlays)

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     contract::Cluster,
+    digest::Digest,
     guard::UserPrivileges,
     kubernetes::Checks,
     lookup::Lookup,
@@ -93,5 +94,12 @@ impl Renderer {
     /// Renders an object. Policies do not see the object's status.
     pub fn render(&self, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
         pass::run(&self.0, object, lookup)
+    }
+
+    /// Returns a digest of all inputs of a pass over an object, except the objects that the policies need. Equal digests
+    /// and equal needed objects give equal answers. Returns `None` if the host refuses the object without asking a
+    /// policy.
+    pub fn inputs_digest(&self, object: &Value) -> Option<Digest> {
+        pass::inputs_digest(&self.0, object)
     }
 }

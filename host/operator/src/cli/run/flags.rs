@@ -106,6 +106,9 @@ pub(in crate::cli) struct Run {
     /// terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
+    /// Record in ConfigMaps which objects are settled, so that a restart need not ask the policies about them
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
+    record_settled: bool,
     /// Watch Secrets: their existence, keys and a digest, so that pods can restart when a Secret changes; needs
     /// --digest-key-file
     #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
@@ -228,6 +231,7 @@ impl Run {
             instance: identity(),
             seed: fastrand::u64(..),
             record: self.record_memory,
+            proofs: self.record_settled,
             decision_key: Hidden(random_key()?),
             ..Options::default()
         })

@@ -14,7 +14,7 @@ use super::{
     values::{ACCEPTED, DATA, Values},
 };
 use crate::{
-    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG},
+    config_maps::{FITTED_CONFIG, OPERATOR_CONFIG, SETTLED_CONFIG},
     presets::{self, COMPATIBILITY, Preset},
     schema,
 };
@@ -158,7 +158,8 @@ fn together(values: &Values, recorded: &Recorded) -> Vec<UpgradeFinding> {
     let projection = values.projection();
     let taken = [OPERATOR_CONFIG, FITTED_CONFIG, COMPATIBILITY, REGISTRIES[0], REGISTRIES[1], DATA, &projection];
     let policies = values.at("policies").as_object().into_iter().flatten().filter(|(_, policy)| !policy.is_null());
-    for (name, _) in policies.filter(|(name, _)| taken.contains(&name.as_str()) || is_dashboard(values, name)) {
+    let is_taken = |name: &str| taken.contains(&name) || name.starts_with(SETTLED_CONFIG) || is_dashboard(values, name);
+    for (name, _) in policies.filter(|(name, _)| is_taken(name)) {
         let message = "another ConfigMap of the operator has this name";
         found.push(stops(format!("policies.{name}"), message, "choose another name for the policy"));
     }

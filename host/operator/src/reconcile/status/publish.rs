@@ -84,7 +84,8 @@ pub(crate) async fn publish_failure(
     }
 }
 
-fn readiness(status: &Value) -> Readiness {
+/// Returns the readiness that a status shows.
+pub(crate) fn readiness(status: &Value) -> Readiness {
     match times::find(status, READY).and_then(|ready| ready["status"].as_str()) {
         Some("True") => Readiness::True,
         Some("False") => Readiness::False,

@@ -13,7 +13,7 @@ use crate::{
         applied::Applied,
         ended::{Ended, Next},
         error::{CallError, SHOWN_FROM},
-        memory::{Last, Memory},
+        memory::{APPLIED, Last, Memory},
         policy_runner::PolicyRunner,
         prepare::Prepared,
         status::{
@@ -91,7 +91,7 @@ pub(crate) async fn report(
 
 fn name_of(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Applied => "applied".to_owned(),
+        Outcome::Applied => APPLIED.to_owned(),
         Outcome::Gated => "gated".to_owned(),
         Outcome::Refused(refusal) => format!("refused: {}", refusal.reason()),
         // Cut this text, because the operator keeps it for every object.

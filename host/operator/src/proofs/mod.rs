@@ -1,0 +1,129 @@
+//! Proofs that objects are settled, for the next process. A proof is a digest of everything that a pass over an object
+//! depends on. A pass that found everything as planned, and wrote nothing, makes the proof. If the digest is the same
+//! after a restart, the next pass would find the same and write nothing either, so the operator skips it.
+//!
+//! | module | content |
+//! |---|---|
+//! | `executable` | the digest of the operator's own program |
+//! | `record` | proofs as bytes |
+//! | `store` | the ConfigMaps that keep these bytes |
+//!
+//! `reconcile/proof.rs` makes and checks proofs. `operator/proof_keeper.rs` writes proofs in quiet times and at
+//! shutdown. A proof says nothing about the time: an old proof holds exactly if its state is back. So no harm is done if
+//! the stored proofs are older than the objects, or if two stored parts are of different ages.
+
+mod executable;
+mod record;
+mod store;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use kaos_policy::{contract::Followed, digest::Digest};
+use tokio::time::Instant;
+
+pub(crate) use executable::digest as digest_of_program;
+pub(crate) use store::{MAX_CONFIG_MAPS, ProofStore, config_map_name, parts};
+
+use crate::{locking::lock, watch::ObjectKey};
+
+/// How long a proof can wait for needed objects that are not known yet, after the first pass that checks a proof.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A recorded proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Proof {
+    /// The needs of the object. Objects with equal needs share them.
+    pub(crate) needs: Arc<[Followed]>,
+    pub(crate) digest: Digest,
+}
+
+/// The proof of an object, as far as the memory of the object knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ProofState {
+    /// The last pass made no proof. Another pass can make one.
+    #[default]
+    Open,
+    /// A pass was asked for a proof, and could not make it for a reason that stays.
+    Impossible,
+    /// The object is settled in the state with this digest.
+    Settled(Digest),
+}
+
+/// The proofs of earlier processes, and the objects for which this process wants a proof.
+#[derive(Debug)]
+pub(crate) struct Proofs {
+    /// The digest of the program and of the options that decide which objects a pass sees.
+    program: OnceLock<Digest>,
+    options: String,
+    recorded: Mutex<BTreeMap<ObjectKey, Proof>>,
+    wanted: Mutex<BTreeSet<ObjectKey>>,
+    /// When this process first checked a proof.
+    began: OnceLock<Instant>,
+}
+
+impl Proofs {
+    /// Starts without proofs. `options` describes the options that decide which objects a pass sees.
+    pub(crate) fn new(options: String) -> Arc<Self> {
+        Arc::new(Self {
+            program: OnceLock::new(),
+            options,
+            recorded: Mutex::default(),
+            wanted: Mutex::default(),
+            began: OnceLock::new(),
+        })
+    }
+
+    /// Sets the digest of the program. Without this digest, the operator makes no proofs.
+    pub(crate) fn is_program(&self, program: Digest) {
+        self.program.get_or_init(|| Digest::of(format!("{program} {}", self.options).as_bytes()));
+    }
+
+    /// Returns the digest of the program and of the options, as far as it is known.
+    pub(crate) fn program(&self) -> Option<Digest> {
+        self.program.get().copied()
+    }
+
+    /// Adds the proofs of earlier processes, before the first pass.
+    pub(crate) fn recall(&self, proofs: BTreeMap<ObjectKey, Proof>) {
+        lock(&self.recorded).extend(proofs);
+    }
+
+    /// Returns the proof of an earlier process for an object.
+    pub(crate) fn recorded(&self, key: &ObjectKey) -> Option<Proof> {
+        lock(&self.recorded).get(key).cloned()
+    }
+
+    /// Returns the proofs of earlier processes for objects at which this process has not looked yet.
+    pub(crate) fn unused(&self) -> BTreeMap<ObjectKey, Proof> {
+        lock(&self.recorded).clone()
+    }
+
+    /// Forgets the proof of an earlier process: this process has looked at the object.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        lock(&self.recorded).remove(key);
+    }
+
+    /// Forgets all proofs of earlier processes.
+    pub(crate) fn forget_all(&self) {
+        lock(&self.recorded).clear();
+    }
+
+    /// Returns whether a proof can still wait for needed objects that are not known yet.
+    pub(crate) fn can_wait(&self) -> bool {
+        self.began.get_or_init(Instant::now).elapsed() < PATIENCE
+    }
+
+    /// Asks the next passes over these objects for proofs.
+    pub(crate) fn want(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        lock(&self.wanted).extend(keys);
+    }
+
+    /// Returns whether the next pass over an object is asked for a proof. A second call returns false.
+    pub(crate) fn take_wanted(&self, key: &ObjectKey) -> bool {
+        lock(&self.wanted).remove(key)
+    }
+}
