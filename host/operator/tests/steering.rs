@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use kaos_cluster::faults::{Entry, Verb};
 use kaos_operator::package::pack;
 
 use crate::stage::{HOME, Process, Stage, package, team};
@@ -52,6 +53,22 @@ async fn until_listed(stage: &Stage, told: &str) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("`policy list` does not show {told}: {listed}");
+}
+
+/// Waits until another verb has read the PolicyRevisions. The verb reads them at intervals, so it would miss a state that
+/// lasts for a moment. The answer to the first read can be from before this call.
+async fn until_read_again(stage: &Stage) {
+    let is_read = |entry: &Entry| {
+        entry.attempt.resource == "policyrevisions" && matches!(entry.attempt.verb, Verb::Get | Verb::List)
+    };
+    let before = stage.cluster.journal().count(is_read);
+    for attempt in 0.. {
+        if stage.cluster.journal().count(is_read) >= before + 2 {
+            return;
+        }
+        assert!(attempt < 1200, "no verb reads the PolicyRevisions");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Starts an operator and waits until it serves the Agents with their own image.
@@ -116,12 +133,12 @@ async fn push_prints_the_progress_of_a_rollout() {
     let steers = async {
         until_listed(&stage, step).await;
         printed(&stage.policy(&["pause", "agent"]).await, &[paused]);
+        until_read_again(&stage).await;
         printed(&stage.policy(&["promote", "agent"]).await, &["3 of 3 objects moved"]);
     };
     let push: [&str; 2] = ["push", &settings];
     let (ran, ()) = tokio::join!(stage.policy(&push), steers);
     printed(&ran, &["is Active: agent (settings)"]);
-    // The verb reads the rollout at intervals, so it can miss a state that lasts for a moment.
     let line = ran.stderr.lines().find(|line| line.contains(&format!("{step}{paused}")));
     let line = line.unwrap_or_else(|| panic!("no line about the pause: {}", ran.stderr));
     assert!(line.starts_with("waiting: PolicyRevision policy-agent-settings-"), "{line}");
