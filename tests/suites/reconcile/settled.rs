@@ -119,42 +119,25 @@ fn g9_an_object_that_never_settles_does_not_delay_the_records_of_others() {
 /// A change of one input of a pass over the Agent `a0`.
 async fn change(w: &World, which: usize, number: usize) -> &'static str {
     let value = format!("v{number}");
-    let annotation = |key: &str| json!({"metadata": {"annotations": {key: value}}});
-    match which {
-        0 => {
-            w.patch("Agent/a0", &json!({"spec": {"config": {"description": value}}})).await;
-            "the spec"
-        }
-        1 => {
-            w.patch("Agent/a0", &json!({"metadata": {"labels": {"team": value}}})).await;
-            "a label"
-        }
-        2 => {
-            w.patch("Agent/a0", &annotation("example.com/note")).await;
-            "an annotation"
-        }
+    let annotation = json!({"metadata": {"annotations": {"example.com/note": value}}});
+    let (at, patch, what) = match which {
+        0 => ("Agent/a0", json!({"spec": {"config": {"description": value}}}), "the spec"),
+        1 => ("Agent/a0", json!({"metadata": {"labels": {"team": value}}}), "a label"),
+        2 => ("Agent/a0", annotation, "an annotation"),
         3 => {
             w.patch_status("Agent/a0", &json!({"deployment": {"replicas": 50 + number}})).await;
-            "the status"
+            return "the status";
         }
-        4 => {
-            w.patch("Deployment/agent-a0", &annotation("example.com/note")).await;
-            "an annotation of a child"
-        }
-        5 => {
-            w.patch("Deployment/agent-a0", &json!({"spec": {"replicas": 2 + number}})).await;
-            "the spec of a child"
-        }
+        4 => ("Deployment/agent-a0", annotation, "an annotation of a child"),
+        5 => ("Deployment/agent-a0", json!({"spec": {"replicas": 2 + number}}), "the spec of a child"),
         6 => {
             w.delete("Service/agent-a0").await;
-            "a deleted child"
+            return "a deleted child";
         }
-        _ => {
-            let models = json!({"spec": {"proxyConfig": {"models": ["*", value]}}});
-            w.patch("ModelAPI/llm", &models).await;
-            "another object"
-        }
-    }
+        _ => ("ModelAPI/llm", json!({"spec": {"proxyConfig": {"models": ["*", value]}}}), "another object"),
+    };
+    w.patch(at, &patch).await;
+    what
 }
 
 #[test]
