@@ -64,7 +64,7 @@ impl ProofKeeper {
 
     async fn recall(&self) -> kube::Result<usize> {
         if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
-            self.proofs.is_program(program);
+            self.proofs.set_program(program);
         }
         let Some(program) = self.proofs.program() else { return Ok(0) };
         let recorded = self.store.load(program).await?;

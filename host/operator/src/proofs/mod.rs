@@ -78,7 +78,7 @@ impl Proofs {
     }
 
     /// Sets the digest of the program. Without this digest, the operator makes no proofs.
-    pub(crate) fn is_program(&self, program: Digest) {
+    pub(crate) fn set_program(&self, program: Digest) {
         self.program.get_or_init(|| Digest::of(format!("{program} {}", self.options).as_bytes()));
     }
 

@@ -22,7 +22,7 @@ pub(crate) const MAX_CONFIG_MAPS: usize = 16;
 const OBJECTS: usize = 3_000;
 /// The maximum size of the data of one ConfigMap. A proof takes about 60 bytes.
 const MAX_BYTES: usize = 900 << 10;
-/// The maximum size of the needs of an object in a ConfigMap that is too large otherwise.
+/// The maximum number of needs of an object in a ConfigMap that is too large otherwise.
 const MAX_NEEDS: usize = 10;
 /// The label of these ConfigMaps.
 const LABEL: &str = "kaos.tools/settled";

@@ -166,7 +166,7 @@ pub(crate) async fn skip(context: &Context, subject: &Subject<'_>, memory: &mut 
 }
 
 /// Makes a proof at the end of a pass that found everything as planned and wrote nothing. No input may have changed since
-/// the start of the pass. So the pass saw exactly the state of which this function makes the digest.
+/// the start of the pass. So the digest describes exactly the state that the pass saw.
 pub(crate) async fn make(
     context: &Context,
     start: Start,
