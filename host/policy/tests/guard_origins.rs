@@ -188,7 +188,15 @@ fn an_object_of_a_wrong_type_is_the_users_only_if_it_has_a_value_of_the_user() {
     let merged = of(json!({"a": 1, "b": null}));
     let Some(Refusal::Invalid(violations)) = merged.refused() else { panic!("{:?}", merged.verdict) };
     assert_eq!(violations[0].path, "spec.other");
-    let emptied = json!({"containers": [{"name": "main", "image": "i"}], "hostname": {}});
-    let emptied = run(emptied, &[(".hostname", "spec.other")], json!({"other": {"$retainKeys": false}}));
-    assert!(matches!(emptied.refused(), Some(Refusal::Invalid(_))), "{:?}", emptied.verdict);
+    let cases = [
+        (json!({"$retainKeys": false}), json!({})),
+        (json!({"$retainKeys": [], "a": [null]}), json!({"a": []})),
+        (json!({"a": [{"$patch": "delete"}], "b": {"$patch": "delete", "c": 1}}), json!({"a": []})),
+        (json!({"a": {"b": null, "$setElementOrder/c": ["d"]}}), json!({"a": {}})),
+    ];
+    for (other, hostname) in cases {
+        let pod = json!({"containers": [{"name": "main", "image": "i"}], "hostname": hostname});
+        let merged = run(pod, &[(".hostname", "spec.other")], json!({"other": other}));
+        assert!(matches!(merged.refused(), Some(Refusal::Invalid(_))), "{other}: {:?}", merged.verdict);
+    }
 }

@@ -146,8 +146,8 @@ fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit
 }
 
 /// Returns whether `other` can be the result of a merge with `one`: both are equal, both have an equal leaf, or one of
-/// them has no leaf. For example, a merge turns `{$retainKeys: []}` into `{}`. Ignores positions in lists, because a
-/// merge moves items.
+/// them has no leaf. For example, a merge turns `{$retainKeys: [], a: [null]}` into `{a: []}`. Ignores positions in
+/// lists, because a merge moves items.
 fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let named = |(path, leaf): (Vec<PathStep>, &Value)| {
         let names: Vec<String> = path.iter().filter_map(PathStep::name).map(str::to_owned).collect();
@@ -156,12 +156,36 @@ fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let is_empty = |leaves: &[(Vec<PathStep>, &Value)]| {
         leaves.iter().all(|(path, leaf)| path.is_empty() && (leaf.is_object() || leaf.is_array()))
     };
-    let (own, others) = (leaves(one), leaves(other));
+    let merged = content(one);
+    let (own, others) = (leaves(&merged), leaves(other));
     if is_equal(one, other) || is_empty(&own) || is_empty(&others) {
         return true;
     }
     let others: HashSet<_> = others.into_iter().map(named).collect();
     own.into_iter().map(named).any(|leaf| others.contains(&leaf))
+}
+
+/// Returns what a merge keeps of a patch where the base has no value: everything except nulls, the directives of the
+/// patch, and the objects that these directives delete.
+fn content(patch: &Value) -> Value {
+    let is_directive = |key: &str| {
+        key == "$patch"
+            || key == "$retainKeys"
+            || key.starts_with("$setElementOrder/")
+            || key.starts_with("$deleteFromPrimitiveList/")
+    };
+    match patch {
+        Value::Object(members) => {
+            let is_kept = |value: &Value| value.get("$patch").is_none_or(|word| word == "replace" || word == "merge");
+            let kept = members.iter().filter(|(key, value)| !is_directive(key) && !value.is_null() && is_kept(value));
+            kept.map(|(key, value)| (key.clone(), content(value))).collect()
+        }
+        Value::Array(items) => {
+            let kept = items.iter().filter(|item| !item.is_null() && item.get("$patch").is_none());
+            kept.map(content).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 /// Limits the number of pod specs and containers.

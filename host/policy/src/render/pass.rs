@@ -127,6 +127,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
         fuel: answer.fuel,
         needs: answer.needs,
         settings: std::iter::once(&base).chain(&overlays).map(|layer| Arc::clone(&layer.settings)).collect(),
+        inputs: key,
         verdict: answer.verdict,
         last_asked: answer.last_asked,
         subject: answer.subject,

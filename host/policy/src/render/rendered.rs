@@ -28,6 +28,8 @@ pub struct Rendered {
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,
+    /// The digest of all inputs of the pass, except the found objects. See [`super::Renderer::inputs_digest`].
+    pub inputs: Digest,
     /// The verdict of the pass.
     pub verdict: Verdict,
     /// The number of the layer that answered last.
