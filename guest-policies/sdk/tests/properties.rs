@@ -47,6 +47,15 @@ fn has_directive(value: &Value) -> bool {
 }
 
 proptest! {
+    /// The host and the sandbox exchange objects as text, so a number must survive this.
+    #[test]
+    fn a_number_stays_the_same_number_as_text(number in any::<f64>()) {
+        let written = Value::from(number).to_string();
+        prop_assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), Value::from(number));
+    }
+}
+
+proptest! {
     #[test]
     fn any_patch_merges_or_is_refused_and_leaves_no_directive(patch in any_json(), own in "[ab]") {
         let base = json!({"containers": [{"name": "a", "env": [{"name": "A", "value": "1"}]}], "volumes": [{"name": "v"}]});
