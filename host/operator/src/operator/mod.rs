@@ -46,7 +46,7 @@ pub use crate::{clock::Clock, processors::Compute};
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
-const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(2);
+const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(4);
 
 /// The error of an operator that stopped without a request, because a task ended unexpectedly.
 #[derive(Debug, thiserror::Error)]

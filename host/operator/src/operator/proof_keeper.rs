@@ -28,8 +28,9 @@ const LOOK: Duration = Duration::from_secs(30);
 const WRITE_PAUSE: Duration = Duration::from_mins(10);
 /// The delay between two looks at the definitions.
 const BEAT: Duration = Duration::from_millis(50);
-/// The maximum time for reading the proofs. Without the proofs, the operator asks the policies about all objects.
-const LOAD_TIME: Duration = Duration::from_secs(5);
+/// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies about
+/// all objects.
+const LOAD_TIME: Duration = Duration::from_secs(30);
 
 /// Keeps the proofs of one operator.
 pub(super) struct ProofKeeper {
@@ -51,6 +52,10 @@ impl ProofKeeper {
 
     /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first passes wait for this.
     pub(super) async fn load(&mut self) {
+        // This has no time limit: on a busy processor, asking the policies would take even longer.
+        if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
+            self.proofs.set_program(program);
+        }
         let asking = "asking the policies about all objects";
         match timeout(LOAD_TIME, self.recall()).await {
             Ok(Ok(count)) => {
@@ -63,9 +68,6 @@ impl ProofKeeper {
     }
 
     async fn recall(&self) -> kube::Result<usize> {
-        if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
-            self.proofs.set_program(program);
-        }
         let Some(program) = self.proofs.program() else { return Ok(0) };
         let recorded = self.store.load(program).await?;
         let count = recorded.len();

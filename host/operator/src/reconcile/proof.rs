@@ -138,7 +138,7 @@ pub(crate) async fn skip(context: &Context, subject: &Subject<'_>, memory: &mut 
     // Follow the needs first: a change after the check must wake the object.
     let followed = context.access.watch.set_needs(subject.key, needs.iter().cloned());
     let observed = match followed {
-        Ok(true) => observe(context, proofs, subject, needs).await,
+        Ok(true) => observe(context, proofs, subject, needs, None).await,
         Ok(false) => Observed::Pending,
         Err(_) => Observed::Doubtful,
     };
@@ -176,6 +176,10 @@ pub(crate) async fn make(
     memory: &mut Memory,
 ) {
     let Some(proofs) = context.proofs.as_deref() else { return };
+    // The cheapest condition comes first. After a change, another pass can make the proof.
+    if !start.is_unchanged(context, subject.key) {
+        return;
+    }
     let is_settled = ended == Ended { result: PassResult::Settled, next: Next::After(context.rules.resync) }
         && matches!(applied.outcome, Outcome::Applied)
         && !applied.wrote
@@ -186,8 +190,9 @@ pub(crate) async fn make(
         return;
     }
     let needs = context.access.watch.needs_of(subject.key).into();
-    if let Observed::Known(digest) = observe(context, proofs, subject, needs).await {
-        // After a change, another pass can make the proof.
+    // The pass wrote nothing, so the object is still the one about which it asked the policies.
+    let policies = Some(prepared.rendered.inputs);
+    if let Observed::Known(digest) = observe(context, proofs, subject, needs, policies).await {
         let is_same = start.is_unchanged(context, subject.key);
         memory.proof = if is_same { ProofState::Settled(digest) } else { ProofState::Open };
     }
@@ -205,15 +210,21 @@ fn are_exact(context: &Context, subject: &Subject<'_>, plan: &[Value], memory: &
     })
 }
 
-/// Reads all inputs.
-async fn observe(context: &Context, proofs: &Proofs, subject: &Subject<'_>, needs: Arc<[Followed]>) -> Observed {
+/// Reads all inputs. Computes the key of the memo if `policies` does not contain it.
+async fn observe(
+    context: &Context,
+    proofs: &Proofs,
+    subject: &Subject<'_>,
+    needs: Arc<[Followed]>,
+    policies: Option<Digest>,
+) -> Observed {
     let kind = &subject.selected.descent.kind;
     let Ok(renderer) = context.runner.renderer(kind) else { return Observed::Doubtful };
     let Some(facts) = facts(context, subject).filter(|_| proofs.program().is_some()) else { return Observed::Doubtful };
     let (watch, object) = (context.access.watch.clone(), Arc::clone(&subject.object));
     // The needed objects can be large, and their texts are compressed.
     let read = move || {
-        let Some(policies) = renderer.inputs_digest(&object) else { return Observed::Doubtful };
+        let Some(policies) = policies.or_else(|| renderer.inputs_digest(&object)) else { return Observed::Doubtful };
         let (lookup, mut room) = (watch.lookup(), MAX_NEEDED);
         let sightings: Vec<Sighting> =
             needs.iter().map(|need| lookup.look_up_fields(&need.target, &need.fields, &mut room)).collect();
