@@ -121,6 +121,18 @@ impl Release {
         self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat())
     }
 
+    /// Deletes the definitions of KAOS's kinds, like a user who wants nothing to stay. Waits until the cluster no longer
+    /// serves the kinds.
+    pub(crate) async fn delete_definitions(&self) {
+        let all = self.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
+        let own: Vec<&str> = all.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
+        if !own.is_empty() {
+            self.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();
+        }
+        let is_unserved = async || !self.cluster.kubectl(&["get", "--raw", "/apis/kaos.tools"]).ok;
+        self.over(SYSTEM).until_true("the cluster no longer serves the kinds", is_unserved).await;
+    }
+
     /// Removes objects that a failed test left.
     fn clear_up(&self) {
         // Remove the finalizers here, because no running operator could remove them.

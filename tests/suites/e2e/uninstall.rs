@@ -122,9 +122,7 @@ async fn a_deleted_namespace_blocks_neither_a_restart_nor_the_uninstall() {
     assert!(said.ok && said.out.contains("0 released, 0 failed"), "{said:?}");
     assert!(said.err.contains("no object in namespace team-b was released"), "{said:?}");
     // The hook must also succeed after a user deleted the CustomResourceDefinitions.
-    let kinds = release.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
-    let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
-    release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();
+    release.delete_definitions().await;
     let said = release.hook();
     assert!(said.ok && said.out.contains("no Agent: the cluster does not serve the type"), "{said:?}");
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
