@@ -3,6 +3,8 @@
 //! This module lists the types that policies claim or read. The module reads ConfigMaps only if an object needs them,
 //! and never reads Secrets.
 
+mod known;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -16,10 +18,10 @@ use kaos_policy::{
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, Patch, PatchParams},
-    core::Status,
 };
 use serde_json::Value;
 
+pub use self::known::{KnownObjects, KnownType, RememberedRead};
 use crate::{
     discovery,
     error_text::with_causes,
@@ -37,49 +39,6 @@ const PAGE: u32 = 500;
 pub struct LiveError {
     what: String,
     source: kube::Error,
-}
-
-/// Objects that the caller already has, for example from watches. A verb asks for them before it sends a request.
-pub trait KnownObjects: Send + Sync {
-    /// Returns the objects of a target. Returns `None` if the caller does not have all of them.
-    fn find(&self, target: &Target) -> Option<Vec<Arc<Value>>>;
-
-    /// Returns how the cluster serves a type, if the caller asked the cluster before.
-    fn served(&self, of: &ResourceType) -> KnownType;
-
-    /// Returns the known objects that the object with this UID owns.
-    fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
-
-    /// Returns the result of an earlier read of a target, if the caller remembers it and it is new enough.
-    fn remembered(&self, _target: &Target) -> Option<RememberedRead> {
-        None
-    }
-
-    /// Called when the reader has learned how the cluster serves a type.
-    fn learn(&self, _of: &ResourceType, _served: Option<&Served>) {}
-
-    /// Called with the result of each read.
-    fn remember(&self, _target: &Target, _read: RememberedRead) {}
-}
-
-/// The result of a read of a target.
-#[derive(Debug, Clone)]
-pub enum RememberedRead {
-    /// The objects that the cluster has.
-    Found(Vec<Arc<Value>>),
-    /// The user lacks the right to read the target.
-    Refused(Box<Status>),
-}
-
-/// The way in which a cluster serves a type, if a caller knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KnownType {
-    /// The cluster serves the type.
-    Served(Served),
-    /// The cluster does not serve the type.
-    Unserved,
-    /// The caller did not ask.
-    Unasked,
 }
 
 /// The objects that the reader has read so far.
