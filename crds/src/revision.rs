@@ -118,6 +118,9 @@ pub struct PolicyRevisionStatus {
     /// The number of objects that still wait for their first pass with this revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<i64>,
+    /// The namespaces, at most ten, in which a budget of fuel or passes is used up, so that objects of this revision wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces_over_budget: Vec<String>,
     /// The time of the last change of the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]

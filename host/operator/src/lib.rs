@@ -1,6 +1,7 @@
 //! The operator as a library, for its binary and for tests.
 
 mod blocking;
+pub mod budgets;
 pub mod catalogue;
 pub mod cli;
 mod clock;

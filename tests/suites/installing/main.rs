@@ -13,6 +13,7 @@
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
 //! | `isolation` | a namespace's own policy, which must not affect other namespaces |
+//! | `budgets` | a namespace whose objects wait because a budget is used up |
 //! | `tenants` | which ConfigMaps of a namespace the operator reads, and what happens if it cannot read one |
 //! | `assembled` | packages in chunks, several kinds in one component, overlays of variables |
 //! | `amended` | overlays of plans |
@@ -40,6 +41,7 @@
 
 mod amended;
 mod assembled;
+mod budgets;
 mod candidates;
 mod erased;
 mod finalizers;

@@ -123,8 +123,8 @@ impl fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// Stacks the members, the lowest first, with the `shared` settings and the settings of packages. Returns `None` if
-    /// the members form no stack.
+    /// Stacks the members, the lowest first, and adds the `shared` settings and the settings of packages. Returns
+    /// `None` if the policies of the members cannot form a [`Stack`].
     pub(super) fn new(
         of: ResourceType,
         members: Vec<Arc<Member>>,
@@ -196,7 +196,7 @@ impl Kind {
             && self.layers == other.layers
     }
 
-    /// Returns whether the packages of both values request the same behaviour for refused objects.
+    /// Returns whether the packages of `self` and of `other` request the same behaviour for refused objects.
     pub(crate) fn refuses_like(&self, other: &Self) -> bool {
         let requested = |kind: &Self| -> Vec<OnRefusal> {
             let of_members = kind.members.iter().map(|member| member.on_refusal);
@@ -273,6 +273,12 @@ impl Kind {
     pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
         let members = self.members.iter().filter_map(|member| member.revision.as_ref());
         members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
+    }
+
+    /// Returns the revisions that answer. A policy of the process has none.
+    pub(crate) fn answering(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
+        let members = self.members.iter().map(|member| member.revision.as_ref());
+        members.chain(self.tunings.iter().map(|tuning| Some(&tuning.revision)))
     }
 
     /// Returns the fallback for an object whose policy fails. `failed` is this policy. Leaves out the newest possible

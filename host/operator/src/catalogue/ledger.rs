@@ -130,6 +130,13 @@ impl Ledger {
         }
     }
 
+    /// Records that the status of an object does not show its last changes, because its pass waits.
+    pub fn outdated(&self, key: &ObjectKey) {
+        if !lock(&self.books).is_empty() {
+            lock(&self.unreported).insert(key.clone());
+        }
+    }
+
     /// Returns for each object whether a pass ended with a result of the revision, and the object's status shows this
     /// result. A pass while the revision was not loaded has no result of the revision.
     pub fn had_pass(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {

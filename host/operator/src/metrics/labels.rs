@@ -23,6 +23,14 @@ pub(super) struct PassLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SpendingLabels {
+    #[prometheus(flatten)]
+    pub(super) of: TypeLabels,
+    /// Scrapers add a label `namespace` with the namespace of the operator.
+    pub(super) object_namespace: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ObjectsLabels {
     #[prometheus(flatten)]
     pub(super) of: TypeLabels,

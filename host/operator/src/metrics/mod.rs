@@ -36,7 +36,7 @@ use sizes::{Histogram, Sizes};
 pub use states::{PassResult, Readiness, Tally, Unserved};
 pub use table::reference;
 
-use crate::locking::lock;
+use crate::{budgets::Spending, locking::lock};
 
 /// The `Content-Type` of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -59,6 +59,9 @@ pub struct Metrics {
     queue_age: Gauge<f64, AtomicU64>,
     policies: Family<labels::ActiveLabels, Gauge>,
     by_policy: ByPolicy,
+    namespace_fuel: Family<labels::SpendingLabels, Gauge>,
+    namespace_passes: Family<labels::SpendingLabels, Gauge>,
+    over_budget: Gauge,
     compile_duration: Sizes<labels::ResultLabels>,
     policy_revisions: Family<labels::RevisionStateLabels, Gauge>,
     unrecorded_defaults: Gauge,
@@ -107,6 +110,9 @@ impl Metrics {
             queue_age: table::QUEUE_AGE.register(r, Gauge::default()),
             policies: table::POLICY.register(r, Family::default()),
             by_policy: ByPolicy::register(r),
+            namespace_fuel: table::NAMESPACE_FUEL.register(r, Family::default()),
+            namespace_passes: table::NAMESPACE_PASSES.register(r, Family::default()),
+            over_budget: table::OVER_BUDGET.register(r, Gauge::default()),
             compile_duration: table::COMPILE_DURATION
                 .register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
@@ -208,6 +214,19 @@ impl Metrics {
     /// Records the fuel of a policy's `assess` in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
         self.by_policy.fuel(policy, burnt);
+    }
+
+    /// Sets what was used of the budgets in the last minute, and the number of objects that wait. Replaces the previous
+    /// values.
+    pub fn spending(&self, largest: &[Spending], waiting: usize) {
+        self.over_budget.set(count(waiting));
+        self.namespace_fuel.clear();
+        self.namespace_passes.clear();
+        for Spending { of, namespace, fuel, passes } in largest {
+            let labels = labels::SpendingLabels { of: of.into(), object_namespace: namespace.clone() };
+            self.namespace_fuel.get_or_create(&labels).set(i64::try_from(*fuel).unwrap_or(i64::MAX));
+            self.namespace_passes.get_or_create(&labels).set(i64::try_from(*passes).unwrap_or(i64::MAX));
+        }
     }
 
     /// Records one call of a policy, with the id of the trace that contains the call.

@@ -13,6 +13,8 @@ pub enum PassResult {
     Changed,
     /// A need is missing or not known yet, or a plan gate holds back the plan.
     Waiting,
+    /// The object's kind has used up its budget in the object's namespace.
+    OverBudget,
     /// The policy refused the object, or the host rejected the plan.
     Refused,
     /// The policy failed.
@@ -24,11 +26,12 @@ pub enum PassResult {
 }
 
 impl PassResult {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Settled,
         Self::Skipped,
         Self::Changed,
         Self::Waiting,
+        Self::OverBudget,
         Self::Refused,
         Self::Failed,
         Self::Retried,
@@ -41,6 +44,7 @@ impl PassResult {
             Self::Skipped => "skipped",
             Self::Changed => "changed",
             Self::Waiting => "waiting",
+            Self::OverBudget => "over_budget",
             Self::Refused => "refused",
             Self::Failed => "failed",
             Self::Retried => "retried",

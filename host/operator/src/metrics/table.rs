@@ -71,6 +71,12 @@ rows! {
     POLICY_CALL_DURATION: Histogram "policy_call_duration" in "seconds" ["policy", "version", "verb"] "Duration of a call of a policy in a pass, by the function of the contract";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes in which a policy failed: traps, exhausted limits, answers that the guard refused";
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which a fallback answered, because the policy failed on the object or the API server refused a planned child";
+    NAMESPACE_FUEL: Gauge "namespace_fuel" ["group", "kind", "object_namespace"] "Fuel that the policies used for the objects \
+        of a kind in a namespace in the last minute; only the 20 samples with the most fuel";
+    NAMESPACE_PASSES: Gauge "namespace_passes" ["group", "kind", "object_namespace"] "Passes over the objects of a kind in a \
+        namespace in the last minute; only the 20 samples with the most fuel";
+    OVER_BUDGET: Gauge "objects_over_budget" [] "Objects that wait because their kind has used up its budget in their \
+        namespace";
     COMPILE_DURATION: Histogram "policy_compile_duration" in "seconds" ["result"] "Duration of the compilation of a package; `result` is compiled or failed";
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Revisions of policy packages, by state; `current` \
         is true if a ConfigMap contains the package now";

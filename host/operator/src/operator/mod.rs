@@ -28,6 +28,7 @@ use waker::Waker;
 use watching::{Tied, Watching};
 
 use crate::{
+    budgets::Budgets,
     catalogue::{Catalogue, Installing, Renderers, installed},
     decision_point::{Keeper, News},
     events::EventWriter,
@@ -47,6 +48,10 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
 const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(4);
+
+/// The number of kinds and namespaces for which the metrics contain what was used in the last minute. A cluster can have
+/// thousands of namespaces.
+const SPENDINGS: usize = 20;
 
 /// The error of an operator that stopped without a request, because a task ended unexpectedly.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +109,7 @@ impl Operator {
             hashes_references: options.secrets,
             processors: Processors::of_this_machine(options.compute),
             recorder: Arc::new(Recorder::new(options.record)),
+            budgets: Arc::new(Budgets::new(options.budget)),
             clock: options.clock,
             stopping: CancellationToken::new(),
         };
@@ -121,6 +127,8 @@ impl Operator {
             let Some(context) = weak.upgrade() else { return };
             metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
+            let (budgets, now) = (&context.runner.budgets, tokio::time::Instant::now());
+            metrics.spending(&budgets.largest(now, SPENDINGS), budgets.waiting(now));
             let RecorderSize { cases, bytes, dropped } = context.runner.recorder.size(context.runner.clock.now());
             metrics.recorded(cases, bytes, dropped);
         });

@@ -9,6 +9,7 @@ use kaos_policy::{
 };
 
 use crate::{
+    budgets::BudgetLimits,
     catalogue::{CodeShare, Grantable},
     clock::Clock,
     decision_point::DecisionPoint,
@@ -73,6 +74,8 @@ pub struct Options {
     pub clock: Clock,
     /// The seed for random delays and orders.
     pub seed: u64,
+    /// The limits for each kind in each namespace and minute.
+    pub budget: BudgetLimits,
     /// The size limit of the cache for answers, in bytes.
     pub memo: usize,
     /// The size limit of the flight recorder, in bytes; 0 switches it off.
@@ -110,6 +113,7 @@ impl Default for Options {
             compute: Compute::default(),
             clock: Clock::default(),
             seed: 0,
+            budget: BudgetLimits::default(),
             memo: 6 << 20,
             record: RECORD,
             proofs: false,

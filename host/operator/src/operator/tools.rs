@@ -34,6 +34,7 @@ pub(super) fn tools(
         },
         grantable: options.grantable.clone(),
         code_share: options.code_share,
+        budgets: Arc::clone(&context.runner.budgets),
         clock: options.clock,
         events: Arc::clone(&context.access.events),
         previewer: Arc::new(CachePreviewer::new(Arc::clone(context), changes)),

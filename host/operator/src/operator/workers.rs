@@ -54,6 +54,8 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 queue.succeeded(&key);
                 context.access.watch.was_let_in(&key);
             }
+            // The pass did not try anything, so the delay after earlier failures stays.
+            Next::After(wait) if ended.result == PassResult::OverBudget => queue.add_after(&key, wait),
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);

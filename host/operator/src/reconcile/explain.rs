@@ -1,6 +1,7 @@
 //! Explains an object on request: computes its inputs and its plan again, and adds the decisions of its last pass.
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
     memory::Memory,
@@ -20,10 +21,11 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
     let children = runner.watch.children(uid);
     let mut masks = Masks::default();
     let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
+    answer["waitsForBudget"] = json!(runner.budgets.has_turn(key, Instant::now()));
     match runner.unobserved_renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
         // The explanation also runs a policy, so it takes turns with the passes.
-        Ok(renderer) => match render(runner, &object, &renderer, selected.descent.kind.is_local()).await {
+        Ok(renderer) => match render(runner, None, &object, &renderer, selected.descent.kind.is_local()).await {
             Err(error) => answer["error"] = json!(error.to_string()),
             Ok((rendered, _)) => {
                 answer["needs"] = json!(rendered.needs);

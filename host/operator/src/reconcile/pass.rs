@@ -14,6 +14,7 @@ use super::{
     deletion,
     ended::{Ended, LOOK_AGAIN, Next},
     error::CallError,
+    event_text::EventText,
     execute::execute,
     ledger::record,
     memory::Memory,
@@ -28,6 +29,7 @@ use super::{
     subject::Subject,
 };
 use crate::{
+    budgets::Admission,
     metrics::{PassResult, Unserved},
     trace::{PassTrace, step},
     watch::ObjectKey,
@@ -36,7 +38,7 @@ use crate::{
 /// Runs one pass over an object. An error only causes a retry.
 pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) -> Ended {
     let Context { runner, access, sync_gate, .. } = context;
-    let start = Start::of(context, key);
+    let mut start = Start::of(context, key);
     // The queue wakes all objects when every list is complete.
     let unlisted = access.watch.unlisted(&key.of);
     if unlisted.contains(&key.of) || sync_gate.holds(&key.of, !unlisted.is_empty()) {
@@ -50,7 +52,7 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) 
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
     let mut memory = context.memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
-    memory.proof = start.unproven;
+    start.before = std::mem::replace(&mut memory.proof, start.unproven);
     let may_join = memory.trace.is_open(&object, Instant::now());
     let span = trace.start(key, &object, may_join);
     serve(context, key, object, is_loading, (start, memory)).instrument(span).await
@@ -95,10 +97,14 @@ async fn steps(
     let Context { runner, access, declared_fields, rules, .. } = context;
     // 2. Delete (client): if the object is being deleted, the pass only does the cleanup.
     if is_going(&subject.object) {
+        runner.budgets.forget(subject.key);
         return deletion::end(runner, access, rules, subject, memory).instrument(step!("delete")).await;
     }
     // If an earlier process proved that the object is settled in exactly this state, the pass ends here.
     if let Some(ended) = proof::skip(context, subject, memory).await {
+        return Ok(ended);
+    }
+    if let Some(ended) = wait_for_budget(context, subject, start, memory).await {
         return Ok(ended);
     }
     // 3. Resolve (no client): computes needs and plan. Rehearse (client): sends a dry run of an installed policy's
@@ -133,6 +139,29 @@ async fn steps(
     Ok(if is_changed { Ended { result: PassResult::Changed, ..ended } } else { ended })
 }
 
+/// Ends the pass if the object's kind has used up its budget in the object's namespace.
+async fn wait_for_budget(context: &Context, subject: &Subject<'_>, start: Start, memory: &mut Memory) -> Option<Ended> {
+    let Context { runner, access, .. } = context;
+    let (budgets, key) = (&runner.budgets, subject.key);
+    let wait = match budgets.begin(key, subject.selected.descent.kind.answering(), Instant::now()) {
+        Admission::Begins => return None,
+        Admission::Waits(wait) => wait,
+        Admission::BeginsToWait(wait) => {
+            let (kind, namespace, limits) = (&key.of.kind, &key.namespace, budgets.described());
+            let message =
+                format!("the budget of {kind} objects in namespace {namespace} is used up: {limits} a minute");
+            tracing::info!(object = %key, wait = wait.as_secs(), "{message}");
+            let text = EventText { reason: "BudgetUsedUp".to_owned(), message, warning: false };
+            access.tell(&subject.object, &text).await;
+            wait
+        }
+    };
+    // A rollout must not judge the object by a status that is not current.
+    runner.catalogue.ledger().outdated(key);
+    memory.proof = start.before;
+    Some(Ended { result: PassResult::OverBudget, next: Next::After(wait) })
+}
+
 /// Runs the pass over an object without a policy.
 async fn unserved(
     context: &Context,
@@ -141,10 +170,11 @@ async fn unserved(
     is_loading: bool,
     memory: &mut Memory,
 ) -> Result<Ended, CallError> {
-    let Context { access, declared_fields, memories, rules, .. } = context;
+    let Context { runner, access, declared_fields, memories, rules, .. } = context;
     if !is_loading {
         memory.unserved = Some(Unserved::NoPolicy);
     }
+    runner.budgets.forget(key);
     if is_going(object) {
         // If no policy is loaded in time, do the cleanup as for an object whose policy is gone.
         return deletion::end_unserved(access, rules, key, object, memory).await;
@@ -162,7 +192,7 @@ fn keep(context: &Context, key: &ObjectKey, ended: Result<Ended, CallError>, mut
         tracing::warn!(object = %key, %error, failures = memory.failures, "the pass failed and is retried");
         Ended::by(&error, context.rules.resync)
     });
-    if !matches!(ended.next, Next::Retry(_) | Next::Denied) {
+    if !matches!(ended.next, Next::Retry(_) | Next::Denied) && ended.result != PassResult::OverBudget {
         memory.failures = 0;
     }
     context.memories.put(key, memory);
@@ -173,6 +203,7 @@ fn keep(context: &Context, key: &ObjectKey, ended: Result<Ended, CallError>, mut
 fn gone(context: &Context, key: &ObjectKey) -> Ended {
     context.access.watch.forget(key);
     context.runner.catalogue.ledger().gone(key);
+    context.runner.budgets.forget(key);
     context.memories.forget(key);
     Ended { result: PassResult::Gone, next: Next::Never }
 }

@@ -8,6 +8,7 @@ use tracing::Span;
 
 use super::{memory::Memories, shutdown::computed};
 use crate::{
+    budgets::Budgets,
     catalogue::{Catalogue, Kind, Renderers},
     clock::Clock,
     metrics::Metrics,
@@ -27,6 +28,8 @@ pub(crate) struct PolicyRunner {
     pub(crate) hashes_references: bool,
     pub(crate) processors: Processors,
     pub(crate) recorder: Arc<Recorder>,
+    /// Limits the fuel and the passes of each kind in each namespace.
+    pub(crate) budgets: Arc<Budgets>,
     pub(crate) clock: Clock,
     /// Becomes cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,

@@ -58,15 +58,18 @@ pub(crate) struct Start {
     caches: Option<(Moment, u64)>,
     /// The state of the proof if the pass makes none.
     pub(crate) unproven: ProofState,
+    /// The state of the proof before the pass.
+    pub(crate) before: ProofState,
 }
 
 impl Start {
     /// Reads the state before the pass reads anything else.
     pub(crate) fn of(context: &Context, key: &ObjectKey) -> Self {
-        let Some(proofs) = &context.proofs else { return Self { caches: None, unproven: ProofState::Open } };
+        let open = ProofState::Open;
+        let Some(proofs) = &context.proofs else { return Self { caches: None, unproven: open, before: open } };
         let unproven = if proofs.take_wanted(key) { ProofState::Impossible } else { ProofState::Open };
         let caches = (context.access.watch.moment(), *context.runner.catalogue.revisions().borrow());
-        Self { caches: Some(caches), unproven }
+        Self { caches: Some(caches), unproven, before: open }
     }
 
     /// Returns whether no input of the pass over this object has changed since the start.

@@ -29,12 +29,14 @@
 //! | `renaming` | finds the predecessor of a renamed ConfigMap |
 //! | `rollout` | moves the objects to a revision in steps |
 //! | `revision_history` | counts objects, and deletes old records |
+//! | `budgets` | records in which namespaces objects wait because a budget is used up |
 //! | `enter` | records the state that a revision enters, and writes an Event |
 //! | `naming`, `transition` | the names of revisions, and the state that a revision enters |
 
 mod activating;
 mod admission;
 mod approval;
+mod budgets;
 mod bytes_missing;
 mod candidate;
 mod code_room;
@@ -138,8 +140,8 @@ pub(super) struct Lifecycle {
     /// Revisions that the operator is trying. The API server confirmed that the operator has the rights for the claims
     /// of these revisions.
     permitted: BTreeSet<String>,
-    /// For each refused or held revision, the policies, settings and approvals on which the refusal or the hold
-    /// depends. The operator noted them at the time of the refusal or of the hold.
+    /// For each refused or held revision, the revisions and approvals on which the refusal or the hold depended
+    /// when it began. If they change, the operator looks at the revision again.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The serving revisions whose source was deleted.
     without_source: BTreeSet<String>,
@@ -281,10 +283,11 @@ impl Lifecycle {
         }
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
+        let budgets = self.note_budgets().await;
         // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.
         let kept = [self.keep_again().await, self.keep_last_good().await];
-        *wait =
-            [due, late, rolled.wait, recording, self.next_restoration(&found)].into_iter().chain(kept).flatten().min();
+        let restoration = self.next_restoration(&found);
+        *wait = [due, late, rolled.wait, recording, restoration, budgets].into_iter().chain(kept).flatten().min();
         let results = [planned, went_on, advanced, rolled.done, judged.done, served, tidied, self.records.settled()];
         match results.into_iter().collect::<Result<(), _>>() {
             // Retry without a growing delay, because other packages wait for their turn.

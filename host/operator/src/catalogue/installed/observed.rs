@@ -46,6 +46,8 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
     Current,
+    /// The definition has no budgets.
+    WithoutBudgets,
     /// The definition has no rollouts, and no state for them.
     WithoutRollouts,
     /// The definition has neither effects nor approvals, and no states for them.
@@ -58,11 +60,16 @@ impl Definition {
     /// Returns the next older definition, or `None` if there is none.
     pub(super) fn older(self) -> Option<Self> {
         match self {
-            Self::Current => Some(Self::WithoutRollouts),
+            Self::Current => Some(Self::WithoutBudgets),
+            Self::WithoutBudgets => Some(Self::WithoutRollouts),
             Self::WithoutRollouts => Some(Self::WithoutPreviews),
             Self::WithoutPreviews => Some(Self::WithoutConditions),
             Self::WithoutConditions => None,
         }
+    }
+
+    pub(super) fn has_rollouts(self) -> bool {
+        matches!(self, Self::Current | Self::WithoutBudgets)
     }
 
     /// Returns the status as this definition allows it. If the definition has no effects, a later process computes the
@@ -70,6 +77,10 @@ impl Definition {
     pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
         let mut allowed = status.clone();
         if self == Self::Current {
+            return allowed;
+        }
+        allowed.namespaces_over_budget = Vec::new();
+        if self == Self::WithoutBudgets {
             return allowed;
         }
         allowed.rollout = None;
@@ -196,6 +207,13 @@ mod tests {
             1,
         );
         assert_eq!(Definition::Current.allowed(&held), held);
+        let yielding = PolicyRevisionStatus {
+            namespaces_over_budget: vec!["team-a".to_owned()],
+            rollout: Some(PolicyRollout::default()),
+            ..in_state(RevisionState::Yielding, None)
+        };
+        let without_budgets = Definition::WithoutBudgets.allowed(&yielding);
+        assert_eq!(without_budgets, PolicyRevisionStatus { namespaces_over_budget: Vec::new(), ..yielding });
         let older = Definition::WithoutPreviews.allowed(&held);
         assert_eq!((older.state, &older.preview, &older.limits_digest), (RevisionState::Pending, &None, &None));
         assert_eq!(older.conditions, held.conditions);

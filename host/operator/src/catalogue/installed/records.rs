@@ -50,7 +50,8 @@ pub(crate) const ROLLOUT: &str = "kaos.tools/rollout";
 /// The annotation with the name of the person who steers a rollout.
 pub(crate) const ROLLOUT_BY: &str = "kaos.tools/rollout-by";
 
-/// The annotation that identifies the request and its rollout. The operator handles each request once.
+/// The annotation that identifies a request about a rollout: the start of the rollout, and the number of the request.
+/// The operator handles each request once, and ignores requests about earlier rollouts.
 pub(crate) const ROLLOUT_FOR: &str = "kaos.tools/rollout-for";
 
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
@@ -260,7 +261,7 @@ impl Records {
         }
         let what = || format!("write the status of PolicyRevision {name}");
         // If the record lacked the rollout, the next process would let the revision serve all objects at once.
-        let is_lossy = |definition: Definition| definition != Definition::Current && status.open_rollout().is_some();
+        let is_lossy = |definition: Definition| !definition.has_rollouts() && status.open_rollout().is_some();
         let old = || StepError { what: what(), message: OLD_DEFINITION.to_owned(), is_answered: true };
         if is_lossy(self.definition) {
             return Err(old());
@@ -352,7 +353,7 @@ impl Records {
 
     /// Returns whether the definition of PolicyRevision in the cluster has rollouts, as far as the operator knows.
     pub(super) fn has_rollouts(&self) -> bool {
-        self.definition == Definition::Current
+        self.definition.has_rollouts()
     }
 
     /// Returns an error while a status is not written yet.

@@ -10,6 +10,7 @@ use kube::Client;
 
 use super::{CodeShare, Defaults, Gatekeeper, Previewer};
 use crate::{
+    budgets::Budgets,
     catalogue::{Catalogue, Grantable, Offer},
     clock::Clock,
     events::EventWriter,
@@ -44,6 +45,7 @@ pub(crate) struct Tools {
     pub(crate) duties: Duties,
     pub(crate) grantable: Grantable,
     pub(crate) code_share: CodeShare,
+    pub(crate) budgets: Arc<Budgets>,
     pub(crate) clock: Clock,
     pub(crate) events: Arc<EventWriter>,
     pub(crate) previewer: Arc<dyn Previewer>,

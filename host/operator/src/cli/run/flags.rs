@@ -14,6 +14,7 @@ use super::super::{
     grantable::GrantableFlags, left_out::Without, rbac::scope,
 };
 use crate::{
+    budgets::BudgetLimits,
     catalogue::{CodeShare, DefaultsRollout},
     leader_election::{Timing, TimingError, identity},
     masking::Hidden,
@@ -93,6 +94,13 @@ pub(in crate::cli) struct Run {
     /// Maximum number of objects per second that get a pass because a policy or its settings changed; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
+    /// Fuel that the policies may use each minute for the objects of one kind in one namespace, such as 500M or 20G; 0 for
+    /// no limit. If it is used up, objects wait. After a quiet minute, twice as much is possible in a minute
+    #[arg(long, env = "NAMESPACE_FUEL", value_name = "NUMBER", default_value = "0", value_parser = amount)]
+    namespace_fuel: u64,
+    /// Number of passes each minute over the objects of one kind in one namespace; 0 for no limit. See --namespace-fuel
+    #[arg(long, env = "NAMESPACE_PASSES", value_name = "NUMBER", default_value = "0", value_parser = amount)]
+    namespace_passes: u64,
     /// Time limit of a pass over one object
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pass_deadline: Duration,
@@ -230,6 +238,10 @@ impl Run {
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),
+            budget: BudgetLimits {
+                fuel: (self.namespace_fuel > 0).then_some(self.namespace_fuel),
+                passes: (self.namespace_passes > 0).then_some(self.namespace_passes),
+            },
             record: self.record_memory,
             proofs: self.record_settled,
             decision_key: Hidden(random_key()?),
@@ -253,6 +265,16 @@ fn size(text: &str) -> Result<usize, String> {
     let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(1 << power));
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
     bytes.filter(|_| is_plain).ok_or_else(|| "is not a size: write 0, 512KiB or 16MiB".to_owned())
+}
+
+/// Parses a number: `0`, `500`, `500M` or `20G`.
+fn amount(text: &str) -> Result<u64, String> {
+    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)];
+    let unit = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+    let (number, factor) = unit.unwrap_or((text, 1));
+    let amount = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    amount.filter(|_| is_plain).ok_or_else(|| "is not a number: write 0, 500, 500M or 20G".to_owned())
 }
 
 /// Parses a duration in Go's notation: `1m30s`.

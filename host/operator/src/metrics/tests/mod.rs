@@ -24,6 +24,8 @@ fn used() -> Metrics {
     metrics.policies(&[(of.clone(), policy.clone())], &BTreeSet::from([policy.clone()]));
     metrics.answer(&policy, 400_000, false);
     metrics.policy_call(&policy, Verb::Translate, Duration::from_millis(2), None);
+    let spending = Spending { of: of.clone(), namespace: "team-a".to_owned(), fuel: 1, passes: 1 };
+    metrics.spending(&[spending], 1);
     metrics.compilation(true, Duration::from_millis(700));
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);

@@ -12,6 +12,7 @@ use kaos_policy::{
     render::{RenderError, Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::reconcile::{memory::Memory, policy_runner::PolicyRunner};
 use crate::{
@@ -46,7 +47,7 @@ pub(crate) async fn resolve(
     // the memo.
     let mut was_asked = false;
     for _ in 0..ROUNDS {
-        let (mut rendered, pending) = render(runner, object, renderer, is_local).await?;
+        let (mut rendered, pending) = render(runner, Some(key), object, renderer, is_local).await?;
         was_asked |= !rendered.recalled();
         let mut needs = needs(&rendered, runner.hashes_references);
         needs.extend(additional.iter().filter(|need| !rendered.needs.contains(need)).cloned());
@@ -66,18 +67,25 @@ pub(crate) async fn resolve(
     Ok(Resolved::Pending)
 }
 
-/// Renders an object once. Also returns whether a requested object is not known yet.
+/// Renders an object once. Also returns whether a requested object is not known yet. `payer` is the object whose budget
+/// pays for the fuel.
 pub(crate) async fn render(
     runner: &PolicyRunner,
+    payer: Option<&ObjectKey>,
     object: &Arc<Value>,
     renderer: &Arc<Renderer>,
     is_local: bool,
 ) -> Result<(Rendered, bool), RenderError> {
     let (watch, object, renderer) = (runner.watch.clone(), Arc::clone(object), Arc::clone(renderer));
+    let (budgets, payer) = (Arc::clone(&runner.budgets), payer.cloned());
     runner
         .compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
+            // Pay here, because the work continues if the pass is aborted.
+            if let Some(payer) = payer.filter(|_| !rendered.recalled()) {
+                budgets.pay(&payer, Instant::now(), rendered.fuel);
+            }
             Ok((rendered, lookup.is_pending()))
         })
         .await
@@ -102,8 +110,8 @@ fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     needs
 }
 
-/// Returns the plan with its hashes. Returns `None` while the operator does not know the content of a reference whose
-/// changes restart the plan's pods.
+/// Returns the plan with hashes of the ConfigMaps and Secrets that its pods use. Returns `None` while the operator does
+/// not know the content of one of them.
 pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
     if !runner.hashes_references {
         return Some(plan.to_vec());

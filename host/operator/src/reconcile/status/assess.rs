@@ -8,6 +8,7 @@ use kaos_policy::{
     render::{Assessed, DecisionId, PolicyFailure, Verdict},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::{
     reconcile::{
@@ -62,13 +63,17 @@ pub(crate) async fn assess(
     let (outcome, hindrance) = (applied.outcome.clone(), applied.hindrance);
     let fallback = subject.selected.fallback();
     let recording = Recording::of(runner, &subject.selected);
+    let (budgets, key) = (Arc::clone(&runner.budgets), subject.key.clone());
     let compose = move || {
-        let mut decision = None;
+        let (mut decision, mut used) = (None, 0);
         let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
             // Do not ask a policy that just failed.
             Verdict::Failed(failure) => Err(failure.clone()),
             Verdict::Planned(_) | Verdict::Refused(_) => {
                 let (assessed, fuel, children) = renderer.assess_counted(&rendered, outcome.clone(), children);
+                used = fuel;
+                // Pay here, because the work continues if the pass is aborted.
+                budgets.pay(&key, Instant::now(), fuel);
                 assessed.inspect_err(|failed| {
                     metrics.policy_failure(&failed.policy, failed.failure.category());
                     let failed =
@@ -77,7 +82,6 @@ pub(crate) async fn assess(
                 })
             }
         };
-        let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
         let (is_failed, is_unasked) = match &assessed {
             Ok(_) => (false, false),
             Err(failed) => (true, failed.failure.says_nothing_of_the_object()),
@@ -96,7 +100,7 @@ pub(crate) async fn assess(
             fallback: fallback.as_deref(),
         };
         let status = Composed(status::compose(&rendered, assessed, standing));
-        Assessment { status, fuel, is_failed, is_unasked, decision }
+        Assessment { status, fuel: used, is_failed, is_unasked, decision }
     };
     runner.compute(subject.selected.descent.kind.is_local(), compose).await
 }

@@ -100,8 +100,8 @@ pub(super) fn passes_missing(evidence: &Evidence) -> Lack {
     let (many, names) = (evidence.waiting.len(), names(evidence.waiting.iter()));
     let objects = if many == 1 { "object has" } else { "objects have" };
     let message = format!(
-        "{many} moved {objects} no pass with the revision yet ({names}): look at the status of these objects, and at the \
-         operator's log"
+        "{many} moved {objects} no pass with the revision yet ({names}): look at the status and the Events of these \
+         objects, and at the operator's log"
     );
     Lack::of("PassesMissing", message, &evidence.waiting)
 }
