@@ -57,7 +57,7 @@ pub fn any_jwks(_: &mut SchemaGenerator) -> Schema {
     text("^(\\s*\\{[\\s\\S]*\"keys\"[\\s\\S]*\\}\\s*)?$", 65_536)
 }
 
-/// Returns the schema for a finalizer, or the empty text.
+/// Returns the schema for a text that is empty or a finalizer.
 pub fn any_finalizer(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}/{WORD})?$"), 317)
 }
@@ -72,7 +72,7 @@ pub fn file_name(_: &mut SchemaGenerator) -> Schema {
     text("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$", 253)
 }
 
-/// Returns the schema for the name of a variable, or the empty text.
+/// Returns the schema for a text that is empty or the name of a variable.
 pub fn any_variable(_: &mut SchemaGenerator) -> Schema {
     text("^([-._a-zA-Z][-._a-zA-Z0-9]*)?$", 253)
 }

@@ -25,11 +25,11 @@ use crate::{
     storage::{GroupResource, Key, key_of},
 };
 
-/// Default number of changes of each type that the watch log contains.
+/// Default maximum number of changes that the watch log keeps for each resource type.
 const CHANGES: usize = 4096;
-/// Default number of requests that the journal contains.
+/// Default maximum number of requests that the journal keeps.
 const REQUESTS: usize = 200_000;
-/// Default number of Events that the cluster keeps.
+/// Default maximum number of Events that the cluster keeps.
 const EVENTS: usize = 100_000;
 
 /// The options of a new cluster.

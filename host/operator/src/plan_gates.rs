@@ -6,7 +6,8 @@
 use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;
 
-/// Returns whether the plan must wait for its gates. `are_there` is the result of [`are_there`].
+/// Returns whether the plan must wait for its gates. `are_there` says whether the [`decisive`] children already exist,
+/// as the function [`are_there`] returns.
 pub(crate) fn bind(planned: &Planned, object: &Value, are_there: bool) -> bool {
     !planned.gates.is_empty() && (is_first(object, are_there) || (planned.gates_hold && are_there))
 }

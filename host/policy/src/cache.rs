@@ -65,8 +65,8 @@ impl Cache {
         self.forget()
     }
 
-    /// If there are too many entries, removes those whose last use is longest ago. Other processes can remove entries
-    /// at the same time.
+    /// Removes the least recently used entries if the directory has too many entries. Other processes can remove
+    /// entries at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

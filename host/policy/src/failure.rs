@@ -99,7 +99,7 @@ pub enum Failure {
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
-        /// The last known place in the script: `policy.js:LINE:COLUMN`. `None` for a component.
+        /// The last known line and column in the script: `policy.js:LINE:COLUMN`. `None` for a component.
         at: Option<String>,
         /// The fuel of a pass.
         limit: u64,

@@ -16,9 +16,9 @@ pub use self::{
 };
 use crate::{cut::cut, yaml};
 
-/// The maximum number of frozen paths of a gate.
+/// The maximum number of paths in `frozenPaths`.
 const MAX_FROZEN_PATHS: usize = 50;
-/// The maximum length of a frozen path, in bytes.
+/// The maximum length of a path in `frozenPaths`, in bytes.
 const MAX_FROZEN_PATH: usize = 300;
 
 /// How a package starts to serve.

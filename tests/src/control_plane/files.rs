@@ -1,4 +1,4 @@
-//! Writes files while other processes read them.
+//! Writes files atomically, because other processes read the files at the same time.
 
 use std::fs;
 use std::path::Path;

@@ -48,7 +48,8 @@ impl Mortal {
         Some(hindrance.why.clone())
     }
 
-    /// Hangs on the component until the test ends the hang, or until the caller cancels the compilation.
+    /// If the test chose this component for a hang, waits until the test ends the hang or the caller cancels the
+    /// compilation.
     fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
         let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
         if !is_held() {

@@ -69,7 +69,7 @@ impl World {
         self.run(client, metrics, (OPERATOR.to_owned(), String::new()), run)
     }
 
-    /// Starts to run an assembled operator.
+    /// Builds an operator that uses this client, and starts the operator with `run`.
     pub(super) fn run(
         &self,
         client: Client,

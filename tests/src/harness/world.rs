@@ -166,7 +166,7 @@ impl World {
         api.patch(&place.name, &updating(manager), &Patch::Merge(patch)).await.map(value)
     }
 
-    /// Sets the number of replicas like `kubectl scale` and autoscalers.
+    /// Sets the number of replicas through the subresource `scale`, like `kubectl scale` and autoscalers.
     ///
     /// # Panics
     /// If the API server rejects the request.

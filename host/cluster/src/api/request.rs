@@ -70,7 +70,7 @@ impl Request<'_> {
         Answer::Object { code, object, resource: Arc::clone(self.resource), warnings }
     }
 
-    /// Returns the facts about this endpoint from which the server computes managed fields.
+    /// Returns the facts about this request that the server needs to compute the owners of fields.
     pub(super) fn rules<'r>(&'r self, ignored: &'r FieldSet) -> apply::managers::OwnershipRules<'r> {
         apply::managers::OwnershipRules { node: &self.resource.node, ignored, now: self.context.now }
     }

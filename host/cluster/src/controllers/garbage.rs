@@ -48,7 +48,8 @@ fn foreground(state: &mut State, place: &ObjectId, owner: &Value, moment: &Momen
     }
 }
 
-/// Deletes an object if none of its owners exists.
+/// Deletes an object that has owner references but no remaining owner. An owner in foreground deletion does not count
+/// as remaining. If some owners remain, removes the references to the missing owners instead.
 fn judge(state: &mut State, place: &ObjectId, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {

@@ -109,12 +109,12 @@ pub enum Outcome {
     FailBefore(Failure),
     /// The request has its effect, and then fails.
     FailAfter(Failure),
-    /// The answer to a read comes from an older state. The number says how many of the last changes of the type are
-    /// missing.
+    /// The cluster answers a read from an older state. This state lacks the given number of last changes to objects of
+    /// the type.
     Stale(u64),
 }
 
-/// A plan's decision about a request.
+/// The decision of a [`FaultPlan`] about one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// The delay before the outcome.
@@ -129,7 +129,7 @@ impl From<Outcome> for Verdict {
     }
 }
 
-/// The fate of an event, as a plan decides.
+/// The decision of a [`FaultPlan`] about one watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EventFate {
     /// The cluster sends the event.

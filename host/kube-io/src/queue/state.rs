@@ -149,8 +149,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // Ignore `next_paced` if this time has passed: the paced keys then wait only because their namespaces
-            // already have the maximum number of passes.
+            // Leave out a `next_paced` that has passed. In this case, the paced keys wait only for running passes:
+            // their namespaces already have the maximum number of passes.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };

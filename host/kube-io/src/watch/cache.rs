@@ -161,7 +161,7 @@ impl Cache {
         if known.version > arrived.item.version { None } else { self.take(&arrived.namespace, &arrived.name) }
     }
 
-    /// Applies the version of a bookmark.
+    /// Raises the reached version to the version of a bookmark.
     pub(super) fn bookmark(&mut self, version: u64) {
         self.reached = self.reached.max(version);
     }

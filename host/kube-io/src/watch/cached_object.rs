@@ -226,8 +226,9 @@ pub(super) fn parse(text: &Text, version: u64) -> Value {
     object
 }
 
-/// Parses a resource version into a number, so that the watch can compare versions. Kubernetes guarantees that clients
-/// can compare versions as numbers. Before this guarantee, the comparison already worked in practice.
+/// Parses a resource version into a number, so that the watch can compare versions. New releases of Kubernetes
+/// guarantee that clients can compare versions as numbers. In older releases, versions are also numbers, but without a
+/// guarantee.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }

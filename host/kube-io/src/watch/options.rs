@@ -27,8 +27,8 @@ pub struct WatchOptions {
     pub watch: Duration,
     /// Time after which the watch lists everything again, in case an event was lost.
     pub relist: Duration,
-    /// Interval of discovery for missing types, if the operator does not watch CustomResourceDefinitions. For optional
-    /// types, the interval is ten times as long.
+    /// Interval of discovery for missing types, if the operator does not watch CustomResourceDefinitions. The interval
+    /// is ten times as long if no claim requires the missing types.
     pub poll: Duration,
     /// The backoff after failures.
     pub backoff: Backoff,

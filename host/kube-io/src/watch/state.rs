@@ -108,7 +108,7 @@ impl State {
         self.slots.get_key_value(&spec)
     }
 
-    /// Returns the watch that answers a need for a guarded type, or `None` without such a watch.
+    /// Returns the watch that answers a need for a ConfigMap or a Secret. Returns `None` without such a watch.
     pub(super) fn answering(&self, target: &Target) -> Option<(&Spec, &Slot)> {
         let select = match target {
             Target::Named(reference) => Select::Named(reference.name.clone()),

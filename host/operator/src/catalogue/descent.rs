@@ -55,8 +55,9 @@ impl Descent {
         self.steps > 0
     }
 
-    /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the policy
-    /// asks for a fallback on refusal. Returns whether there was a fallback.
+    /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the
+    /// refusing revision asks for this, or if a needed object exceeds the size limit. Returns whether there was a
+    /// fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,

@@ -105,7 +105,7 @@ impl Predecessors {
 pub struct Staging {
     /// The rollouts. At most one rollout of the owner and one of a tenant concern an object.
     pub stages: Vec<RolloutStage>,
-    /// The policies that answer without the revisions that rollouts bring.
+    /// For each combination of undone rollouts, the policies that answer instead of the revisions of these rollouts.
     pub(super) before: BTreeMap<Predecessors, BTreeMap<ResourceType, Answers>>,
 }
 

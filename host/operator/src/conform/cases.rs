@@ -110,8 +110,8 @@ impl<'a> Cases<'a> {
         let base = &self.fixed[draw.rng.usize(..self.fixed.len())];
         let of = &self.claims[base.claim].primary;
         let (mut object, mut others) = (base.object.clone(), base.others.clone());
-        // Choose the number of fields to change: many changes find more problems, but after few changes, more objects
-        // get a plan.
+        // Change few or many fields: many changes find more problems, but a policy more often makes a plan for an
+        // object with few changes.
         let often = draw.rng.choice([1, 1, 2, 4]).unwrap_or_default();
         Mutator { crds: self.crds, generator: &self.generator, of, draw: &mut draw, often }.change(&mut object);
         if !others.is_empty() && draw.one_in(10) {

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Percentiles by the nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Half of the numbers are at most this number.
+    /// The median: at least half of the numbers are at most this number.
     pub p50: u64,
     /// 90 percent of the numbers are at most this number.
     pub p90: u64,

@@ -14,10 +14,10 @@ use super::{
     structure::Structure,
 };
 
-/// The minimum length of a secret value, in bytes, that the module masks as a word of other texts. The value must
-/// contain a digit.
+/// The minimum length of a secret value, in bytes, that the module masks as a whole word of other texts. The value must
+/// consist of ASCII letters and digits, with at least one digit.
 const SHORTEST_WORD: usize = 3;
-/// The minimum length of a line of a secret value, in bytes, that the module also masks without the other lines.
+/// If a secret value has several lines, the module also masks each single line with at least this many bytes.
 const SHORTEST_LINE: usize = 8;
 /// The maximum depth of texts within texts, such as JSON in YAML in base64.
 const DEEPEST: usize = 4;

@@ -70,7 +70,7 @@ impl Bound {
                 continue;
             }
             let renderer = renderer(&kind, started, &is_served)?;
-            // Two kinds that differ only in settings for other policies share a renderer.
+            // Several `Kind` values can have the same policies with the same settings. Such values share a renderer.
             let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
                 self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
                 self.renderers.len() - 1
@@ -82,8 +82,8 @@ impl Bound {
 }
 
 impl<'a> At<'a> {
-    /// Returns the renderer for an object, or `None` if no policy answers for the object. The reference is valid as
-    /// long as the bound policies.
+    /// Returns the renderer for an object, or `None` if no policy answers for the object. The reference borrows from
+    /// the bound policies, so it can live longer than `self`.
     pub(crate) fn bound_for(&self, object: &Value) -> Option<&'a Renderer> {
         let kind = answer_after(self.snapshot, self.before, object)?;
         self.bound.renderers.get(*self.bound.of_kinds.get(&key(&kind))?)

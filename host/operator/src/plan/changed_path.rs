@@ -116,9 +116,10 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
-/// Replaces a removed and an added field by one renamed field if both have the same parent and the same value. Does not
-/// do this if another field of this parent was removed or added with this value. Ignores masked values, because equal
-/// masks can hide different values. Returns the path of each field, and whether the field was renamed.
+/// Finds renamed fields: a removed and an added field with the same parent and the same value, apart from a field
+/// `name` in this value. Finds no rename if several removed or several added fields of the parent have this value.
+/// Ignores masked values, because equal masks can hide different values. Returns the path of each field, and the field.
+/// A renamed field has one path with both names, and `None` instead of the field.
 pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     let gone = sides(fields, |field| (&field.before, &field.after));
     let come = sides(fields, |field| (&field.after, &field.before));

@@ -47,8 +47,8 @@ impl Ended {
         Self { result, next }
     }
 
-    /// Returns the end of a pass, by its outcome. If an object of another owner has the name of a child, `follows`
-    /// returns whether the watch will report when the name becomes free.
+    /// Returns the end of a pass that reached an outcome. If an object of another owner has the name of a child,
+    /// `follows` returns whether the watch will report that the name became free.
     pub(super) fn at(applied: &Applied, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
         let Applied { outcome, children, again, .. } = applied;
         if let Some(error) = children.passing_error() {

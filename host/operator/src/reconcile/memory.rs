@@ -59,7 +59,8 @@ pub(crate) struct PlanMemory {
     pub(crate) rehearsed: Option<Mark>,
     /// The last decision of the policies.
     pub(crate) decision: Option<DecisionId>,
-    /// The last decisions at each depth of fallbacks, for the flight recorder.
+    /// The last decision of each set of policies that the pass asked: first the active policies, then each fallback.
+    /// The flight recorder compares the next decisions with these.
     pub(crate) decided: Vec<Decided>,
     /// When the first plan began to wait for objects that the plan names.
     pub(crate) waits_since: Option<Instant>,

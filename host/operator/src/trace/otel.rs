@@ -31,7 +31,8 @@ pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     }
 }
 
-/// Returns whether the object is neither ready nor stalled after its last change.
+/// Returns whether the operator still works on the last change of the object: the status is for an earlier generation,
+/// or is neither ready nor stalled.
 fn is_under_way(object: &Value) -> bool {
     let status = &object["status"];
     let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();

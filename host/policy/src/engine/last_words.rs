@@ -16,7 +16,7 @@ const MARK: [u8; 16] = *b"kaos:last-words:";
 /// The maximum length of a reported text, in bytes.
 const MAX_BYTES: usize = 1000;
 
-/// The number of globals with the text.
+/// The number of globals that contain the text. Each global contains eight bytes of the text.
 const GLOBALS: usize = 64;
 
 /// Returns the message of the panic on one line; `None` if neither the memory nor the globals contain a record.

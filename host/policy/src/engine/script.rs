@@ -33,7 +33,8 @@ pub struct ScriptEngine {
     pub component: Vec<u8>,
     /// The component's digest.
     pub digest: Digest,
-    /// The digest of the packed component. The build finds compiled code by this digest.
+    /// The digest of the compressed component. The build finds the file with the script engine's compiled code by this
+    /// digest.
     pub packed_digest: Digest,
 }
 

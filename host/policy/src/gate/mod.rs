@@ -107,7 +107,7 @@ pub struct Gate<'a> {
     pub cluster: Cluster,
     /// Measures the time of the steps.
     pub clock: &'a dyn Clock,
-    /// Decides when the gate can compute.
+    /// Decides when the gate can run a sandbox, and when a check must end.
     pub turns: &'a dyn Turns,
     /// The API server that will receive the children of the policy's plans.
     pub server: &'a dyn Server,

@@ -19,7 +19,8 @@ pub(super) enum Decision<'a> {
     OfNamespace(&'a str, settings::Path, &'a settings::Source),
     /// The value comes from this path of the object, but users must not raise privileges.
     OfUser(String),
-    /// No declared origin with this value has an author who may raise privileges. The text gives the reason.
+    /// No other decision applies: no declared origin with this value can justify the privilege. The text gives the
+    /// reason.
     Unknown(String),
 }
 

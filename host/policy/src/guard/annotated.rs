@@ -12,7 +12,7 @@ use crate::{
 
 const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: [&str; 2] = ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
-/// Annotations that give a pod a role at a cloud provider. A webhook or an agent on the node reads them.
+/// Annotations that give a pod a role at a cloud provider. A webhook or a program on the node reads these annotations.
 const CLOUD_ROLES: [&str; 4] = [
     "iam.amazonaws.com/role",
     "eks.amazonaws.com/role-arn",

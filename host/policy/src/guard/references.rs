@@ -150,7 +150,8 @@ pub(super) fn check(plan: &[GuardedManifest<'_, '_>], rules: &Rules<'_>, breache
                 Kind::Claim | Kind::Source => grants.persistent_volume_claims.contains(name),
             }
     };
-    // Returns the overlay that set the variable with the reference; `None` if the layer with this plan is the author.
+    // Returns the overlay that set the variable with the reference, and the overlay's grants. Returns `None` if no
+    // overlay set the variable: the layer that returned the plan is then the author of the reference.
     let author = |within: Within<'_>| {
         let (mapped, container, name) = (rules.mapped?, within.0?, within.1?);
         mapped.overlay_of(container, name)

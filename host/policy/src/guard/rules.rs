@@ -45,7 +45,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) grants: &'a Grants,
     /// The plan of the layer below, if the plan is the answer of an overlay.
     pub(crate) below: Option<Below<'a>>,
-    /// The overlays that set variables, if the plan is the answer of the policy.
+    /// The overlays that set variables. `None` if the plan is the answer of an overlay.
     pub(crate) mapped: Option<Mapped<'a>>,
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,

@@ -91,7 +91,7 @@ fn key_as_file(item: &ManifestValue<'_>, found: &mut Findings) {
     found.mode(&item.field("mode"));
 }
 
-/// Checks a file of a volume that contains a field or a resource of the pod.
+/// Checks an item of `downwardAPI`. The item describes a file with the value of a field or a resource of the pod.
 fn file_of_pod(item: &ManifestValue<'_>, found: &mut Findings) {
     let path = item.field("path");
     found.needs(&path, "the name of the file");

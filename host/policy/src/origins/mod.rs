@@ -37,7 +37,7 @@ use lists::Lists;
 /// The maximum number of steps for looking up the values of one plan. A step takes less than a microsecond.
 const STEPS: usize = 2_000_000;
 
-/// The values from which values of a manifest can come.
+/// The possible sources of the values in a manifest: the object, the settings and the found objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     /// The object in the form that the user wrote.

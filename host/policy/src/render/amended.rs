@@ -21,8 +21,9 @@ pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
-/// Removes each variable that the policy returned differently from the mapping that it received. Such a variable
-/// belongs to the policy: the policy must not use the grants of an overlay for it, and no breach must name the overlay.
+/// Compares the mapping that the policy received with the mapping of its plan. Removes from `overlaid` each
+/// variable that differs, because the policy is then the author of the variable: no grant of an overlay applies to the
+/// variable, and a breach must not name the overlay.
 pub(super) fn keep_returned(overlaid: &mut Overlaid, given: &[EnvVar], returned: &[EnvVar]) {
     if overlaid.is_empty() {
         return;

@@ -28,7 +28,8 @@ pub struct PassInputs {
     pub cluster: Cluster,
     /// Whether the fields that a user writes can raise privileges.
     pub user_privileges: UserPrivileges,
-    /// The privileges that settings of packages can set; `None` for all.
+    /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
+    /// privileges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grantable: Option<BTreeSet<Privilege>>,
     /// The checks of manifests.

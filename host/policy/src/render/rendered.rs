@@ -98,7 +98,7 @@ impl Rendered {
         }
     }
 
-    /// Returns the policy or the overlay that refused. The result has no meaning if there is no refusal.
+    /// Returns the policy or the overlay that refused. The result has a meaning only if the verdict is a refusal.
     pub fn refusing(&self) -> &PolicyId {
         std::iter::once(&self.policy).chain(&self.overlays).nth(self.last_asked).unwrap_or(&self.policy)
     }

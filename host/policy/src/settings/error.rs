@@ -134,7 +134,7 @@ pub enum SchemaError {
         /// The maximum number of bytes.
         limit: usize,
     },
-    /// All different patterns together are too large after compilation.
+    /// The distinct patterns of the schema are too large in total after compilation.
     #[error(
         "the patterns of the settings schema have more than {limit} bytes when compiled; the first pattern above the \
          limit is at {path}: use maxLength for lengths, and fewer patterns"

@@ -1,4 +1,5 @@
-//! Tests needs with paths of fields: a change wakes exactly the objects whose fields change, and no wake is lost.
+//! Tests needs with paths of fields. A change must wake an object if the answer to one of the object's needs differs
+//! after the change, and must wake no other object. The watch must not miss a change during a pass.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -8,9 +8,9 @@ use kaos_policy::units::bytes;
 
 /// The container's memory divided by this number is the limit for the code of all tenants.
 const SHARE: usize = 4;
-/// The assumed memory of a container without a known limit.
+/// The assumed memory of a container without a known limit. A container with more memory gets no larger limits.
 const UNKNOWN: usize = 1 << 30;
-/// The limit for all tenants divided by this number is the limit for one namespace.
+/// The limit for one namespace is the limit for all tenants together, divided by this number.
 const PART: usize = 2;
 
 /// The limits for the compiled code of policies that are installed in namespaces other than the operator's. The limits

@@ -1,5 +1,5 @@
-//! Turns a package into a policy. The checks of the gate run outside the threads of passes, and take turns with the
-//! passes on the processors.
+//! Turns a package into a policy. The checks of the gate run on other threads than the passes. Checks and passes wait
+//! for the same processors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -66,7 +66,8 @@ impl Drop for OpeningFile {
     }
 }
 
-/// Starts a program that Ctrl-C in this terminal does not end, because the program can be the user's browser.
+/// Starts a program in a process group of its own. Otherwise, Ctrl-C in this terminal would also end the program, which
+/// can be the user's browser.
 fn start(program: &Path, file: &Path) -> bool {
     let quiet = Stdio::null;
     let mut command = Command::new(program);

@@ -36,8 +36,8 @@ pub(super) type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 pub(super) fn start(run: &Run, beside: Option<SpanLayer>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
-    // The filters apply only to log lines: the further layer receives all spans. Log lines leave out the spans of
-    // steps, because a line needs only the object of its pass.
+    // The filters apply only to log lines: the layer `beside` receives all spans. Log lines do not show the spans of
+    // the steps of a pass, because the span of the whole pass already names the object.
     let filter = filter.and(filter_fn(|metadata| metadata.target() != trace::TARGET));
     tracing_subscriber::registry().with(beside).with(lines(run.log_format).with_filter(filter)).try_init()?;
     Ok(())

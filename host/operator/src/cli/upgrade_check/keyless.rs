@@ -88,7 +88,8 @@ fn server_of(spec: &Value) -> Option<&Value> {
     spec["containers"].as_array()?.iter().find(|container| container["name"] == CONTAINER)
 }
 
-/// Returns whether a proxy has neither the permission nor a variable with a master key.
+/// Returns whether the container of a proxy has neither a variable with a master key nor the permission to run without
+/// a master key.
 pub(super) fn is_keyless(container: &Value) -> bool {
     !is_permitted(container) && !has_text(container, KEY)
 }

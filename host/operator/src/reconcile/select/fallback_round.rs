@@ -37,12 +37,12 @@ impl<A> FallbackRound<A> {
         Self { refused: None, failed: None }
     }
 
-    /// Adds the answer of the current policy of `descent`. If the pass can use an answer, returns this answer, and sets
-    /// `descent` to the policy that gave the answer. Otherwise returns `None`, and sets `descent` to the predecessor
-    /// that the caller must ask next.
+    /// Takes the answer of the policies in `descent`. Returns the answer that the pass uses. Returns `None` if the
+    /// caller must ask a predecessor first, and moves `descent` to this predecessor.
     ///
-    /// If all policies fail, returns the first failure, because only the newest policy is in use. In this case,
-    /// `descent` stays at the last policy.
+    /// If no asked policy makes a plan, returns the newest refusal that led to a fallback, and moves `descent` back to
+    /// the policy of this refusal. Without such a refusal, `descent` stays at the last policy. Then the answer is the
+    /// first failure if the last policy failed on the object, and otherwise the last answer.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);

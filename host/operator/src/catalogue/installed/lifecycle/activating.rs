@@ -91,8 +91,9 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Returns whether candidates can serve together. If they cannot, removes the candidates from the admitted
-    /// revisions. If the verdict contains a reason, the reason is about the last candidate.
+    /// Adds the candidates to the admitted revisions, and returns whether they can serve together. If they cannot, or
+    /// if the answer is still open, removes the candidates again. [`Verdict::Unfit`] gives the reason for the last
+    /// candidate.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;

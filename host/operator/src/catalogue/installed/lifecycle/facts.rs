@@ -115,9 +115,10 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns whether a revision is on its way to replace a serving revision of another source: the same policy, with
-    /// the same scope, from the same namespace. Tools that give the ConfigMap another name for each content create the
-    /// new ConfigMap, and then delete the old one.
+    /// Returns whether a revision is about to replace a serving revision of another ConfigMap. Both revisions have the
+    /// same scope and, as far as the operator knows, the same policy. Both ConfigMaps are in the same namespace. Some
+    /// tools give the ConfigMap another name for each content: they create the new ConfigMap, and then delete the old
+    /// one.
     pub(super) fn is_successor(self, name: &str, serving: &str) -> bool {
         let (Some(new), Some(old)) = (self.records.get(name), self.records.get(serving)) else { return false };
         let (new_spec, old_spec) = (&new.spec, &old.spec);

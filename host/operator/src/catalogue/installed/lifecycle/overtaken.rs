@@ -57,7 +57,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the revisions that decide whether a package fits. For settings, returns the serving policies to which
+    /// Returns the revisions that can cause a package's refusal. For settings, returns the serving policies to which
     /// the settings apply. For a policy, returns the packages with settings for this policy, including packages that do
     /// not serve yet. Leaves out packages of other tenants. For a package of the owner, leaves out the packages of all
     /// tenants, so that a tenant cannot cause checks of the owner's packages.

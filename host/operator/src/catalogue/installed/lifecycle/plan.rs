@@ -45,13 +45,13 @@ pub(super) enum Action {
     Forget(String),
     /// Creates the record of a package. The number is the index of the package in `packages`.
     Create(usize, String),
-    /// Ends the service of a revision, because another revision of its source serves.
+    /// Stops a serving revision, because another revision of its source serves.
     Replace { name: String, by: String },
     /// Lets a revision serve only the objects that the rollout of `by` has not moved yet.
     Yield { name: String, by: String },
-    /// Ends the service of a revision that yielded, because the rollout of its successor ended.
+    /// Stops a revision that still served the objects that were not moved, because its successor's rollout ended.
     Yielded { name: String, by: Option<String> },
-    /// Ends the service of a revision, because its source was deleted.
+    /// Stops a serving revision, because its source was deleted.
     Retire(String),
     /// Quarantines a revision that failed in service.
     Quarantine { name: String, failure: ServiceFailure },
@@ -85,7 +85,8 @@ impl Observed<'_> {
         self.packages.iter().map(|package| package.source).collect()
     }
 
-    /// Returns the packages that were read, each with its revision.
+    /// Returns the packages that the operator has read, each with the name of its revision. Leaves out default policies
+    /// that answer as policies of the process.
     fn read(&self) -> impl Iterator<Item = (&PolicySource, &String)> {
         let lived = self.packages.iter().filter(|package| !package.is_of_process);
         lived.filter_map(|package| Some((package.source, package.revision.as_ref()?)))

@@ -111,9 +111,9 @@ impl Lifecycle {
         (wait, advanced)
     }
 
-    /// Waits for a running check, trial or question of a package of the operator's own namespace. Without this wait,
-    /// passes would create children before the package serves, and change these children afterwards. Returns whether a
-    /// wait was necessary.
+    /// For a package of the operator's own namespace, waits until no check, no trial of settings and no question about
+    /// rights runs for this package. Without this wait, passes would create children before the package serves, and
+    /// change these children afterwards. Returns whether a wait was necessary.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };

@@ -20,9 +20,9 @@ const QUARANTINED_KEPT: usize = 16;
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
-    /// These revisions form one line even if they have different ConfigMaps: tools such as kustomize give a ConfigMap
-    /// another name for each content.
+    /// Revisions of deleted ConfigMaps of the operator's namespace, with the same policy and scope. Revisions with a
+    /// component and revisions without one form separate lines. The ConfigMaps of a line can have different names,
+    /// because tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
     /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, because the tenant's quota does
     /// not count the stored bytes.
@@ -41,7 +41,7 @@ impl Lifecycle {
             let mut status = self.records.status(name);
             *states.entry((status.state, current.contains(name))).or_default() += 1;
             let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
-            // The ledger does not count objects of policies of the process.
+            // The ledger counts objects by revision, and a policy of the process answers without a revision.
             let is_of_process =
                 || self.records.get(name).is_some_and(|it| self.defaults.is_of_process(&it.spec.source));
             if !serves || !seen || self.loading.contains_key(name) || is_of_process() {

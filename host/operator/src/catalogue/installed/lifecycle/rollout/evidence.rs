@@ -28,7 +28,7 @@ pub(super) struct Harmed {
     pub(super) since: Timestamp,
     /// The time from which the loss counts as harm.
     pub(super) lasting_from: Timestamp,
-    /// Whether the object is ready at times.
+    /// Whether the object is ready again, but not yet for long enough to count as ready.
     pub(super) is_unsteady: bool,
 }
 

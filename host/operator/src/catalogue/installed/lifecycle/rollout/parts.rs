@@ -67,8 +67,8 @@ pub(super) fn move_again(rollout: &mut PolicyRollout, now: Timestamp) {
     rollout.unsteady.clear();
 }
 
-/// Joins the two parts with the shortest time between them. The joined part has the time of the earlier part, so that no
-/// loss of an object is overlooked.
+/// Joins the two parts with the shortest time between them. The joined part has the time of the earlier part, so that
+/// the operator does not overlook an object that became not ready between the two times.
 fn join_closest(parts: &mut Vec<PolicyRolloutPart>) {
     let time = |part: &PolicyRolloutPart| parsed(Some(&part.since)).unwrap_or_default();
     let gap = |at: &usize| -> SignedDuration { time(&parts[at + 1]).duration_since(time(&parts[*at])) };

@@ -1,4 +1,5 @@
-//! The times of a rollout: how long a step takes at least, and how long objects must or may be ready or not ready.
+//! The times of a rollout: the minimum duration of a step, the time for which a moved object may be not ready, and the
+//! time for which an object must be ready.
 
 use jiff::SignedDuration;
 use kaos_crds::PolicyRollout;
@@ -26,7 +27,7 @@ impl Waits {
     }
 }
 
-/// Reads a duration. An unreadable duration never ends, because nothing may move without evidence.
+/// Parses a duration. An unreadable duration counts as the longest possible one: without evidence, nothing may move.
 fn duration(text: &str) -> SignedDuration {
     let wait: Option<Wait> = text.parse().ok();
     wait.and_then(|Wait(wait)| SignedDuration::try_from(wait).ok()).unwrap_or(SignedDuration::MAX)
