@@ -259,22 +259,24 @@ fn random_key() -> Result<Vec<u8>, FlagError> {
 
 /// Parses a size: `0`, `512KiB` or `16MiB`.
 fn size(text: &str) -> Result<usize, String> {
-    let units = [("KiB", 10), ("MiB", 20)];
-    let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
-    let (number, power) = unit.unwrap_or((text, 0));
-    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(1 << power));
-    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-    bytes.filter(|_| is_plain).ok_or_else(|| "is not a size: write 0, 512KiB or 16MiB".to_owned())
+    let bytes = in_units(text, &[("KiB", 1 << 10), ("MiB", 1 << 20)]);
+    bytes
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .ok_or_else(|| "is not a size: write 0, 512KiB or 16MiB".to_owned())
 }
 
 /// Parses a number: `0`, `500`, `500M` or `20G`.
 fn amount(text: &str) -> Result<u64, String> {
     let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)];
+    in_units(text, &units).ok_or_else(|| "is not a number: write 0, 500, 500M or 20G".to_owned())
+}
+
+/// Parses a number with or without one of these units. Each unit has a factor.
+fn in_units(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let unit = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
     let (number, factor) = unit.unwrap_or((text, 1));
-    let amount = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-    amount.filter(|_| is_plain).ok_or_else(|| "is not a number: write 0, 500, 500M or 20G".to_owned())
+    number.parse::<u64>().ok().filter(|_| is_plain)?.checked_mul(factor)
 }
 
 /// Parses a duration in Go's notation: `1m30s`.
