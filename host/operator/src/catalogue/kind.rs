@@ -271,11 +271,10 @@ impl Kind {
 
     /// Returns the revisions that answer.
     pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
-        let members = self.members.iter().filter_map(|member| member.revision.as_ref());
-        members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
+        self.answering().flatten()
     }
 
-    /// Returns the revisions that answer. A policy of the process has none.
+    /// Like [`Self::revisions`], with `None` for each policy of the process, which has no revision.
     pub(crate) fn answering(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
         let members = self.members.iter().map(|member| member.revision.as_ref());
         members.chain(self.tunings.iter().map(|tuning| Some(&tuning.revision)))
