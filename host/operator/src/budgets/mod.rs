@@ -32,7 +32,7 @@ use crate::{locking::lock, watch::ObjectKey};
 /// The time between two removals of unused accounts.
 const SWEEP: Duration = Duration::from_mins(2);
 
-/// What the objects of one kind in one namespace used in the last minute.
+/// The fuel and the passes that the objects of one kind in one namespace used in the last minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spending {
     /// The kind of the objects.
