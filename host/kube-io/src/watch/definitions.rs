@@ -94,6 +94,7 @@ impl Sink for Definitions {
             let wakes = changed.iter().filter(other).flat_map(|name| defined_by(state, name)).collect();
             (!changed.is_empty(), wakes)
         });
+        self.shared.definitions_answered.store(true, Ordering::Release);
     }
 
     fn event(&self, event: Event) {
@@ -125,6 +126,7 @@ impl Sink for Definitions {
         }
         if broken.is_some_and(|broken| broken.is_denial() || *broken == WatchError::Unserved) {
             let watched = self.shared.definitions_watched.swap(false, Ordering::Relaxed);
+            self.shared.definitions_answered.store(true, Ordering::Release);
             if watched {
                 self.shared.rediscover.notify_one();
             }

@@ -180,9 +180,9 @@ impl Watch {
         self.0.with(|state| definitions::definition(state, of))
     }
 
-    /// Returns whether the watch on CustomResourceDefinitions has listed them.
-    pub fn knows_definitions(&self) -> bool {
-        self.0.definitions_watched.load(Ordering::Relaxed)
+    /// Returns whether the operator knows the CustomResourceDefinitions, or cannot know them because it may not read them.
+    pub fn has_asked_for_definitions(&self) -> bool {
+        !self.sees_definitions() || self.0.definitions_answered.load(Ordering::Acquire)
     }
 
     /// Returns the present moment, for [`Self::is_unchanged_since`].

@@ -34,6 +34,8 @@ pub(super) struct Shared {
     pub(super) rediscover: Notify,
     /// Whether the operator watches CustomResourceDefinitions. If true, discovery need not poll.
     pub(super) definitions_watched: AtomicBool,
+    /// Whether the API server has listed the CustomResourceDefinitions, or has refused to.
+    pub(super) definitions_answered: AtomicBool,
 }
 
 impl Shared {
@@ -55,6 +57,7 @@ impl Shared {
             plan: Notify::new(),
             rediscover: Notify::new(),
             definitions_watched: AtomicBool::new(false),
+            definitions_answered: AtomicBool::new(false),
         }
     }
 

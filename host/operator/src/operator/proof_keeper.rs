@@ -72,8 +72,8 @@ impl ProofKeeper {
         let recorded = self.store.load(program).await?;
         let count = recorded.len();
         self.proofs.recall(recorded);
-        // No proof holds before the operator knows the definitions.
-        while count > 0 && !self.context.access.watch.knows_definitions() {
+        // Before the operator knows the definitions, no proof holds, and no pass can make a proof.
+        while !self.context.access.watch.has_asked_for_definitions() {
             tokio::time::sleep(BEAT).await;
         }
         Ok(count)
