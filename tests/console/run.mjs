@@ -60,7 +60,7 @@ async function test(name, run) {
   ended.push(name);
 }
 
-// Fails for each finding that keeps people from using the page.
+// Fails if axe finds a serious or critical problem of accessibility on the page.
 async function accessible(page) {
   for (const scheme of ['light', 'dark']) {
     await browser.scheme(scheme);

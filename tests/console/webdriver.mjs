@@ -12,13 +12,13 @@ export const KEYS = { tab: '\uE004', enter: '\uE007', control: '\uE009', end: '\
 // Starts a program, and returns it with the first line that fits.
 export async function started(program, args, fits, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'], ...options });
-  // No program outlives the test.
+  // End the program together with the test.
   process.once('exit', () => child.kill());
   const ended = new Promise((_, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${program} ${args[0]} ended with ${code}`)));
   });
-  // Later, the end of the program is expected.
+  // After the start, the end of the program is no error.
   ended.catch(() => {});
   const lines = createInterface({ input: child.stdout });
   const line = new Promise((resolve) => lines.on('line', (text) => fits(text) && resolve(text)));

@@ -31,7 +31,7 @@ func customizations(t *testing.T, file string) map[string]string {
 	return patch.Data
 }
 
-// everyKind returns the script for all kinds. Argo CD accepts wildcards only inside of this key.
+// everyKind returns the script for all kinds. Argo CD accepts wildcards only inside of the key resource.customizations.
 func everyKind(t *testing.T) string {
 	t.Helper()
 	var overrides map[string]map[string]string

@@ -28,7 +28,7 @@ const NAME: &str = "mcpserver";
 pub fn load(form: CodeForm, bytes: Vec<u8>) -> Arc<Policy> {
     let file = PolicyFile::parse(include_str!("../../guest-policies/mcpserver/policy.yaml")).unwrap();
     let inner = gate::Candidate { form, bytes, file, ..gate::Candidate::default() };
-    // The loader compiles embedded components in this process. Other components need a child of the program.
+    // The loader compiles an embedded component in this process, and any other component in a compile child.
     let candidate = Candidate { origin: ComponentOrigin::Embedded, inner };
     Loader::cached(Cluster::default()).unwrap().accepting_all().check(&candidate).result.unwrap()
 }
@@ -104,7 +104,7 @@ struct Input {
     /// Whether the cluster lacks all optional types.
     #[serde(default)]
     unserved: bool,
-    /// Texts in the answers of the policy in Rust.
+    /// Texts that the answers of the policy in Rust must contain.
     shows: Vec<String>,
 }
 

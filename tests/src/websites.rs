@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 #[allow(clippy::unwrap_used, reason = "a test without its policy has failed")]
 pub fn load(form: CodeForm, bytes: Vec<u8>) -> Arc<Policy> {
     let inner = gate::Candidate { form, bytes, ..gate::Candidate::default() };
-    // The loader compiles embedded components in this process. Other components need a child of the program.
+    // The loader compiles an embedded component in this process, and any other component in a compile child.
     let origin = ComponentOrigin::Embedded;
     Loader::cached(sample_cluster()).unwrap().accepting_all().check(&Candidate { origin, inner }).result.unwrap()
 }

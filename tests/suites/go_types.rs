@@ -53,8 +53,8 @@ impl Types {
         }
     }
 
-    /// Returns the struct tag of an optional field. Only texts can be optional, because the empty text stands for a
-    /// missing value.
+    /// Returns the struct tag of an optional field. Only texts can be optional, because the empty text of Go stands for
+    /// a missing value.
     fn tag(&self, of: &Type) -> &'static str {
         let Type::Id(id) = of else { return "" };
         let TypeDefKind::Option(inner) = &self.0.definition(*id).kind else { return "" };

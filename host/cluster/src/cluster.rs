@@ -173,13 +173,13 @@ impl Cluster {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Sets the fate of all pods, except pods for which [`Self::set_pods_of`] set a fate.
+    /// Sets the fate of all pods for which neither [`Self::set_pods_of`] nor [`Self::set_pods_with_image`] set a fate.
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();
     }
 
-    /// Sets the fate of the pods of one Deployment. `None` restores the fate from [`Self::set_pods`].
+    /// Sets the fate of the pods of one Deployment. `None` removes this fate again.
     pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
         lock(&self.0.fates).set(namespace, deployment, fate);
         self.revisit_pods();

@@ -146,7 +146,8 @@ async fn a_job_completes_after_a_success_and_fails_after_too_many_failures() {
     tokio::time::sleep(Duration::from_secs(61)).await;
     cluster.settled().await;
     assert!(api(&client, "Job").get_opt("bad").await.unwrap().is_none());
-    // Deleting the Job deletes its pods: the finalizer kept each pod only until the controller had counted it.
+    // The deletion of the Job `bad` also deleted its pods: a finalizer keeps a pod only until the controller has
+    // counted the pod. The remaining pod belongs to the Job `once`.
     assert_eq!(pods(&client).await.len(), 1);
 }
 

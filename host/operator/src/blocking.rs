@@ -1,6 +1,6 @@
 //! Runs CPU-bound work outside the threads of the async runtime.
 
-/// Runs the work on a blocking thread. A panic of the work continues in the caller.
+/// Runs the work on a blocking thread. If the work panics, the caller panics, too.
 pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,

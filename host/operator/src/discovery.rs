@@ -12,7 +12,7 @@ use crate::{
     watch::discover,
 };
 
-/// The remedy if a verb does not know a policy of the operator.
+/// The remedy to print if no known policy claims a kind, because the operator may have further policies.
 pub(crate) const NOT_VISIBLE: &str =
     "a policy that the operator got with --policy is not visible in the cluster: pass --policy X.wasm";
 
@@ -25,7 +25,7 @@ pub(crate) enum MeantError {
     /// The word may name a kind of a group version that discovery could not read.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
-        /// The error of the search among all other kinds.
+        /// The error of the search without the kinds of this group version.
         kind: KindError,
         /// The group version for which discovery failed.
         version: String,

@@ -15,7 +15,7 @@ pub struct EmbeddedPolicy {
     /// The SHA-256 of the component, in lower-case hex.
     pub digest: &'static str,
     /// The compiled code of the component. Another build of the same sources wrote this code with `compile-embedded`.
-    /// `None` if this build did not get this code.
+    /// `None` if this build does not contain the code.
     code: Option<&'static [u8]>,
 }
 

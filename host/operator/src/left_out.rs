@@ -12,7 +12,7 @@ use crate::group_kind::GroupKind;
 pub struct LeftOut(BTreeSet<GroupKind>);
 
 impl LeftOut {
-    /// Leaves out these types.
+    /// Creates the set of types that the operator leaves out.
     pub fn new(kinds: impl IntoIterator<Item = GroupKind>) -> Self {
         Self(kinds.into_iter().collect())
     }

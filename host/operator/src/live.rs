@@ -1,7 +1,7 @@
 //! Reads the objects of a running cluster once, for a verb of the command line.
 //!
-//! This module lists the types that policies claim or read. The module reads ConfigMaps only if an object needs them,
-//! and never reads Secrets.
+//! This module lists the objects of the types that policies claim or read. The module reads a ConfigMap only if an
+//! object needs it, and never reads Secrets.
 
 mod known;
 
@@ -50,7 +50,7 @@ pub struct Gathered {
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
-    /// Whether at least one object came from a read instead of from the caller.
+    /// Whether the reader had to fetch at least one target, because the caller did not have all its objects.
     has_fetched: bool,
 }
 
@@ -72,7 +72,7 @@ impl Gathered {
         Self { client, known: None, types, listed, asked, documents: BTreeMap::new(), has_fetched: false }
     }
 
-    /// Starts without any objects. Asks `known` before the cluster.
+    /// Starts without any objects. Before a request to the cluster, asks `known` for the objects.
     pub fn knowing(client: Client, known: Arc<dyn KnownObjects>) -> Self {
         Self { known: Some(known), ..Self::new(client) }
     }
@@ -131,14 +131,14 @@ impl Gathered {
         self.asked.contains(target) || self.has_listed(&target.of(), target.namespace())
     }
 
-    /// Returns whether at least one object came from a read instead of from the caller. No watch reports a change of
-    /// such an object.
+    /// Returns whether the reader had to fetch at least one target, because the caller did not have all its objects.
+    /// The caller's watches do not report changes of such objects.
     #[cfg(feature = "console")]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
     }
 
-    /// Reads a target from the cluster, unless the caller remembers an earlier read.
+    /// Fetches the objects of a target: from an earlier read that the caller remembers, or else from the cluster.
     async fn fetch(&mut self, target: &Target, served: &Served) -> Result<(), LiveError> {
         let (of, known) = (target.of(), self.known.clone());
         self.has_fetched = true;
@@ -195,8 +195,8 @@ impl Gathered {
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
             Err(error) => return Ok(DryRunAnswer::Open(with_causes(&error))),
         };
-        // Check for fields that the server derived from the previous plan. The operator removes such fields before the
-        // apply, but a dry run cannot remove them. So the answer of the dry run may be wrong.
+        // Check whether the live object has fields that the server derived from the previous plan. The operator removes
+        // such fields before the apply, but a dry run cannot do this. So with such fields, the refusal may be wrong.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
@@ -257,7 +257,8 @@ impl Gathered {
         scopes
     }
 
-    /// Returns the value that passes see instead of the objects of a type; `None` if passes see the objects themselves.
+    /// Returns the answer to each need of this type, if passes cannot see the objects themselves. Otherwise returns
+    /// `None`.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("this verb does not read Secrets".to_owned()));

@@ -29,8 +29,8 @@ pub(crate) fn let_through(planned: &Planned, was_applied: bool) -> bool {
     planned.gates.is_empty() || (was_applied && !planned.gates_hold)
 }
 
-/// Returns the children whose existence decides: the planned workloads. For a plan without workloads, returns all
-/// children.
+/// Returns the children whose existence decides whether gates hold back the plan: the planned workloads. For a plan
+/// without workloads, returns all children.
 pub(crate) fn decisive(planned: &Planned) -> Vec<Reference> {
     let (workloads, others): (Vec<&Value>, Vec<&Value>) =
         planned.manifests.iter().partition(|manifest| pod_template(manifest).is_some());

@@ -12,7 +12,7 @@ use crate::blocking::off_thread;
 /// overlay.
 const OPEN: usize = 2;
 
-/// The total time that the work of one preview waits for free processors.
+/// The maximum total time for which low-priority work, such as one preview, waits for processors that no pass needs.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The interval at which work of low priority looks for a free processor.
 const LOOK: Duration = Duration::from_millis(5);
@@ -39,7 +39,8 @@ pub(crate) struct Processors {
     reserve: usize,
 }
 
-/// The remaining time that several runs of low-priority work together wait for a free processor.
+/// The time for which low-priority work can still wait for a processor that no pass needs. Several runs share this
+/// time.
 #[derive(Debug)]
 pub(crate) struct Patience(Duration);
 
@@ -96,9 +97,9 @@ impl Processors {
         tokio::spawn(async move { processors.run_when_free(is_local, &mut Patience::default(), work).await });
     }
 
-    /// Runs policies with low priority: waits for a free processor that no pass needs. When the patience is used up,
-    /// waits in the order of arrival, like a pass. So the work ends even if passes always need all processors. While it
-    /// waits like a pass, work with `is_local` counts as work for a tenant's policies.
+    /// Runs policies with low priority: waits for a free processor that no pass needs. When the time in [`Patience`] is
+    /// used up, waits in the order of arrival, like a pass. So the work ends even if passes always need all processors.
+    /// Only in this case, work with `is_local` takes a processor from the share of tenants' policies.
     pub(crate) async fn run_when_free<T: Send + 'static>(
         &self,
         is_local: bool,

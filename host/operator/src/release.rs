@@ -128,8 +128,8 @@ struct ReadableTypes {
 }
 
 impl ReadableTypes {
-    /// Reports the types with objects that the user has no right to read. If the user can read some types but not
-    /// others, rights are missing, and each unreadable type is a failure.
+    /// Reports the types with objects that the user has no right to read. If the user can read other types, each
+    /// unreadable type is a failure. Otherwise, reports once that the user can read nothing there.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {
@@ -209,8 +209,8 @@ impl TypeInPlace<'_> {
             if self.dry_run {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
-            // With the version, the patch fails if another client added a finalizer after the read. An object that was
-            // deleted after the read needs no release.
+            // The patch contains the resource version, so the patch fails if another client added a finalizer after the
+            // read. An object that was deleted after the read needs no release.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

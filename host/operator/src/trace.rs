@@ -33,8 +33,8 @@ const JOINED_FOR: Duration = Duration::from_hours(1);
 pub(crate) struct JoinedTrace(Option<(u64, Instant)>);
 
 impl JoinedTrace {
-    /// Returns whether a pass can join the trace that the object's annotation names. Another annotation, or another
-    /// generation of the object, is another change.
+    /// Returns whether a pass can join the trace that the object's annotation names. A new value of the annotation, or
+    /// a new generation of the object, counts as a new change.
     pub(crate) fn is_open(&mut self, object: &Value, now: Instant) -> bool {
         let metadata = &object["metadata"];
         let Some(parent) = metadata["annotations"][TRACEPARENT].as_str() else {
@@ -57,7 +57,8 @@ pub(crate) struct PassTrace {
 
 impl PassTrace {
     /// Starts the span of a pass. If the object's annotation `traceparent` names a trace, connects the pass to this
-    /// trace. With `may_join`, the pass can belong to this trace. Adds the id of the trace to the log lines of the pass.
+    /// trace. With `may_join`, the pass can become a part of this trace. Otherwise the pass gets a trace of its own,
+    /// with a link to this trace. Adds the id of the pass's trace to the log lines of the pass.
     pub(crate) fn start(&self, key: &ObjectKey, object: &Value, may_join: bool) -> Span {
         let ObjectKey { of, namespace, name } = key;
         let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();

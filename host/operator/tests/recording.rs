@@ -266,8 +266,8 @@ async fn a_case_becomes_a_test_in_the_form_of_the_project() {
     project.write("policy.js", "");
     let ran = replay(&[&file, "--as-test", &project.path()]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    // The test in this project is the case itself. `render` would also print the children of the ModelAPI that the
-    // Agent needs.
+    // `render` cannot repeat this case: it would also print the children of the ModelAPI that the Agent needs. So the
+    // test in this project is the case itself.
     let made = ran.stderr.split("made: ").nth(1).unwrap().trim();
     assert!(made.contains("/tests/cases/agent-a-"), "{made}");
     assert!(Case::parse(&fs::read_to_string(made).unwrap()).is_ok());

@@ -55,8 +55,9 @@ async fn until_listed(stage: &Stage, told: &str) {
     panic!("`policy list` does not show {told}: {listed}");
 }
 
-/// Waits until another verb has read the PolicyRevisions. The verb reads them at intervals, so it would miss a state that
-/// lasts for a moment. The answer to the first read can be from before this call.
+/// Waits until another verb has read the current PolicyRevisions. The verb reads them at intervals, so it would miss a
+/// state that lasts only for a moment. This function waits for two reads, because the first read can be older than this
+/// call.
 async fn until_read_again(stage: &Stage) {
     let is_read = |entry: &Entry| {
         entry.attempt.resource == "policyrevisions" && matches!(entry.attempt.verb, Verb::Get | Verb::List)

@@ -1,4 +1,4 @@
-//! Tests that `kaos-operator upgrade-check` names the proxies that LiteLLM 1.104 does not start.
+//! Tests that `kaos-operator upgrade-check` names the proxies that would not start with LiteLLM 1.104.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -175,7 +175,7 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
         ),
         ("AUTHZ_PROJECTION_NAMESPACES", "", "{watchNamespaces: [kaos-system, team-a]}", "projection.namespaces"),
         ("AUTHZ_POLICY_CONFIGMAP_NAMESPACE", "authz", "{}", "policyConfigMap.namespace"),
-        // Another spelling of the decision point that the release already has.
+        // The URL is another spelling of the decision point that the release already has.
         (
             "AUTHZ_PROJECTION_NAMESPACES",
             "team-a",
@@ -369,7 +369,7 @@ fn security_objects_of_kaos_are_named_and_those_of_others_are_not() {
     assert_eq!((ran.code, about.len()), (2, 2), "{about:?}");
     assert!(about[0].contains("NetworkPolicy: 1 of KAOS objects") && about[1].contains("SecurityPolicy"), "{about:?}");
     assert_eq!(check(json!({})).code, 0);
-    // A SecurityPolicy tells which decision point it asks.
+    // A SecurityPolicy names the decision point that the gateway asks.
     for (service, message) in [("kaos-pdp", "removes the decision point"), ("opa", "the same decision point as before")]
     {
         let policy = json!({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",

@@ -30,7 +30,7 @@ struct Model {
     is_permitted: bool,
 }
 
-/// The ModelAPI of KAOS's operator, and new ones of this operator.
+/// A ModelAPI of KAOS's operator, and a ModelAPI that was created under this operator.
 const OF_KAOS: Model = Model { name: "llm", created: CREATED, is_ours: false, is_permitted: false };
 const NEW: Model = Model { is_ours: true, ..OF_KAOS };
 const PERMITTED: Model = Model { name: "own", is_permitted: true, ..NEW };

@@ -17,7 +17,7 @@ use crate::{digest::Digest, engine::Compiled};
 const TAG: usize = blake3::OUT_LEN;
 /// The length of a key in bytes.
 const KEY: usize = blake3::KEY_LEN;
-/// The maximum number of entries. The cache first removes the entries that nobody has used for the longest time.
+/// The maximum number of entries. Above this number, the cache removes the least recently used entries.
 const MAX_ENTRIES: usize = 64;
 
 /// A directory of compiled components.
@@ -28,9 +28,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache in a directory, and creates the directory if it is missing. No other user can read or write the
-    /// directory and its key. Otherwise, another user could replace an entry, and this program would run this user's
-    /// code.
+    /// Opens the cache in a directory, and creates the directory if it is missing. Returns an error if another user can
+    /// read or write the directory or its key. Such a user could replace an entry, and this program would run the
+    /// replaced code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;
@@ -46,7 +46,7 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
-        // The time of the last use. If the file system does not store this time, the entry leaves the cache earlier.
+        // Store the time of this use. If the file system does not store the time, the cache removes the entry earlier.
         let _ = file.set_modified(SystemTime::now());
         // Comparing two `blake3` hashes takes constant time.
         (ours == tag).then(|| Compiled::from_authenticated_cache(path))

@@ -52,8 +52,8 @@ pub trait Code: Send + Sync {
     fn script_engine(&self) -> Option<Digest> {
         None
     }
-    /// Asks the policy to check settings beyond their schema. Returns `None` if the policy lacks this optional
-    /// interface.
+    /// Asks the policy to check settings for errors that the schema does not find. Returns `None` if the policy lacks
+    /// this optional interface.
     #[cfg(test)]
     fn validate(&self, settings: &str, limits: &Limits) -> Option<Result<Vec<crate::contract::Violation>, Failure>> {
         let _ = (settings, limits);

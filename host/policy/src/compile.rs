@@ -55,7 +55,7 @@ pub trait Compile: Send + Sync {
 /// A reason why the compile step did not compile a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// The bytes are not a policy of this contract, or exceed a bound.
+    /// The bytes are not a policy that implements this contract, or the component exceeds a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The compiler rejects the component.

@@ -113,7 +113,7 @@ pub enum Failure {
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
-        /// The last known place in the script: `policy.js:LINE:COLUMN`. `None` for a component.
+        /// The last known line and column in the script: `policy.js:LINE:COLUMN`. `None` for a component.
         at: Option<String>,
         /// The memory size that the pass asked for.
         wanted: usize,
@@ -210,7 +210,7 @@ impl Failure {
     }
 
     /// Returns whether a limit for fuel, memory or the answer's size caused the failure. With a smaller object, the
-    /// policy may not exceed the limit.
+    /// policy might stay within the limit.
     pub(crate) fn is_of_size(&self) -> bool {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }

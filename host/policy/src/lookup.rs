@@ -27,8 +27,8 @@ impl Fixed {
     }
 
     /// Creates a view of objects that may leave out their namespace. If an object of a namespaced type has no
-    /// namespace, it gets `namespace`, as after `kubectl apply`. `known` contains the scopes of types that the objects
-    /// do not show.
+    /// namespace, it gets `namespace`, as after `kubectl apply`. `known` contains the scopes of further types: the
+    /// objects themselves do not show whether these types are namespaced.
     pub fn placed(objects: impl IntoIterator<Item = Value>, known: &Scopes, namespace: &str) -> Self {
         let mut objects: Vec<Value> = objects.into_iter().collect();
         let mut scopes = Scopes::of(&objects);
@@ -88,8 +88,9 @@ fn matches(object: &Value, target: &Target, is_cluster_scoped: bool) -> bool {
         }
 }
 
-/// Returns the facts of a Secret. The facts contain a digest. Anyone can compute it, so it is short: it can show that
-/// two Secrets differ, but it cannot confirm a guess of the content. The digest in a cluster depends on a secret key.
+/// Returns the facts of a Secret. The facts contain a digest without a key, so anyone can compute the digest of a
+/// guessed content. For this reason, the digest is short: it can show that two Secrets differ, but it cannot confirm a
+/// guess. The digest in a cluster depends on a secret key.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())

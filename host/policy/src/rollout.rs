@@ -31,7 +31,7 @@ pub struct Rollout {
     /// The total number of objects that have moved by the end of each step: numbers, or percentages of all objects.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::shares")]
     pub steps: Option<Vec<Share>>,
-    /// The minimum duration of a step, from 30 seconds.
+    /// The minimum duration of a step. The shortest possible value is 30 seconds.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::pause")]
     pub pause: Option<Wait>,
     /// The time for which a moved object may be not ready.
@@ -85,8 +85,8 @@ pub struct RolloutGate {
     /// Whether the package must not fail on an object on which the policies do not fail now.
     #[serde(skip_serializing_if = "is_false")]
     pub none_failed: bool,
-    /// Paths in the manifests of children that must not change. A path covers all fields below it. The name of a
-    /// list's item can be left out, and then the path covers all items.
+    /// Paths in the manifests of children that must not change. A path covers all fields below it. If a path does not
+    /// name an item of a list, the path covers all items of this list.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "frozen_paths")]
     pub frozen_paths: Vec<String>,
     /// Whether a person has to approve the package.
@@ -103,7 +103,7 @@ pub enum Approval {
 }
 
 impl Rollout {
-    /// Returns whether the field is not set.
+    /// Returns whether no field of `rollout` is set.
     pub fn is_unset(&self) -> bool {
         *self == Self::default()
     }

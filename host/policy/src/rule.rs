@@ -49,7 +49,7 @@ pub enum Rule {
     NamedReferences,
     /// The plan's finalizer belongs to the claimed kind's group, or the settings or a grant name the finalizer.
     OwnFinalizer,
-    /// Texts that must be JSON objects are JSON objects.
+    /// If the contract requires a JSON object in a text, the text is a JSON object.
     JsonObjects,
     /// An `extra` contains only members that the host knows.
     KnownExtra,

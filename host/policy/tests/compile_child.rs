@@ -96,7 +96,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }
 
-/// Compiles a component. The component has no bounds for its size and for the size of its functions.
+/// Compiles a component, without bounds for the size of the component and of its functions.
 fn unbounded(limits: CompileLimits, component: &[u8]) -> Result<Compilation, CompileError> {
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     compiler(limits).compile(&Order { bounds, ..Order::new(component) })

@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// How long the bench waits and records.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// The bench treats an operator as idle after the operator sent no request for work during this time.
+    /// An operator counts as idle after it has sent only watches and Lease requests for this time.
     pub(crate) still: Duration,
     /// How long to record the requests of an idle operator.
     pub(crate) silence: Duration,

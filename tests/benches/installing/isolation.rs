@@ -11,8 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of edits that the bench measures with the load, and the number of edits that it measures without the
-/// load.
+/// The number of edits that the bench measures under load. Without load, the bench measures as many edits.
 const EDITS: usize = 2_000;
 /// The upper bound for the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;

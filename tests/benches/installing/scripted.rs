@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes. Before these changes, the bench makes one change that it does not measure, because a
-/// build without compiled code compiles the script engine then.
+/// The number of measured changes. Before these changes, the bench makes one change that it does not measure. In a
+/// build without compiled code, this first change also compiles the script engine.
 const CHANGES: u32 = 24;
 /// The upper bound in milliseconds until the script serves.
 const AIM: f64 = 2000.0;

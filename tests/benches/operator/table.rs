@@ -94,7 +94,8 @@ pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     };
     must(told.restart.writes < 1.0, format!("a restart writes {} times", told.restart.writes));
     must(told.recorded.writes < 1.0, format!("a restart with records writes {} times", told.recorded.writes));
-    // The bench changed one ModelAPI, and its last pass wrote something. So its record is missing.
+    // The bench changed one ModelAPI, and the last pass over this ModelAPI wrote something. So no record says that this
+    // ModelAPI is settled, and the operator asks its policy.
     let answers = told.recorded.answers;
     must(answers < 10.0, format!("a restart with records asks policies {answers} times"));
     let asked = told.quiet.writes + told.quiet.events + told.quiet.reads;

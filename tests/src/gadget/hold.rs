@@ -12,7 +12,7 @@ use serde_json::Value;
 /// test that hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which a test holds the policy. The value is true after a pass with this port has reached the hold.
+/// The ports for which tests block the policy. The value says whether a pass with this port waits for the test.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
@@ -34,7 +34,7 @@ impl Hold {
         Self { port }
     }
 
-    /// Returns whether the policy has reached the point where the test holds it.
+    /// Returns whether the policy has reached the point at which the test blocks it.
     #[must_use]
     pub fn is_met(&self) -> bool {
         held().get(&self.port) == Some(&true)

@@ -90,7 +90,7 @@ impl CrashPoint {
         }
     }
 
-    /// Returns the connection of a user with this crash point.
+    /// Returns a connection with this crash point, for the given user.
     pub(super) fn on(&self, service: &ClusterService, user: &str) -> Mortal {
         Mortal { service: service.as_user(user), point: self.clone(), user: user.into() }
     }

@@ -1,7 +1,7 @@
 //! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! If a fault hits no request, its test proves nothing. Therefore the script counts the requests that each fault hits.
-//! A test fails if it removes a fault, or ends, before the fault has hit a request.
+//! If a fault hits no request, its test proves nothing. Therefore a [`Script`] counts the requests that each fault
+//! hits. A test fails if it removes a fault, or ends, before the fault has hit a request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -50,7 +50,7 @@ pub fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-/// Returns the CustomResourceDefinition of a kind. The API server then accepts any spec and any status.
+/// Returns a CustomResourceDefinition of a kind. The CustomResourceDefinition allows any spec and any status.
 pub fn definition(group: &str, plural: &str, kind: &str) -> Value {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let (singular, list) = (kind.to_lowercase(), format!("{kind}List"));

@@ -29,7 +29,8 @@ impl Drop for ByHand<'_> {
 #[tokio::test]
 async fn namespace_admins_install_the_operator_after_a_cluster_admin_gave_the_rights() {
     let release = Release::prepare().await;
-    // With the definitions of an earlier test, Helm would already fail when it looks for ModelAPIs.
+    // Delete the CustomResourceDefinitions of earlier tests. If they exist, the chart looks for ModelAPIs, and the
+    // developer's installation fails for another reason: the developer cannot read ModelAPIs.
     release.delete_definitions().await;
     let cluster = release.cluster;
     let world = release.world("team-a").await;

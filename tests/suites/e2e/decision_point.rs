@@ -29,8 +29,8 @@ pub(crate) fn install_kaos(release: &Release) {
     release.cluster.helm(&[&install[..], &["--namespace", SYSTEM, "--wait"]].concat()).expect();
 }
 
-/// Upgrades the release of KAOS to this operator's chart. Adds the values that KAOS's operator requested from other
-/// servers.
+/// Upgrades the release of KAOS to this operator's chart. Adds values that KAOS's operator fetched from other servers,
+/// such as keys.
 pub(crate) fn upgrade(release: &Release) {
     let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
     let users = format!("security.userAuth.jwks={}", json!(KEYS));

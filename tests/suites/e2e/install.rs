@@ -47,7 +47,8 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
     release
         .helm("upgrade", &["--set", "defaultImages.agentRuntime=registry.example/agent:2", "--set", "logLevel=DEBUG"])
         .expect();
-    // Kubernetes replaces the pods, because an operator reads its environment only once.
+    // An operator reads its environment only once. So the chart changes the pod template, and Kubernetes replaces the
+    // pods.
     assert_ne!(checksum().await, before);
     {
         let _operator = release.working_operator().await;

@@ -224,8 +224,8 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // Add a condition of another controller. No policy knows the condition, so the operator can recognise its owner
-    // only by the managed fields.
+    // Add a condition of another controller. No policy knows the condition, so the operator can recognise only by the
+    // managed fields that another controller wrote it.
     let without_pods = ["AccessGrant/readers", "AuthorizationPolicy/kaos-authz"];
     for object in without_pods.into_iter().chain(["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"]) {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();

@@ -43,7 +43,8 @@ pub(crate) fn described(child: &Value, all: &Value) -> Value {
             let from = |namespace: &str| json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
             let trusted = json!([from("envoy-gateway-system"), from(SYSTEM)]);
             let ports = json!([{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]);
-            // The issuer of users and the decision point are in the operator's namespace.
+            // The pods may send requests to the operator's namespace, because it contains the issuer of users and the
+            // decision point.
             let mut egress = vec![json!({"to": [from("kube-system")], "ports": ports}), json!({"to": trusted})];
             if name(child).starts_with("modelapi-") {
                 egress.push(json!({"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}));
@@ -93,8 +94,8 @@ fn reference_of_kaos(namespace: &str) -> Value {
             "to": [{"group": "", "kind": "Service", "name": "kaos-pdp"}]}})
 }
 
-/// Returns the command with which `upgrade-check` deletes the `ReferenceGrants` of KAOS. The check must name all of them,
-/// and must not count them as a loss.
+/// Returns the command that `upgrade-check` prints for the deletion of KAOS's `ReferenceGrants`. The check must name
+/// all of them, and must not count them as a loss.
 fn command_for_references(release: &Release) -> String {
     let values = case::golden().join("today/values/secured.yaml").display().to_string();
     let arguments = ["upgrade-check", "-o", "json", "--values", &values];
@@ -113,7 +114,7 @@ async fn secured_objects_of_kaos_0_8_are_taken_over_and_stay_protected_without_r
     let release = Release::prepare().await;
     let system = prepare(&release).await;
     install_kaos(&release);
-    // The environment of KAOS's operator in sample 19, and the issuer of users.
+    // Use the environment of KAOS's operator in sample 19, and add the issuer of users.
     let mut config = case::documents(&case::golden().join("today/19-operator-config.yaml")).unwrap().remove(0);
     config["data"]["SECURITY_USER_AUTH_ISSUER"] = json!(USERS);
     config["data"]["SECURITY_USER_AUTH_AUDIENCE"] = json!("kaos");
@@ -138,7 +139,7 @@ async fn secured_objects_of_kaos_0_8_are_taken_over_and_stay_protected_without_r
     let deployments = count("Deployment/");
     assert!(deployments > 20, "{deployments} Deployments");
     assert_eq!(before.len(), 3 * deployments, "not every object is protected: {:#?}", before.keys());
-    // The variables of a secured Agent with a store.
+    // Check the variables of a secured Agent with a store.
     let store = all.iter().find(|left| left.sample.starts_with("10-")).unwrap();
     let agent = store.world.look("Deployment/agent-inherits").await;
     for (of, value) in [

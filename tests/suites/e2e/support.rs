@@ -146,7 +146,7 @@ impl Release {
                 self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
             }
         }
-        // Remove the rights that a policy's package granted to the operator.
+        // Remove the ClusterRoles that gave the operator rights for installed policies.
         let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
         // Remove the developer's bindings.

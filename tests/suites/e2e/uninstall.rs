@@ -81,7 +81,8 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Delete the policy like the user who applied it. The records of active policies also stay after the uninstall.
+    // Delete the policy's ConfigMap like the user who applied it: an uninstall leaves this ConfigMap. The records of
+    // active policies also stay after the uninstall.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();

@@ -157,7 +157,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
             }
         }
     }
-    // By now, the operator would have started any unwanted rollout.
+    // Wait until the operator would have started any unwanted rollout.
     left.last().unwrap().1.quiet().await;
     for ((case, world, made), before) in left.iter().zip(&before) {
         let sets = world.list("ReplicaSet").await;

@@ -1,5 +1,5 @@
 //! The policies answer every object. The answer is a plan that passes the guard and fits Kubernetes' types, or a
-//! refusal that names a path. Many objects run natively, and some run in the sandbox.
+//! refusal that names a path. Native policies answer many objects, and policies in the sandbox answer some.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]

@@ -28,7 +28,7 @@
 //! | `staged_beside` | other packages that come, wait and go while a package serves in steps |
 //! | `staged_evidence` | what counts as evidence of a rollout |
 //! | `staged_ends` | an operator that ends at any write of a rollout or of a return |
-//! | `staged_returns` | a return while the package has another content already |
+//! | `staged_returns` | a return while the package's ConfigMap already contains something else |
 //! | `staged_lost` | lost records, bytes and definitions while a package serves in steps |
 //! | `withheld` | an active policy that can no longer be loaded |
 //! | `unwritable` | a record that the operator cannot write or remove, which must not delay other packages |

@@ -121,8 +121,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // The metrics may contain four versions: the active version, its two predecessors, and the version that served
-        // before the last change.
+        // The metrics may contain four versions: the active version, its two predecessors, and the oldest version that
+        // could answer before the last change.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the metrics omit the old versions", no_more).await;

@@ -29,7 +29,7 @@ const MCP_SERVERS: &str = "default:mcpserver.kaos.tools";
 fn default_policy(component: &[u8], file: &str) -> DefaultPolicy {
     let file = PolicyFile::parse(file).unwrap();
     let inner = gate::Candidate { bytes: component.to_vec(), file: file.clone(), ..gate::Candidate::default() };
-    // An embedded component is compiled in this process, and a component from a file in a child process.
+    // The loader compiles an embedded component in this process, and any other component in a compile child.
     let candidate = Candidate { origin: ComponentOrigin::Embedded, inner };
     let policy = Loader::cached(sample_cluster()).unwrap().check(&candidate).result.unwrap();
     let (name, component) = (policy.id().name.clone(), Some(PolicyCode::component(component.to_vec())));
@@ -162,7 +162,7 @@ fn a_default_policy_whose_pods_fail_returns_and_stays_aside_after_a_restart() {
         world.quiet().await;
         restart_writes_nothing(world).await;
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS);
-        // Another version has another policy.
+        // The default policy of a third version is not in quarantine.
         upgrade(world, &level("WARNING"), DefaultsRollout::Now).await;
         until_moved(world, "WARNING", SERVERS).await;
     });

@@ -25,8 +25,8 @@ async fn three_widgets(world: &World) {
     world.stop_all().await;
 }
 
-/// Lets the operator reach the planned write, and starts another operator. Returns false if the operator sent fewer
-/// writes.
+/// Waits until the operator reaches the planned write, ends it there, and starts another operator. Returns false if the
+/// operator sent fewer writes.
 async fn crash_and_start(world: &World) -> bool {
     let reached = tokio::time::timeout(Duration::from_mins(3), world.crash_point.reached()).await.is_ok();
     world.crash_point.clear();

@@ -1,5 +1,5 @@
-//! What counts as evidence of a rollout: objects for which the package cannot answer, objects that their users break, and
-//! pods that crash again and again.
+//! Tests what a rollout counts as evidence: objects for which the package cannot answer, objects that their users
+//! break, and pods that crash again and again.
 
 use std::time::Duration;
 

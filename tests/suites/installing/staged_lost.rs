@@ -11,7 +11,8 @@ use crate::support::{first_edition_serves, package, retry, revisions, scenario, 
 
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Begins the rollout of the second edition to three Widgets, of which the first edition serves two.
+/// Begins the rollout of the second edition to three Widgets. At the end, the second edition serves one Widget, and the
+/// first edition still serves two.
 async fn one_of_three_moves(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;
@@ -35,7 +36,8 @@ fn the_deleted_record_of_a_revision_that_yields_is_written_again() {
         let all = one_of_three_moves(world).await;
         let before = editions(world, &all).await;
         let yields = until_state(world, "widgets", "Yielding").await;
-        // Keep the stored bytes: on a real cluster, the operator reads them before the garbage collector deletes them.
+        // Delete the record, but keep the ConfigMap with the stored bytes. On a real cluster, the operator reads these
+        // bytes before the garbage collector deletes the ConfigMap.
         world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
         let is_new = |it: &Value| uid(it) != uid(&yields) && it["status"]["state"] == "Yielding";
         let again = async || revisions(world, "widgets").await.iter().any(is_new);

@@ -1,4 +1,4 @@
-//! A rollout returns all objects while the ConfigMap of the package has another content already.
+//! A rollout returns all objects while the package's ConfigMap already contains something else.
 
 use kaos_tests::harness::{World, play};
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::support::{package, packed, revisions, scenario, states, until_state};
 
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Begins a rollout of the second edition, puts a content into its ConfigMap that the operator refuses, and returns the
-/// objects.
+/// Begins a rollout of the second edition. Then replaces the content of its ConfigMap by a content that the operator
+/// refuses, and returns the objects.
 async fn returns_with_a_refused_content(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;

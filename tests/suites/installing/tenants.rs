@@ -20,7 +20,7 @@ use crate::support::{
 };
 
 /// A tenth of the size of an edition's compiled code, in bytes. A namespace may have `CODE` times this size. All
-/// namespaces together may have `CODE` + 10 times this size.
+/// namespaces together may have (`CODE` + 10) times this size.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 

@@ -95,8 +95,8 @@ fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
 
 #[test]
 fn a_field_of_a_newer_server_is_passed_on_and_reported() {
-    // Create no Agent: like the operator, the embedded server does not know the field, and would reject the Agent's
-    // child.
+    // Create no Agent. The embedded server does not know the field `newer` either, so it would reject the Agent's
+    // Deployment.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
         world.apply(&settings("tuned", file)).await;

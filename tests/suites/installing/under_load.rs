@@ -115,8 +115,8 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// Applies a candidate, and waits until the expected fate occurs. After a candidate that serves, waits only for a
-/// second.
+/// Applies a candidate, and waits until the operator refuses it or puts it into quarantine, as the test expects. If the
+/// test expects that the candidate serves, only waits for a second.
 async fn change(world: &World, candidate: &Candidate) {
     world.apply(&candidate.config_map).await;
     match candidate.fate {

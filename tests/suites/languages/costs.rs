@@ -150,7 +150,7 @@ fn the_table_of_all_languages_for_the_performance_page() {
     fs::create_dir_all(&folder).unwrap();
     let of = |policies: [Built; 4]| policies.map(|policy| measured(&policy, &folder, &passes));
     let templates = of(built::templates());
-    // The grants let the policy read the registry in its sample.
+    // With the grants in this file, the policy can read the registry that its sample needs.
     fs::write(folder.join("policy.yaml"), include_str!("../../../guest-policies/mcpserver/policy.yaml")).unwrap();
     let servers = of(built::mcpservers("costs"));
     fs::remove_dir_all(&folder).unwrap();

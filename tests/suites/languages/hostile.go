@@ -1,4 +1,4 @@
-// A policy that does what a policy must not do. The title of the Website says what.
+// A policy that takes an action that a policy must not take. The title of the Website chooses the action.
 package main
 
 import (
@@ -90,8 +90,8 @@ func (hostile) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 	return plan, nil
 }
 
-// averted writes texts that begin like that of a fatal error, and goes on. Fresh memory must still contain only zeros,
-// and nothing may write into it.
+// averted writes texts that begin like the text of a fatal error, and goes on. Fresh memory must still contain only
+// zeros, and nothing may write into it.
 func averted(plan *kaos.Plan) {
 	fmt.Fprintln(os.Stderr, "panic averted")
 	dirty := 0

@@ -257,7 +257,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The operator's last data stay in the ConfigMap until a user replaces the data.
+        // The data that the operator wrote last stay in the ConfigMap until a user replaces them.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;

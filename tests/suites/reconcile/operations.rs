@@ -251,7 +251,7 @@ fn policy_explain_accepts_every_name_of_a_kind() {
 
 #[test]
 fn a_look_at_an_object_is_no_call_of_a_policy() {
-    // Without remembered answers, each look runs the policy.
+    // Without remembered answers, each explanation runs the policy. The metrics must not count this as a call.
     play(Scenario::default().tuned(|options| options.memo = 0), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -82,7 +82,8 @@ fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
             all.iter().all(Value::is_null)
         })
         .await;
-        // The garbage collector deletes children of a deleted object as fast as the operator creates them.
+        // Until the operator sees the deletion, it creates the children again each time the garbage collector deletes
+        // them.
         let writes = w.requests(Sort::Write).len();
         assert!((1..=200).contains(&writes), "{writes} writes for an object that is gone");
     });

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 /// How many times the test kills the leader.
 const KILLS: usize = 6;
-/// The simulated time for a takeover after the Lease has expired.
+/// The simulated time until another replica leads after the Lease has expired.
 const TAKEOVER: Duration = Duration::from_secs(1);
-/// The types that a standby of the default policies watches.
+/// The types that a standby watches for the default policies.
 const WATCHED: [&str; 5] = ["agents", "modelapis", "mcpservers", "deployments", "services"];
 
 /// Waits until a replica other than `than` leads.

@@ -24,7 +24,8 @@ fn answers(w: &World) -> f64 {
     w.counted("kaos_operator_policy_answers_total", &[])
 }
 
-/// Returns the number of passes of the running operator that looked at an object of a kind.
+/// Returns the number of passes of the running operator over objects of a kind. Counts only the results `settled`,
+/// `skipped` and `changed`.
 fn looks(w: &World, kind: &str) -> f64 {
     let passes = |result: &str| w.counted("kaos_operator_passes_total", &[&format!("kind=\"{kind}\""), result]);
     ["settled", "skipped", "changed"].map(|result| passes(&format!("result=\"{result}\""))).iter().sum()
@@ -41,7 +42,7 @@ async fn furnished(w: &World) {
     w.quiet().await;
 }
 
-/// Lets the simulated time pass in which the operator makes proofs for all objects, and stops the operator.
+/// Waits in simulated time until the operator has made proofs for all objects, and stops the operator.
 async fn proven(w: &World) {
     tokio::time::sleep(QUIET).await;
     w.stop_all().await;

@@ -92,7 +92,7 @@ fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.break_it(Fault::on(&["patch"]).of("modelapis").slow(Duration::from_secs(30)).times(1));
-        // The operator has applied the first generation. Every apply of the next generation fails.
+        // The apply of the first generation succeeds. Every apply of the next generation fails.
         w.break_it(Fault::on(&["patch"]).of("deployments").times(1));
         w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)));
         w.apply(&api).await;

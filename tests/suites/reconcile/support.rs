@@ -44,14 +44,14 @@ pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> 
     entries.iter().filter(fits).collect()
 }
 
-/// Returns whether the API server allows a request if the operator must not change Gadgets. The operator may still
-/// change their status.
+/// An access rule that denies the operator all writes of Gadgets, except writes of their status. Returns whether the
+/// rule allows a request.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// Returns whether the API server allows a request if the operator must not change objects of the type `resource`. The
-/// operator may still change their status.
+/// An access rule that denies the operator all writes of objects of the type `resource`, except writes of their status.
+/// Returns whether the rule allows a request.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()
@@ -64,7 +64,7 @@ pub(crate) fn passes(world: &World) -> f64 {
     world.counted("kaos_operator_passes_total", &["kind=\"Gadget\""])
 }
 
-/// Returns the number of passes over Gadgets after which the operator retried.
+/// Returns how often the operator planned a retry after a pass over a Gadget.
 pub(crate) fn retries(world: &World) -> f64 {
     world.counted("kaos_operator_retries_total", &["kind=\"Gadget\""])
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// The minimum number of fields in a group that has its own table. If a group has fewer fields, the page lists these
-/// fields at every field with this group, because a link would be harder to read.
+/// The minimum number of fields in a group that has its own table. The page repeats a smaller group at every place
+/// where it occurs, because a link would be harder to read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.

@@ -8,7 +8,7 @@ use kaos_operator::cli::Cli;
 
 use crate::page::ROOT;
 
-/// The variable that asks for the pages in `target/man`.
+/// If this environment variable is set, the test writes the pages into `target/man`.
 const WRITE: &str = "KAOS_MAN";
 
 /// Generates all pages, and checks that each verb has a page that names the plugin.

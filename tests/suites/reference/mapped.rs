@@ -83,8 +83,8 @@ fn adding() -> Vec<Layer> {
     layers_of("adding", of)
 }
 
-/// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. `security` then adds
-/// variables to stores and Agents, and `gatewayRouting` provides the addresses in other variables.
+/// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. The setting
+/// `security` adds variables to stores and Agents, and `gatewayRouting` provides the addresses in other variables.
 fn protecting() -> Vec<Layer> {
     let security = json!({"pdp": true, "strict": true, "users": {"issuer": "https://login.example", "audience": "kaos"},
         "agents": {"issuer": "https://cluster.example", "jwks": "{\"keys\": []}", "audience": "kaos-gateway"}});
@@ -103,7 +103,7 @@ fn protecting() -> Vec<Layer> {
     layers_of("protecting", of)
 }
 
-/// Returns a renderer for each kind, for a cluster that serves the types of objects that protect.
+/// Returns a renderer for each kind, for a cluster that serves the types of the protection.
 fn renderers(native: &[Arc<Policy>], layers: &[Layer]) -> BTreeMap<String, Renderer> {
     let protecting = [("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("networking.k8s.io/v1", "NetworkPolicy")];
     let served = protecting.map(|(api_version, kind)| ResourceType::new(api_version, kind));

@@ -137,7 +137,7 @@ pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
     steps.filter(|path| path.iter().all(|step| !step.is_empty() && !step.contains(':'))).collect()
 }
 
-/// Returns a statement up to its last `use` declaration.
+/// Returns the part of a statement before its `use` declaration, or the whole statement without such a declaration.
 fn without_use(statement: &str) -> &str {
     let is_use = |(at, _): &(usize, &str)| {
         let before = statement[..*at].rsplit('\n').next().unwrap_or_default().trim();

@@ -70,7 +70,8 @@ fn reads() -> Value {
     serde_json::from_str(&reads).unwrap()
 }
 
-/// Returns whether an entry of the policy's table is about a variable.
+/// Returns whether an entry of the policy's table covers a variable. An entry with `*` at the end covers every name
+/// that begins with the text before the `*`.
 fn covers(entry: &str, name: &str) -> bool {
     entry.strip_suffix('*').map_or(entry == name, |beginning| name.starts_with(beginning))
 }

@@ -72,7 +72,8 @@ impl DecisionPoint {
             return Ok(());
         }
         let of = |key: &str| config["data"][key].as_str().with_context(|| format!("the ConfigMap has no key {key}"));
-        // Load the rules and each part of the data separately, because the rules are not a part of the data.
+        // Load each part of the data separately. A request with all of `data.kaos` would overlap with the rules, which
+        // OPA has as `data.kaos.authz`.
         http::put(self.port, "/v1/policies/authz", of("policy.rego")?, PATIENCE)?.json()?;
         let data: Value = serde_json::from_str(of("data.json")?)?;
         for (key, value) in data["kaos"].as_object().context("the data have no object kaos")? {

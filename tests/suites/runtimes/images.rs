@@ -1,7 +1,7 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
 //! packages with these programs. For images without such a package, `tests/runtimes/images` has a stand-in.
 //!
-//! Like an image, an entry has a command, and adds variables to the variables of the pod.
+//! Like a real image, an [`Image`] has a command, and adds variables to the variables of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,8 +50,8 @@ impl Image {
         [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }
 
-    /// Returns a command that runs `words` with an empty environment. The first word names an executable of the
-    /// program.
+    /// Returns a command that runs `words`, with no environment variable except `PYTHONPATH`. The first word names an
+    /// executable of the program.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
         let found = self.programs().map(|folder| folder.join(name)).into_iter().find(|program| program.exists());

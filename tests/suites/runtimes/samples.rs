@@ -51,7 +51,8 @@ async fn chat(cluster: &Cluster, world: &World, agent: &str) -> String {
     text(&answer["choices"][0]["message"]["content"]).to_owned()
 }
 
-/// Applies a sample, and waits until all its objects are ready. The card of each Agent must name the Agent.
+/// Applies a sample, and waits until all its objects are ready. The agent card of each Agent must name the Agent and
+/// its tools.
 pub(crate) async fn run(cluster: &Cluster, sample: &str) -> World {
     let world = cluster.world(&format!("sample-{}", &sample[..1])).await;
     if sample == "3-hierarchy" {

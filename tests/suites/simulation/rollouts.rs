@@ -78,7 +78,8 @@ async fn revisions(w: &World) -> Vec<Value> {
     w.list_in(Kind::named("PolicyRevision"), "kaos-system").await
 }
 
-/// Returns what is wrong with the revisions: exactly one revision must serve, and none may yield.
+/// Returns a message for each wrong state of a revision. Exactly one revision must be active, and all other revisions
+/// must be superseded or in quarantine.
 async fn wrong_revisions(w: &World) -> Vec<String> {
     let mut active = 0;
     let mut wrong = Vec::new();
@@ -95,7 +96,7 @@ async fn wrong_revisions(w: &World) -> Vec<String> {
     wrong
 }
 
-/// Returns the state at the end, and what is wrong in it. An idle operator must send nothing.
+/// Returns the state at the end, and a message for each mistake. Requests of an idle operator are a mistake, too.
 async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
     pass(w, Duration::from_mins(15), replicas).await;
     let mut wrong = check::strays(w).await;
@@ -164,8 +165,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         9 => {
-            // Keep the stored bytes: on a real cluster, the operator reads them before the garbage collector deletes
-            // them.
+            // Delete the record, but keep the ConfigMap with the stored bytes. On a real cluster, the operator reads
+            // these bytes before the garbage collector deletes the ConfigMap.
             let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
             let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
             let Some(revision) = serving.get(rng.usize(..serving.len().max(1))) else { return "nothing".to_owned() };
@@ -201,7 +202,7 @@ async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Runs one seed. Returns the actions, the state at the end, and what is wrong.
+/// Runs one seed. Returns the actions, the state at the end, and a message for each mistake.
 fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
     let told = RefCell::new((Vec::new(), State::default(), Vec::new()));
     play(scenario(), async |w| {
@@ -279,8 +280,8 @@ fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
     assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail", failed[..failed.len().min(3)].join("\n"), failed.len());
 }
 
-/// Plays a rollout. Ends the operator once, at this write, before or after its effect. Returns the state at the end, what
-/// is wrong, and whether the operator ended.
+/// Plays a rollout. Ends the operator once, at this write, before or after its effect. Returns the state at the end, a
+/// message for each mistake, and whether the operator ended.
 fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
     let told = RefCell::new((State::default(), Vec::new(), false));
     play(scenario(), async |w| {

@@ -26,7 +26,7 @@ pub(crate) enum Access {
     Guarded(Arc<Rule>),
 }
 
-/// The error that a rules review contains if a webhook also decides about access.
+/// The error in the answer to a `SelfSubjectRulesReview` if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
 /// A function of a test that returns whether a request is allowed.

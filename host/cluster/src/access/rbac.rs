@@ -17,7 +17,7 @@ pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
             .any(|rules| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt))))
 }
 
-/// Returns the RBAC rules that bindings of a namespace and cluster-wide bindings give a user in this namespace.
+/// Returns the RBAC rules that a user has in a namespace, by bindings of this namespace and by cluster-wide bindings.
 pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     if user == "admin" {
         return vec![everything()];

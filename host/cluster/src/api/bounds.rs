@@ -66,7 +66,7 @@ fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> 
             if levels_above(to) <= levels_above(from) {
                 return Ok(());
             }
-            // Count a move like a copy, because this function measures the moved value too.
+            // A move counts towards the copy limit, too, because this function has to measure the moved value.
             (to, document.pointer(from), true)
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),

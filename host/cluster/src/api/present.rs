@@ -64,8 +64,8 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
             }
             let mut object = (**object).clone();
             object["apiVersion"] = json!(resource.api_version());
-            // Remove fields that the CustomResourceDefinition no longer has: a user can change it after the last write
-            // of the object.
+            // Remove fields that the CustomResourceDefinition no longer declares. A user can change the
+            // CustomResourceDefinition after the last write of the object.
             schema::prune::prune(&mut object, &resource.node);
             schema::defaults::fill(&mut object, &resource.node);
             Arc::new(object)

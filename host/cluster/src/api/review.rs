@@ -1,4 +1,5 @@
-//! Answers reviews of the user and of access, by the function of a test or by the stored Roles. Reviews are never stored.
+//! Answers reviews: requests that ask who the user is, or which requests a user may send. The cluster never stores a
+//! review.
 
 use http::StatusCode;
 use serde_json::json;

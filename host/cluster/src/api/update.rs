@@ -34,7 +34,8 @@ pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer,
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// Replaces `old` by an object that `settle` converted, for PUT and for every patch except apply.
+/// Replaces `old` by `new`, for PUT and for every patch except apply. The caller has converted `new` with
+/// `decode::settle`.
 pub(super) fn replace(
     state: &mut State,
     request: &Request<'_>,
@@ -58,8 +59,8 @@ pub(super) fn replace(
     write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
 }
 
-/// Returns the managed fields to which the server adds the fields of an update. Prefers the managed fields in the
-/// request to the stored managed fields.
+/// Returns the managed fields before an update. If the request contains managed fields, they replace the stored managed
+/// fields.
 fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     let stored = Managed::of(old);
     if !subresource.is_empty() {

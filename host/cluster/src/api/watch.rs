@@ -69,7 +69,7 @@ impl Watch {
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // The object no longer matches the selectors. Send the old state of the object, with the revision of the
+        // If an existing object no longer matches the selectors, send its last matching state, with the revision of the
         // change.
         let object = match (kind, &change.before) {
             ("DELETED", Some(before)) if !change.deleted => {

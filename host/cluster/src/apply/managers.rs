@@ -317,8 +317,7 @@ mod tests {
         assert_eq!(message, format!("Apply failed with 1 conflict: conflict with \"one\": {path}"));
         let live = managed.apply(&live, &two, &manager("two"), true, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");
-        // The first manager no longer owns the field. So the field stays when the first manager stops applying the
-        // field.
+        // The second manager owns the field now. So the field stays, although the first manager no longer applies it.
         let one = deployment(&json!([{"name": "a"}]), &json!({}));
         let live = managed.apply(&live, &one, &manager("one"), false, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");

@@ -92,8 +92,8 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Adds, for each member, every field that the schema declares on the path to the member. So if a caller removes
-    /// all members of the set, it also removes the fields on these paths.
+    /// Adds, for each member, every field that the schema declares on the path to the member. If a caller removes all
+    /// members of the result from an object, the caller also removes these fields.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {

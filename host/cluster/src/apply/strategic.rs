@@ -84,7 +84,7 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     }
     let order = match order {
         Some(order) => Some(order.to_vec()),
-        // The patch's own items keep their order.
+        // Without directives about the order, sort the items of the patch as in the patch.
         None => Some(patch.to_vec()),
     };
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))

@@ -1,5 +1,5 @@
-//! `CustomResourceDefinition`s: serves their types while they exist. When a `CustomResourceDefinition` is deleted,
-//! first removes all objects of its types.
+//! `CustomResourceDefinition`s: serves the types of each `CustomResourceDefinition` while it exists. When a
+//! `CustomResourceDefinition` is deleted, first removes all objects of its types.
 
 use serde_json::{Value, json};
 

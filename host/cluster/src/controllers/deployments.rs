@@ -117,7 +117,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// Gives the newest revision number to an old `ReplicaSet` if the Deployment uses its template again.
+/// Gives a `ReplicaSet` the newest revision number if the Deployment uses the template of this `ReplicaSet` again.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {

@@ -46,7 +46,7 @@ fn ordinals(state: &State, set: &Value) -> Ordinals {
     pods.into_iter().filter_map(|pod| Some((meta(&pod, "name").strip_prefix(&prefix)?.parse().ok()?, pod))).collect()
 }
 
-/// Creates, deletes and replaces the pods that the update strategy lets change now.
+/// Creates, deletes and replaces pods, as far as the pod management policy and the update strategy allow it now.
 fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let spec = &set["spec"];
     let is_ordered = spec["podManagementPolicy"] != "Parallel";

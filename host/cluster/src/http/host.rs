@@ -1,5 +1,5 @@
-//! Checks the host of a request. By default, the cluster has no authentication. So it must not answer requests of a web
-//! page whose host name points to this machine (DNS rebinding).
+//! Checks the host of a request. By default, the cluster has no authentication. So the cluster must not answer requests
+//! of a web page whose host name points to this machine (DNS rebinding).
 
 use std::net::IpAddr;
 

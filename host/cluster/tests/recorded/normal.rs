@@ -77,7 +77,7 @@ pub(crate) fn normal(answer: &Value) -> Value {
 }
 
 /// Removes the hash from names of `ReplicaSet`s, because implementations compute different hashes. Sorts the
-/// conditions, because a controller that needs two rounds writes the conditions in another order.
+/// conditions, because their order depends on the number of updates that a controller needs.
 pub(crate) fn without_hash(value: &Value) -> Value {
     let hash = value["metadata"]["labels"]["pod-template-hash"].as_str().map(str::to_owned).or_else(|| {
         let mut conditions = value["status"]["conditions"].as_array()?.iter();

@@ -98,9 +98,9 @@ impl Election {
         }
     }
 
-    /// Returns the time of the next attempt, if the Lease does not change before: after the retry period, or when the
-    /// Lease of the other holder expires. The time is random, so that replicas that started at the same time do not send
-    /// their requests at the same time.
+    /// Returns the time of the next attempt: after the retry period, or when the Lease of the other holder expires. If
+    /// the Lease changes before, the caller makes the attempt earlier. The time is random, so that replicas that
+    /// started at the same time do not send their requests at the same time.
     fn next_attempt(&mut self, seen: Option<&UnchangedLease>) -> Instant {
         let (now, period) = (Instant::now(), self.seat.timing.retry_period);
         let regular = now + period + (period / 5).mul_f64(self.rng.f64());

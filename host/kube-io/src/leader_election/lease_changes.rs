@@ -1,7 +1,8 @@
 //! Watches the Lease, so that a waiting replica notices each renewal and each release at once.
 //!
 //! The watch only says when to read the Lease again. A replica without the right to watch the Lease, or with a broken
-//! watch, reads the Lease at regular intervals, and takes over a few seconds later.
+//! watch, reads the Lease at regular intervals. Such a replica takes over a few seconds later than a replica with a
+//! watch.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Applies watch events, lists and answers to the operator's own writes to the state, and finds the objects to wake.
+//! Updates the state from watch events, from lists, and from the answers that the operator's own writes get. Finds the
+//! objects to wake.
 
 use std::{collections::BTreeSet, sync::Arc};
 

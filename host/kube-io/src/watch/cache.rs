@@ -21,7 +21,8 @@ use super::{
 };
 
 /// Time during which the cache still answers after the API server begins to refuse reads. A starting server does not
-/// know all Roles yet. If the operator reacted at once, it would restart pods, and restart them again soon after.
+/// know all Roles yet. If lookups returned the refusal at once, the operator would restart pods, and restart them again
+/// soon after.
 pub(super) const REFUSAL_GRACE: Duration = Duration::from_mins(1);
 
 /// The reason why a watch does not work now.
@@ -33,7 +34,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// Converts an error of a watch to the reason that readers see.
+    /// Converts an error of a watch to the form that the cache stores.
     pub(super) fn of(broken: &WatchError) -> Self {
         Self { forbidden: broken.is_denial(), text: broken.to_string() }
     }
@@ -43,7 +44,7 @@ impl Trouble {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, CachedObject>>,
-    /// UIDs of objects that the operator deleted while the watch has not reported the deletion yet.
+    /// UIDs of objects that the operator deleted, and whose deletion the watch has not reported yet.
     deleted: BTreeSet<Box<str>>,
     /// The version up to which the watch has reported everything.
     reached: u64,

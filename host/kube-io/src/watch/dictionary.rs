@@ -9,7 +9,7 @@ use lz4_flex::block::compress_with_dict;
 use super::text::{Samples, Text};
 use crate::locking::lock;
 
-/// The minimum length of a text to compress. A shorter text costs more time than the memory is worth.
+/// The minimum length of a text to compress. For a shorter text, the saved memory is not worth the time.
 const MIN_LENGTH: usize = 256;
 
 /// The maximum number of bytes of the samples of one type. Each compression reads all samples. LZ4 refers to the last

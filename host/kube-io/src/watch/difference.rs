@@ -1,4 +1,5 @@
-//! A change of one object. Other code asks whether the change concerns certain fields.
+//! A change of one object. Other code asks whether the change concerns certain fields. The readers of an object are the
+//! objects whose policies need it.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -12,8 +13,9 @@ use serde_json::Value;
 use super::{cached_object::CachedObject, fetched_objects::Fetched};
 
 /// Maximum number of bytes of JSON that the watch compares for one change. The watch compares the object once for each
-/// distinct set of fields. Beyond this limit, the change concerns all readers. A needless pass costs more than a
-/// comparison, but during the comparisons of one change, the watch can do nothing else.
+/// distinct set of fields. Beyond this limit, the watch treats the change as one that concerns all readers. One
+/// needless pass costs more than one comparison. But while the watch compares, it can do nothing else, so it must not
+/// compare for long.
 const MAX_COMPARED: usize = 16 << 20;
 
 /// A change of one object.

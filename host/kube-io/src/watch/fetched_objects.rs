@@ -118,7 +118,8 @@ impl FetchedObjects {
         self.dirty.remove(name);
     }
 
-    /// Applies a list. `version` is the resource version of the list. Returns the objects that changed without a read.
+    /// Applies a list. `version` is the resource version of the list. Returns the needed objects that are missing from
+    /// the list and whose known state changed.
     pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut absent = needed.clone();
         for arrived in listed {

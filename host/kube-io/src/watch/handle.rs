@@ -180,7 +180,7 @@ impl Watch {
         self.0.with(|state| definitions::definition(state, of))
     }
 
-    /// Returns whether the operator knows the CustomResourceDefinitions, or cannot know them because it may not read them.
+    /// Returns whether the operator knows the CustomResourceDefinitions, or has no right to read them.
     pub fn has_asked_for_definitions(&self) -> bool {
         !self.sees_definitions() || self.0.definitions_answered.load(Ordering::Acquire)
     }
@@ -226,8 +226,9 @@ impl Watch {
         self.0.tell(|state| apply_event::deleted(state, of, namespace, name, uid));
     }
 
-    /// Returns the reasons why passes over a type wait. The list is empty after every type in the type's claims is
-    /// listed, refused or not served. When the list becomes empty, the watch wakes all objects of the type.
+    /// Returns the reasons why passes over a claimed kind wait. The list is empty after every type in the claims on
+    /// this kind is listed, refused or not served. When the list becomes empty, the watch wakes all objects of the
+    /// kind.
     pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         self.0.with(|state| state.waiting_for(primary))
     }
@@ -252,8 +253,8 @@ impl Watch {
     }
 
     /// Checks that the operator's view follows the cluster. The error lists each type whose state was never [known],
-    /// each type whose watch lost its rights, and each [foreign watch](Self::beside) that lacks its first list or a
-    /// right. Returns no error if the operator cannot reach the API server.
+    /// and each type whose watch lost its rights. The error also lists each [foreign watch](Self::beside) that lacks
+    /// its first list or a right. Returns no error if the operator cannot reach the API server.
     ///
     /// [known]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {

@@ -33,8 +33,8 @@ impl PassLookup {
         Self { shared, pending: RefCell::default() }
     }
 
-    /// Returns whether the pass looked up a target with an unknown state. [`Watch::set_needs`](super::Watch::set_needs)
-    /// makes the state of targets known.
+    /// Returns whether the pass looked up a target with an unknown state. After a call of
+    /// [`Watch::set_needs`](super::Watch::set_needs), the watch finds out the state.
     pub fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }

@@ -100,7 +100,7 @@ impl Needs {
         self.of_key.get(key).into_iter().flatten().map(followed)
     }
 
-    /// Returns the needs of an object.
+    /// Returns the targets of an object's needs.
     pub(super) fn of_key(&self, key: &ObjectKey) -> impl Iterator<Item = &Target> {
         let all: BTreeSet<&Target> = self.of_key.get(key).into_iter().flatten().map(|(target, _)| &**target).collect();
         all.into_iter()

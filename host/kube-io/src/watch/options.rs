@@ -21,7 +21,7 @@ pub struct WatchOptions {
     pub secrets: bool,
     /// The key of the digests. Only this operator knows the key.
     pub digest_key: Vec<u8>,
-    /// Whether the watch requests streaming lists, if the server supports them.
+    /// Whether the watch requests streaming lists. If the server does not support them, the watch uses ordinary lists.
     pub streaming_lists: bool,
     /// The time after which the operator renews a watch.
     pub watch: Duration,
@@ -36,8 +36,9 @@ pub struct WatchOptions {
     pub page: u32,
     /// Maximum number of bytes of a page. If a page is longer, the operator reads it again as several smaller pages.
     pub page_bytes: usize,
-    /// Maximum number of separate watches in a namespace for needed ConfigMaps, for ConfigMap selectors, and for needed
-    /// Secrets. Above this number, one watch on metadata replaces the separate watches.
+    /// Maximum number of separate watches in a namespace. The number applies separately to ConfigMaps that are needed
+    /// by name, to ConfigMap selectors, and to Secrets. Above this number, one watch on metadata replaces the separate
+    /// watches.
     pub most_named: usize,
     /// The limit for the needs of all objects in a namespace.
     pub allowance: Allowance,

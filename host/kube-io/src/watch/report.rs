@@ -47,9 +47,9 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
 }
 
 /// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
-/// Usually such a namespace was deleted together with its Roles. If the operator can read in no namespace now but could
-/// read before, only namespaces that were never listed are barred. In this case, readiness waits for the rights in the
-/// other namespaces, because a starting server may refuse everything.
+/// Usually such a namespace was deleted together with its Roles. If the operator has lost its rights in every namespace
+/// where it could read before, only those namespaces are barred whose objects the operator never listed. Readiness then
+/// waits for the rights in the other namespaces, because a starting server may refuse everything.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {

@@ -130,8 +130,8 @@ impl State {
         objects.map(|(namespace, name, _)| ObjectKey::new(of.clone(), &**namespace, &**name)).collect()
     }
 
-    /// Returns the reasons why passes over a claimed kind wait. The list is empty after every type in its claims is
-    /// listed, refused or not served.
+    /// Returns the reasons why passes over a claimed kind wait. The list is empty after every type in the claims on
+    /// this kind is listed, refused or not served.
     pub(super) fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types: BTreeSet<&ResourceType> = std::iter::once(primary).chain(claimed.types()).collect();
@@ -193,8 +193,8 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// Returns the objects to wake after a change of the object `name`, which has a guarded type. They need this
-    /// object, and the change concerns them.
+    /// Returns the objects to wake after a change of the object `name`, which has a guarded type: the objects that need
+    /// this object and that the change concerns.
     pub(super) fn concerned(&self, spec: &Spec, name: &str, difference: &Difference<'_>) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, difference, |target| spec.answers(target));

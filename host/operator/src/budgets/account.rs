@@ -9,9 +9,9 @@ use super::{
     meter::Meter,
 };
 
-/// For how long after the last turn a revision counts as waiting.
+/// The time after the latest turn for which a revision still counts as waiting.
 const SHOWN_FOR: Duration = Duration::from_mins(1);
-/// A turn ends if its object does not ask for so long after the turn.
+/// The time after a turn within which the object must ask for its pass. Otherwise the object loses the turn.
 const MISSED: Duration = Duration::from_mins(1);
 /// The number of waiting objects of an account that get an Event.
 const TOLD: usize = 10;
@@ -46,7 +46,7 @@ impl Account {
         }
     }
 
-    /// Asks whether the pass over the object with this name may begin.
+    /// Decides whether the pass over the object with this name may begin. Otherwise the object gets or keeps a turn.
     pub(super) fn begin<'a>(
         &mut self,
         name: &str,
@@ -58,7 +58,7 @@ impl Account {
             self.turns.remove(name);
             self.passes.pay(now, 1, limits.passes);
             self.passes.count(now, 1);
-            // The fuel of this pass is not known yet, so the mean gets the fuel of the passes before.
+            // The fuel of this pass is not known yet, so update the mean with the fuel since the last pass began.
             let fuel = std::mem::take(&mut self.fuel_of_pass);
             let mean = self.mean_fuel.saturating_mul(7).saturating_add(fuel) / 8;
             self.mean_fuel = if self.mean_fuel == 0 { fuel } else { mean };
@@ -82,7 +82,7 @@ impl Account {
         match self.turns.get(name).copied() {
             None if self.turns.is_empty() => room,
             None => room.max(self.last_turn.map(|last| last + self.space(limits))),
-            // The passes before this one used more than expected.
+            // The turn has come, but earlier passes used more than expected, so the limits do not allow the pass yet.
             Some(turn) if turn <= now && room > Some(now) => {
                 self.postpone(room?, now, limits);
                 self.turns.get(name).copied()
@@ -91,7 +91,7 @@ impl Account {
         }
     }
 
-    /// Postpones all turns, so that the first one is at `room`. They keep their order.
+    /// Postpones the turns, so that the first turn is not before `room`. The turns keep their order.
     fn postpone(&mut self, room: Instant, now: Instant, limits: BudgetLimits) {
         self.remove_missed(now);
         let space = self.space(limits);
@@ -143,7 +143,7 @@ impl Account {
         self.passes.in_last_minute(now)
     }
 
-    /// Removes what is over. Returns whether nobody uses the account any more.
+    /// Removes missed turns, and revisions that no longer count as waiting. Returns whether the account is unused.
     pub(super) fn is_unused(&mut self, now: Instant) -> bool {
         self.remove_missed(now);
         self.waiting_for.retain(|_, turn| *turn + SHOWN_FOR > now);

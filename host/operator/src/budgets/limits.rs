@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The limits for each kind in each namespace and minute. `None` is no limit.
+/// The limits per minute, for each kind in each namespace. `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BudgetLimits {
     /// The fuel of the policies.
@@ -18,6 +18,6 @@ pub(crate) enum Admission {
     Begins,
     /// The object must wait for this time.
     Waits(Duration),
-    /// Like [`Self::Waits`]. The object is one of the first that wait, so an Event should tell its owner.
+    /// Like [`Self::Waits`]. The object is one of the first that wait, so the caller should write an Event about it.
     BeginsToWait(Duration),
 }

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time for which a limit holds.
+/// The period of each limit.
 const MINUTE: Duration = Duration::from_mins(1);
-/// The maximum time of one payment, so that no sum of times overflows.
+/// The maximum time that one payment adds to `paid_until`, so that no sum of times overflows.
 const DAY: Duration = Duration::from_hours(24);
 
 /// A meter of fuel or passes.
 ///
-/// The limit is a rate. Each payment moves `paid_until` by the time in which the rate allows this payment. There is room
-/// while `paid_until` is at most one minute ahead, so the limit of an unused minute is available at once.
+/// The limit is a rate. The payment for an amount moves `paid_until` by the time in which the rate allows this amount.
+/// There is room for an amount if its payment moves `paid_until` at most one minute into the future. So after an unused
+/// minute, the whole limit of a minute is available at once.
 #[derive(Debug)]
 pub(super) struct Meter {
     paid_until: Instant,
@@ -28,7 +29,7 @@ impl Meter {
     }
 
     /// Returns the time from which the limit allows this amount. `None` without a limit. If the amount exceeds the
-    /// limit of a minute, returns the time at which all earlier payments are over.
+    /// limit of a minute, returns `paid_until`.
     pub(super) fn room_at(&self, amount: u64, limit: Option<u64>) -> Option<Instant> {
         limit?;
         self.paid_until.checked_sub(MINUTE.saturating_sub(Self::time_of(amount, limit)))
@@ -43,7 +44,7 @@ impl Meter {
         self.in_current = self.in_current.saturating_add(amount);
     }
 
-    /// Returns what was used in the last minute. Assumes that the use in the previous minute was even.
+    /// Returns what was used in the last minute. Assumes that the use was evenly spread over the previous minute.
     pub(super) fn in_last_minute(&self, now: Instant) -> u64 {
         let elapsed = now.saturating_duration_since(self.began);
         let (current, previous, end) = match elapsed {

@@ -5,9 +5,9 @@
 //! which the object may have its pass. New turns come after all older turns, so an object with many events does not
 //! displace other objects.
 //!
-//! A pass over an object that is being deleted never waits. Neither does a pass that a proof skips. Fuel counts as soon
-//! as a policy has used it, also if the pass fails. The effect of a candidate does not count: the operator computes it at
-//! low priority.
+//! A pass never waits if its object is being deleted, or if a proof lets the operator skip the policies. Fuel counts as
+//! soon as a policy has used it, also if the pass fails. The effect of a candidate does not count: the operator
+//! computes it at low priority.
 
 mod account;
 mod limits;

@@ -22,14 +22,15 @@ pub struct Answers {
     pub(super) pins: Vec<(Option<String>, Arc<Kind>)>,
     /// The number of the last swap that changed these policies.
     pub since: u64,
-    /// Types that any policy for this kind ever emitted.
+    /// The types that the policies for this kind emit, or emitted earlier.
     pub(super) emitted: BTreeSet<ResourceType>,
     /// The policies that answer for objects that rollouts have not moved yet.
     pub(super) yielding: Vec<Arc<Kind>>,
 }
 
-/// The policies for one kind in one place that a change replaces. Two values are equal if they point to the same
-/// policies in memory. The value keeps these policies alive, so that no later policies can have the same address.
+/// The policies for one kind in one place that another policy table would replace. Two values are equal if they point
+/// to the same policies in memory. The value keeps these policies alive, so that no later policies can have the same
+/// address.
 #[derive(Debug, Clone)]
 pub(crate) struct Replaced {
     pub(crate) of: ResourceType,
@@ -101,17 +102,17 @@ impl Answers {
         self.usual_everywhere().chain(self.pins.iter().map(|(_, kind)| kind))
     }
 
-    /// Returns all policies that may have to answer.
+    /// Returns all policies that can answer for some object.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.in_place().chain(self.pins.iter().map(|(_, kind)| kind))
     }
 
-    /// Returns the claims of all policies that may have to answer.
+    /// Returns the claims of all policies that can answer for some object, and of their predecessors.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.all().flat_map(|kind| kind.claims_ever())
     }
 
-    /// Returns the types that any policy for this kind ever emitted.
+    /// Returns the types that the policies for this kind emit, or emitted earlier.
     pub fn emitted(&self) -> &BTreeSet<ResourceType> {
         &self.emitted
     }
@@ -128,14 +129,15 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
-    /// Returns the policies that differ in `after`, by place.
+    /// Returns the policies that `after` replaces, each with its place.
     pub(super) fn replaced_by(&self, of: &ResourceType, after: &Self) -> Vec<Replaced> {
         let in_place = |place: Option<&String>, kind: Option<&Arc<Kind>>| Replaced {
             of: of.clone(),
             place: place.cloned(),
             kind: kind.cloned(),
         };
-        // A policy of a tenant can fall back to the policy of the cluster. A change of the fallback replaces no answer.
+        // `answers_like` ignores fallbacks. So if a tenant's policy only gets another fallback, this does not count as
+        // a replacement.
         let is_same = |one: Option<&Arc<Kind>>, other: Option<&Arc<Kind>>| match (one, other) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.answers_like(other),
             (one, other) => one.is_none() && other.is_none(),
@@ -177,7 +179,7 @@ impl Answers {
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Keeps the unchanged entries of `before`, and the time of the last change if no entry changed.
+    /// Takes over the equal entries and the emitted types of `before`. If no entry changed, also takes over `since`.
     pub(super) fn keep(&mut self, before: &Self) {
         self.share(before);
         self.emitted.extend(before.emitted.iter().cloned());
@@ -187,7 +189,8 @@ impl Answers {
         }
     }
 
-    /// Uses the entries of another table that are equal. So objects with unchanged policies get no pass.
+    /// Replaces each entry by the equal entry of `before`, if there is one. Then the pointers stay the same, and
+    /// objects with unchanged policies get no pass.
     pub(super) fn share(&mut self, before: &Self) {
         let keep = |kind: &mut Arc<Kind>, before: Option<&Arc<Kind>>| {
             if let Some(before) = before.filter(|before| before.is(kind)) {

@@ -56,7 +56,7 @@ impl Descent {
     }
 
     /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the
-    /// refusing revision asks for this, or if a needed object exceeds the size limit. Returns whether there was a
+    /// left-out revision asks for this, or if a needed object exceeds the size limit. Returns whether there was a
     /// fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
@@ -90,8 +90,8 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single revision is the cause. So leave out the newest revision as well, and search among the older
-            // revisions.
+            // The policy fails whichever single revision is left out. So leave out the newest revision for good, and
+            // search among the older revisions for a second cause.
             trial.without.push(blame(blamed));
             trial.tried.clear();
             next = kind.without(policy, &[]);

@@ -35,8 +35,8 @@ impl Grantable {
         covers(self.reads.as_ref(), reads, "grants.reads", "--grantable-reads")
     }
 
-    /// Checks a policy that is installed in the operator's namespace (`is_owners`) or in another namespace. `own` are
-    /// the claims of the policies that the operator started with.
+    /// Checks that the claims of an installed policy stay within the limits. `is_owners` is true for a policy in the
+    /// operator's namespace. `own` are the claims of the policies that the operator started with.
     pub(crate) fn covers_policy<'a>(
         &self,
         claims: &[Claim],
@@ -67,7 +67,7 @@ impl Grantable {
     /// for these kinds only because the owner's settings can make a policy create such objects.
     fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
         if self.emits.is_some() {
-            // `covers_claims` compares the claims with the owner's list.
+            // The owner set a list, and `covers_claims` has already compared the claims with it.
             return Ok(());
         }
         for (i, claim) in claims.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Grantable {
         own: impl IntoIterator<Item = &'a Claim>,
     ) -> Result<(), Overreach> {
         if self.reads.is_some() {
-            // `covers_claims` compares the claims with the owner's list.
+            // The owner set a list, and `covers_claims` has already compared the claims with it.
             return Ok(());
         }
         let watched: BTreeSet<&ResourceType> = own.into_iter().flat_map(|claim| &claim.reads).collect();

@@ -300,7 +300,7 @@ impl Kind {
     }
 
     /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
-    /// `policy.yaml` of the refusing revision asks for a fallback. A refusal that waits for other objects has no
+    /// `policy.yaml` of the left-out revision asks for a fallback. A refusal that waits for other objects has no
     /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
     /// limit: this wait never ends. A refusal because of a too large need does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {

@@ -62,7 +62,7 @@ pub struct Offer {
     pub age: Age,
 }
 
-/// Settings of a package without a component.
+/// The settings of a package without a component, with their scope and age.
 #[derive(Debug, Clone)]
 pub struct Given {
     /// The settings.
@@ -101,8 +101,8 @@ pub struct Arranged {
 }
 
 impl Arranged {
-    /// Returns every policy table: the table with all revisions, and the tables without the revisions that rollouts
-    /// bring.
+    /// Returns every policy table: the table with all revisions, and the tables with predecessors of revisions that are
+    /// being rolled out.
     pub(super) fn tables(&self) -> impl Iterator<Item = &BTreeMap<ResourceType, Answers>> {
         std::iter::once(&self.answers).chain(self.staging.tables())
     }
@@ -114,7 +114,7 @@ impl Arranged {
 pub struct Conflict {
     /// The reason that the status of the revision shows, in one word.
     pub reason: &'static str,
-    /// The name of the other revision, and the remedy.
+    /// The message for users. It names the other revision and the remedy.
     pub message: String,
 }
 

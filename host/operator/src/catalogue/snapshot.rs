@@ -182,7 +182,7 @@ impl Snapshot {
         self.kinds.get(of)?.usual(namespace)
     }
 
-    /// Returns the policies of a place without some rollouts, for objects without a pin.
+    /// Returns the policies of a place as if the undone rollouts had not begun, for objects without a pin.
     pub(super) fn before_in(&self, undone: Predecessors, of: &ResourceType, namespace: &str) -> Option<&Arc<Kind>> {
         self.staging.before.get(&undone)?.get(of)?.usual(namespace)
     }
@@ -254,7 +254,7 @@ impl Snapshot {
         ids.into_iter().collect()
     }
 
-    /// Returns the policies of `before` that differ in `after`.
+    /// Returns the policies of `before` that `after` replaces.
     pub(crate) fn replaced(before: &Self, after: &Self) -> Vec<Replaced> {
         let kinds: BTreeSet<&ResourceType> = before.kinds.keys().chain(after.kinds.keys()).collect();
         let none = Answers::default();
@@ -265,8 +265,8 @@ impl Snapshot {
         replaced.collect()
     }
 
-    /// Returns every policy that may have to answer: the policies in a place, the policies that objects can pin, and
-    /// the predecessors of both.
+    /// Returns every policy that can answer for some object: the policies in a place, the policies that objects can
+    /// pin, and the predecessors of both.
     pub fn able(&self) -> BTreeSet<PolicyId> {
         let kinds = self.kinds.values().flat_map(Answers::all);
         kinds.flat_map(|kind| kind.policies_ever()).map(|policy| policy.id().clone()).collect()

@@ -15,7 +15,7 @@ use super::{Answers, Kind, Reach};
 /// The objects that a rollout has moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedObjects {
-    /// The text that is hashed together with an object's name.
+    /// The text that the hash contains in addition to an object's name.
     pub salt: String,
     /// Whether the rollout moves single objects or namespaces.
     pub by: RolloutUnit,
@@ -56,7 +56,7 @@ impl MovedObjects {
 /// A running rollout.
 #[derive(Debug, Clone)]
 pub struct RolloutStage {
-    /// The revision that the rollout brings.
+    /// The revision that is being rolled out.
     pub revision: Arc<str>,
     /// The objects that the rollout has moved.
     pub moved: MovedObjects,
@@ -112,16 +112,17 @@ pub struct Staging {
 /// The policy table that answers for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
-    /// The table with the revisions that rollouts bring.
+    /// The table with all revisions that are being rolled out.
     Current,
-    /// A table without some of these revisions.
+    /// A table with the predecessors of some of these revisions.
     Before(Predecessors),
     /// No table answers for now, because the revision that must answer is not loaded.
     None,
 }
 
 impl Staging {
-    /// Returns each set of predecessors that may answer for an object during these rollouts.
+    /// Returns each combination of undone rollouts that needs a policy table: an object may need the predecessor of the
+    /// owner's rollout, of a tenant's rollout, or of both.
     pub(super) fn combinations(stages: &[RolloutStage]) -> Vec<Predecessors> {
         let has = |is_local: bool| stages.iter().any(|stage| stage.is_local == is_local);
         let all = [(true, false), (false, true), (true, true)];
@@ -155,7 +156,7 @@ impl Staging {
         self.stages.iter().any(|stage| stage.policies.contains(name))
     }
 
-    /// Returns the revisions that the rollouts bring.
+    /// Returns the revisions that are being rolled out.
     pub(super) fn revisions(&self) -> Vec<Arc<str>> {
         self.stages.iter().map(|stage| Arc::clone(&stage.revision)).collect()
     }

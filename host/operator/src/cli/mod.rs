@@ -130,7 +130,8 @@ impl Cli {
         }
     }
 
-    /// Runs the verb. Exit codes: 0 = success; 1 = the answer is no; 2 = the verb could not answer.
+    /// Runs the verb. Exit codes: 0 = success; 1 = the answer is no; 2 = the verb could not answer. Some verbs report
+    /// changes or findings with exit code 2: these verbs exit with 1 if they could not answer.
     pub fn run(self) -> ExitCode {
         let Self { verb } = self;
         let mut out = Output::stdout();

@@ -178,7 +178,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
     }
 }
 
-/// Renews the Lease until the future is dropped. Ignores errors, because the first attempt already reported an error.
+/// Renews the Lease until the future is dropped. Ignores errors, because [`stop_writers`] already reports an error.
 async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;
@@ -229,7 +229,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
     match claimed(client.clone(), namespace).await {
         // The cluster has no CRD of PolicyRevisions, so no policy was ever installed.
         Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
-        // If the user has no right to list PolicyRevisions, probably no policy is installed.
+        // If the user has no right to list PolicyRevisions, probably no policy is installed. So a warning suffices.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of the kinds that installed policies claim are not released";
             complain("warning", format_args!("{}: {so}", with_causes(error.as_ref())));

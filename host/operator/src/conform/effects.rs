@@ -200,8 +200,9 @@ impl Trial<'_> {
         Ok(without)
     }
 
-    /// Returns whether the changed settings change an answer. A failure is a change, too. Records the first failure,
-    /// but no failure of the guard, because a tried value may be invalid, such as a wrong image name.
+    /// Returns whether the changed settings change an answer. A failure is a change, too. Records the first failure.
+    /// Does not record plans that break a rule of the guard, because a tried value may be invalid, such as a wrong
+    /// image name.
     fn changes(&mut self, changes: &[&Value], cases: &[Case], usual: &[String]) -> Result<bool, ConformError> {
         let exam = self.exam(changes)?;
         for (case, usual) in cases.iter().zip(usual) {

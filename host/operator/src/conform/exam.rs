@@ -86,8 +86,8 @@ impl<'a> Exam<'a> {
         self.render_with(case, &identified(&case.object), &[])
     }
 
-    /// Runs one pass, and returns the answer as a text. The text includes the needs and the report before the children
-    /// exist, but not the fuel.
+    /// Runs one pass, and returns the answer as a text, with the needs. The text also contains the policy's report for
+    /// the time before the children exist, but not the fuel.
     pub(super) fn answer(&self, case: &Case) -> Result<(String, Rendered), ConformError> {
         let rendered = self.render(case)?;
         let verdict = match &rendered.verdict {

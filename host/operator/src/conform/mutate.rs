@@ -17,7 +17,7 @@ pub(super) struct Mutator<'a> {
     pub(super) generator: &'a Generator,
     pub(super) of: &'a ResourceType,
     pub(super) draw: &'a mut Draw,
-    /// The average number of fields to change among twelve fields.
+    /// Of twelve fields, this many get another value on average.
     pub(super) often: u8,
 }
 

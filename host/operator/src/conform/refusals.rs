@@ -6,9 +6,9 @@ use kaos_policy::contract::Refusal;
 
 use super::results::{End, FrequentRefusal};
 
-/// The maximum number of different subjects that the count distinguishes.
+/// The maximum number of different fields and objects that the count distinguishes.
 const MAX_COUNTED: usize = 1000;
-/// The maximum number of subjects that a report lists.
+/// The maximum number of fields and objects that a report lists.
 const MAX_LISTED: usize = 5;
 
 /// The refusals so far.

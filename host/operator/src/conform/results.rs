@@ -100,7 +100,7 @@ impl End {
 /// A frequent reason why the policy refused objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FrequentRefusal {
-    /// The end of the passes.
+    /// How the passes ended: the kind of refusal.
     pub end: End,
     /// The field or the object that the refusal names, without the positions of list items and the names of objects.
     pub about: String,

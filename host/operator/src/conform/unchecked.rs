@@ -1,5 +1,4 @@
-//! Checks the fields of manifests that Kubernetes itself does not define, and collects the kinds whose fields are
-//! unknown.
+//! Checks manifests against the known CRDs. Collects the kinds whose fields neither Kubernetes nor a known CRD defines.
 
 use std::collections::BTreeSet;
 

@@ -11,8 +11,8 @@ use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, DocumentOrigin, Identity, InputError, json::Unique};
 
-/// Parses all documents of a text. Returns an error for each invalid document, in addition to the valid documents. All
-/// types except the cluster-scoped built-in types are namespaced.
+/// Parses all documents of a text. Returns an error for each invalid document, in addition to the valid documents.
+/// Treats all types as namespaced, except the built-in types that are cluster-scoped.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
     identified(objects(file, text), default_namespace, &Scopes::default())
 }

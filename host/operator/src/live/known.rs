@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::watch::Served;
 
-/// Objects that the caller already has, for example from watches. A verb asks for them before it sends a request.
+/// Objects that the caller already has, for example from watches. The reader looks for objects here before it sends a
+/// request.
 pub trait KnownObjects: Send + Sync {
     /// Returns the objects of a target. Returns `None` if the caller does not have all of them.
     fn find(&self, target: &Target) -> Option<Vec<Arc<Value>>>;
@@ -19,7 +20,7 @@ pub trait KnownObjects: Send + Sync {
     /// Returns the known objects that the object with this UID owns.
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
 
-    /// Returns the result of an earlier read of a target, if the caller remembers it and it is new enough.
+    /// Returns the result of an earlier read of a target, if the caller has a result that is new enough.
     fn remembered(&self, _target: &Target) -> Option<RememberedRead> {
         None
     }

@@ -22,7 +22,8 @@ const ENGINES: [GeneralPurpose; 2] = [GeneralPurpose::new(&STANDARD, LENIENT), G
 /// Returns the encoded forms in which another text can contain a value.
 pub(super) fn forms(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = ENGINES.iter().map(|engine| engine.encode(value)).collect();
-    // Within a longer text, the last character of base64 also depends on the bytes after the value.
+    // Remove the last character of the base64 form: if the value is a part of a longer text, this character also
+    // depends on the bytes after the value.
     for form in &mut forms {
         if !value.len().is_multiple_of(3) && form.len() > SHORTEST {
             form.pop();
@@ -35,7 +36,7 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Encodes a value as a part of a URL, with digits in lower or upper case.
+/// Encodes a value as a part of a URL, with hexadecimal digits in lower or upper case.
 fn percent(value: &str, is_lower: bool) -> String {
     let mut encoded = String::new();
     for byte in value.bytes() {

@@ -21,7 +21,7 @@ const SHORTEST_WORD: usize = 3;
 const SHORTEST_LINE: usize = 8;
 /// The maximum depth of texts within texts, such as JSON in YAML in base64.
 const DEEPEST: usize = 4;
-/// For a quick check, in lower case: every text that names a secret value contains one of these parts.
+/// Parts of texts in lower case, for a quick check: a text without these parts names no secret value.
 const HINTS: [&str; 19] = [
     "passw",
     "passp",
@@ -47,7 +47,7 @@ const HINTS: [&str; 19] = [
 /// Masks the secret values of some objects, and all values with secret names.
 #[derive(Debug, Default)]
 pub struct Masks {
-    /// The secret values and their encoded forms, the longest first: a value can contain another value.
+    /// The secret values and their encoded forms. The longest is first, because a value can contain a shorter value.
     values: Vec<String>,
     /// Short secret values. The module masks them only as whole words.
     words: BTreeSet<String>,
@@ -226,8 +226,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns whether a key contains a secret value. Returns false for a key that consists only of letters: it is probably
-/// a word of a schema, even if a password is the same word.
+/// Returns whether a key contains a secret value. Returns false for a key that consists only of letters. Such a key is
+/// probably a field name of a schema, even if a password is the same word.
 fn is_secret_in_key(masks: &Masks, key: &str) -> bool {
     let is_word = key.bytes().all(|byte| byte.is_ascii_alphabetic());
     !is_word && masks.in_text(key, Numbers::Text, 0) != key
@@ -258,7 +258,8 @@ impl Names {
         }
     }
 
-    /// Returns the secrecy of the value of a key, and whether it is the source of a variable with a secret name.
+    /// Returns the secrecy of the value of a key. Also returns whether this value is the `source` of a variable with a
+    /// secret name.
     fn below(self, secrecy: Secrecy, key: &str) -> (Secrecy, bool) {
         let Self { is_secret, is_named } = self;
         if is_secret && matches!(key, "data" | "stringData") {
@@ -328,11 +329,11 @@ impl Collected {
         }
     }
 
-    /// Adds a part of a text, and the pieces of credentials.
+    /// Adds a secret part of a text. If the part consists of several pieces, also adds the secret piece alone.
     fn add_part(&mut self, part: &str) {
         let part = part.trim().trim_matches(['"', '\'', '`', ',', '\\']);
         self.add(part);
-        // `user:password` and `Bearer token`
+        // Such parts are `user:password` and `Bearer token`.
         for separator in [':', ' '] {
             if let Some((_, secret)) = part.split_once(separator) {
                 self.add(secret);
@@ -340,7 +341,7 @@ impl Collected {
         }
     }
 
-    /// Adds the content of a Secret, or another value in base64.
+    /// If the text is in base64, such as the content of a Secret, adds the decoded text.
     fn add_decoded(&mut self, text: &str) {
         if let Some(decoded) = encoded::decoded(text) {
             self.add(&decoded);
@@ -402,7 +403,7 @@ fn digits(number: &Number) -> String {
     number.to_string().trim_start_matches('-').to_owned()
 }
 
-/// Returns quickly whether a text can name a secret value.
+/// Returns whether a text can name a secret value. The check is quick, and can return true for other texts.
 fn may_name_a_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     HINTS.iter().any(|hint| text.contains(hint))

@@ -41,14 +41,15 @@ pub fn is_secret(name: &str) -> bool {
         || ["_PWD", "-PWD", ".PWD"].iter().any(|end| name.ends_with(end))
 }
 
-/// Returns whether a name in upper case belongs to an amount of tokens, or to a switch for Kubernetes tokens.
+/// Returns whether a name in upper case belongs to a limit or a count, such as a number of tokens, or to the switch
+/// `automountServiceAccountToken`.
 fn is_amount(name: &str) -> bool {
     let has_word = |word: &str| name.starts_with(word) || name.contains(&format!("_{word}_"));
     ["BUDGET", "LIMIT", "COUNT", "AUTOMOUNTSERVICEACCOUNTTOKEN"].iter().any(|end| name.ends_with(end))
         || (name.ends_with("TOKENS") && AMOUNTS.iter().any(|word| has_word(word)))
 }
 
-/// Returns whether a key belongs to a reference to a secret.
+/// Returns whether the value of a key refers to a secret by name, and does not contain the secret itself.
 fn is_reference_key(key: &str) -> bool {
     matches!(key, "key" | "name" | "valueFrom" | "from") || key.ends_with("Name") || key.ends_with("Ref")
 }
@@ -75,13 +76,13 @@ pub(super) fn is_plain(value: &str) -> bool {
     matches!(value, "" | "true" | "false" | "null" | "~") || variable.is_some_and(is_name)
 }
 
-/// How secret a value is, because of the names above it.
+/// How secret a value is, as the names of its field and of the fields above it show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     /// No name shows that the value is secret.
     #[default]
     Open,
-    /// The value is a part of a secret value: its texts and its long numbers are secret.
+    /// The value is a part of a larger secret value. Texts and long numbers in this part are secret.
     Part,
     /// The value itself has a name that suggests a secret.
     Whole,
@@ -91,8 +92,8 @@ pub(crate) enum Secrecy {
 }
 
 impl Secrecy {
-    /// Returns the secrecy of the value of a key. `is_named` is true if the object is a variable, or if its field
-    /// `name` or `key` contains a secret name.
+    /// Returns the secrecy of the value of a key in an object. `is_named` is true if the object is a variable, or if
+    /// its field `name` or `key` contains a secret name.
     pub(crate) fn below(self, key: &str, is_named: bool) -> Self {
         let is_value = || is_named && matches!(key, "value" | "literal" | "default" | "content" | "values");
         if is_reference_key(key) {
@@ -141,7 +142,7 @@ mod tests {
             "accessKey",
             "DB_PWD",
             "door-pin",
-            // The values of these variables are not secret, but their names look secret.
+            // The names of these variables look secret, but their values are not.
             "TOKENIZER_OFF",
         ] {
             assert!(is_secret(name), "{name}");

@@ -8,8 +8,8 @@ use super::names::{is_plain, is_secret_flag, is_secret_in_text};
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes. Shorter words belong to a sentence.
 const CREDENTIALS: usize = 8;
 
-/// Returns the secret parts of a text, in their order. With `with_blocks`, brackets after a secret name and indented
-/// lines below the name are secret, too. Use `with_blocks` for texts that no parser understands.
+/// Returns the secret parts of a text, in their order. With `with_blocks`, a value in brackets after a secret name, and
+/// the indented lines below the name, are also secret. Use `with_blocks` for texts that no parser understands.
 pub(super) fn secret_parts(text: &str, with_blocks: bool) -> Vec<Range<usize>> {
     let mut found = private_keys(text);
     let mut at = 0;
@@ -234,7 +234,7 @@ impl<'a> Line<'a> {
             let content = &self.text[inside..close];
             let before = content.len() - content.trim_end_matches('\\').len();
             at = close + quote.len_utf8();
-            // If the opening quote has no slashes, a quote after an odd number of slashes is escaped.
+            // If no backslash precedes the opening quote, a quote after an odd number of backslashes is escaped.
             let is_close = if slashes == 0 { before.is_multiple_of(2) } else { before <= slashes };
             if !is_close {
                 continue;
@@ -249,7 +249,7 @@ impl<'a> Line<'a> {
         self.end
     }
 
-    /// Returns the end of the lines below this line that are indented further, or that are items of a list.
+    /// Returns the end of the block below this line: lines with a deeper indentation, or items of a list.
     fn end_of_block(self) -> usize {
         let indent = |line: &str| line.len() - line.trim_start().len();
         let own = indent(self.shown());
@@ -275,7 +275,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the length of the brackets that a text starts with.
+/// Returns the length of the value in brackets at the start of a text.
 fn balanced(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,5 @@
-//! Metrics of single policies, by name and version. A policy has samples as long as it may have to answer.
+//! Metrics of single policies, by name and version. The samples of a policy are its values on the metrics page. They
+//! stay there as long as the policy may have to answer.
 //!
 //! Authors choose names and versions. If the samples of old versions stayed for ever, many new versions would fill the
 //! memory and the metrics page.

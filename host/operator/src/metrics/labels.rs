@@ -26,7 +26,8 @@ pub(super) struct PassLabels {
 pub(super) struct SpendingLabels {
     #[prometheus(flatten)]
     pub(super) of: TypeLabels,
-    /// Scrapers add a label `namespace` with the namespace of the operator.
+    /// The namespace of the objects. The label is not `namespace`, because scrapers add this label with the namespace
+    /// of the operator.
     pub(super) object_namespace: String,
 }
 

@@ -133,8 +133,8 @@ impl Metrics {
         }
     }
 
-    /// Makes each [`encode`](Self::encode) call `refresh` first. `refresh` sets values that are needed only when a
-    /// client reads the metrics.
+    /// Adds a function that [`encode`](Self::encode) calls each time before it writes the text. The function sets
+    /// values that are needed only when a client reads the metrics.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         lock(&self.refreshers).push(Box::new(refresh));
     }
@@ -145,7 +145,7 @@ impl Metrics {
         self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64(), trace.map(Into::into), None);
     }
 
-    /// Records that a pass will be retried.
+    /// Records that the operator will retry a pass.
     pub fn retry(&self, of: &ResourceType) {
         self.retries.get_or_create(&of.into()).inc();
     }
@@ -216,8 +216,8 @@ impl Metrics {
         self.by_policy.fuel(policy, burnt);
     }
 
-    /// Sets what was used of the budgets in the last minute, and the number of objects that wait. Replaces the previous
-    /// values.
+    /// Sets the use of the largest budgets in the last minute, and the number of objects that wait. Replaces the
+    /// previous values.
     pub fn spending(&self, largest: &[Spending], waiting: usize) {
         self.over_budget.set(count(waiting));
         self.namespace_fuel.clear();

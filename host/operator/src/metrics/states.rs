@@ -1,4 +1,4 @@
-//! States of passes, objects and watches, as metric labels.
+//! States of passes and objects, as metric labels.
 
 use std::collections::BTreeMap;
 

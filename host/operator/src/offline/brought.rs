@@ -1,4 +1,4 @@
-//! Answers for objects without a cluster: all policies are known from the start.
+//! Assigns renderers to objects without a cluster, from a fixed set of policies.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -3,10 +3,10 @@
 //! The files represent the cluster. This module renders the objects that a policy claims. If a claimed object has no
 //! status, other objects see the status that the operator would first write.
 //!
-//! To get a missing status, the module must render the object. The module renders each object when another object first
-//! needs its status, and remembers the result. A look-up during a pass never renders. The look-up only records the
-//! objects whose status is missing. After the pass, the module renders these objects, and then runs the pass again. So
-//! only one sandbox is open at a time, even for a long chain of needs.
+//! To get a missing status, the module must render the object. When a pass first needs the status of another object,
+//! the module renders this other object, and remembers the result. A look-up during a pass never renders, but only
+//! records the objects whose status is missing. After the pass, the module renders these objects, and then runs the
+//! pass again. So only one sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
 mod bound;

@@ -20,7 +20,8 @@ pub struct StoredObjects {
 }
 
 impl StoredObjects {
-    /// Indexes the objects. `known` contains the scopes of types that the objects do not show.
+    /// Indexes the objects. `known` contains further scopes of types, which take precedence over the scopes that the
+    /// objects show.
     pub fn new(documents: &[Document], known: &Scopes) -> Self {
         let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
         let mut scopes = Scopes::of(documents.iter().map(|document| &document.object));

@@ -49,8 +49,8 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 /// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
 const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(4);
 
-/// The number of kinds and namespaces for which the metrics contain what was used in the last minute. A cluster can have
-/// thousands of namespaces.
+/// The maximum number of budgets whose use in the last minute the metrics show. A cluster can have thousands of
+/// namespaces, each with a budget for each kind.
 const SPENDINGS: usize = 20;
 
 /// The error of an operator that stopped without a request, because a task ended unexpectedly.

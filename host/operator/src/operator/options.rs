@@ -54,7 +54,7 @@ pub struct Options {
     pub user_privileges: UserPrivileges,
     /// The limits for the grants and claims of installed policies.
     pub grantable: Grantable,
-    /// The limits that the effect of each installed package must keep.
+    /// The limits that the effect of an installed package must not exceed.
     pub rollout_gate: RolloutGate,
     /// The defaults for the steps in which packages start to serve.
     pub rollout_defaults: Rollout,
@@ -74,7 +74,7 @@ pub struct Options {
     pub clock: Clock,
     /// The seed for random delays and orders.
     pub seed: u64,
-    /// The limits for each kind in each namespace and minute.
+    /// The limits per minute, for each kind in each namespace.
     pub budget: BudgetLimits,
     /// The size limit of the cache for answers, in bytes.
     pub memo: usize,

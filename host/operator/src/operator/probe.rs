@@ -115,7 +115,7 @@ impl Probe {
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
         let mask = move || {
-            // The policy must also have the same grants and limits.
+            // The id alone does not identify the policy of the decision: grants and limits must be equal, too.
             let find = |layer: &LayerInputs| {
                 let is_it = |policy: &&Arc<Policy>| {
                     *policy.id() == layer.policy && *policy.grants() == layer.grants && *policy.limits() == layer.limits

@@ -1,9 +1,9 @@
 //! Keeps the proofs that objects are settled: reads the proofs of the last process at the start, and writes the proofs of
 //! this process in quiet times and at shutdown.
 //!
-//! In a quiet time, the keeper first asks for a pass over each object that has no proof, because its last pass wrote
-//! something. The keeper asks for such a pass only once before each write, so an object that never settles does not
-//! delay the records of other objects.
+//! If the last pass over an object wrote something, the object has no proof. So in a quiet time, the keeper first asks
+//! for another pass over each object without a proof. The keeper does this only once before each write, so an object
+//! that never settles does not delay the records of other objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,11 +22,11 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The delay between two looks at the queue. After two looks at an empty queue, the time is quiet.
+/// The delay between two looks at the queue. A quiet time begins when two looks in a row find the queue empty.
 const LOOK: Duration = Duration::from_secs(30);
 /// The minimum time between two writes of the proofs.
 const WRITE_PAUSE: Duration = Duration::from_mins(10);
-/// The delay between two looks at the definitions.
+/// The delay between two checks whether the operator knows the definitions.
 const BEAT: Duration = Duration::from_millis(50);
 /// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies about
 /// all objects.
@@ -52,7 +52,7 @@ impl ProofKeeper {
 
     /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first passes wait for this.
     pub(super) async fn load(&mut self) {
-        // This has no time limit: on a busy processor, asking the policies would take even longer.
+        // Computing the digest has no time limit: on a busy processor, asking the policies would take even longer.
         if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
             self.proofs.set_program(program);
         }
@@ -84,7 +84,8 @@ impl ProofKeeper {
         let (mut quiet_looks, mut has_asked, mut written) = (0_u32, false, None::<Instant>);
         loop {
             if stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_none() {
-                // Without the old records, an early end would replace them with few new ones.
+                // If this process could not read the old records, do not replace them with few new records at an early
+                // end.
                 if self.has_read || written.is_some() {
                     self.write(true).await;
                 }

@@ -41,8 +41,8 @@ impl Waker {
         self.is_awake.store(false, Ordering::SeqCst);
     }
 
-    /// Passes on all objects that the watch contains, and all objects that it reports from now on. If the watch has not
-    /// listed all types of a kind yet, it reports the objects of this kind itself later.
+    /// Passes on all objects that the watch contains, and all objects that the watch reports from now on. Leaves out a
+    /// kind if the watch has not listed all types for it yet: the watch itself reports the objects of this kind later.
     pub(super) fn awake(&self, watch: &Watch) {
         // Set `is_awake` before reading the objects: an object that arrives in between is passed on twice, but none is
         // lost.

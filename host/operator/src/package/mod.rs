@@ -3,9 +3,9 @@
 //! The index of a package is a ConfigMap with the label [`LABEL`] and a `policy.yaml`. The component is in the same
 //! ConfigMap, optionally gzipped. If the component is too large for one ConfigMap, it is split into chunks, each in a
 //! separate ConfigMap. Instead of a component, the ConfigMap can have a script, and then needs no `policy.yaml`. A
-//! package without code changes the settings of the policy that the package names. All functions here are pure functions
-//! of ConfigMaps. The catalogue and the command line read and write the ConfigMaps, and [`kaos_policy::gate`] checks the
-//! code.
+//! package can also have no code: it then only changes the settings of the policy that it names. All functions here are
+//! pure functions of ConfigMaps. The catalogue and the command line read and write the ConfigMaps, and
+//! [`kaos_policy::gate`] checks the code.
 
 mod error;
 mod read;

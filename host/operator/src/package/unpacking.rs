@@ -135,8 +135,8 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // The policy file can also pin the digest of the unpacked component. Unpacking does not change damaged gzip, so
-        // damaged bytes still have another digest.
+        // The policy file can also pin the digest of the unpacked component. If damaged bytes cannot be unpacked, use
+        // the digest of the bytes themselves, which also differs from the pin.
         let found =
             unpacked(&bytes, &readable()).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

@@ -29,8 +29,8 @@ impl FrozenPath {
         Self { path: path.to_owned(), steps: steps(path) }
     }
 
-    /// Returns whether a change of a field can change a field of the frozen path. A frozen path without the name of an
-    /// item covers all items of the list.
+    /// Returns whether a change of the field at `changed` can change the field at the frozen path. If the frozen path
+    /// leaves out the name of a list's item, the path covers all items of the list.
     pub(super) fn covers(&self, ChangedPath(changed): &ChangedPath) -> bool {
         let mut wanted = self.steps.iter().peekable();
         for step in changed {

@@ -27,12 +27,12 @@ pub struct Comparison {
     pub gated: BTreeSet<Target>,
 }
 
-/// The knowledge of a caller about objects that are not stored.
+/// What the caller knows about objects that are not in the [`StoredObjects`].
 pub struct Unstored<'a> {
     /// Returns the value that passes see instead of the objects of a type.
     pub hidden: &'a (dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
-    /// Returns whether the caller has read a target from a cluster. If the caller has read an object and not stored it,
-    /// the object does not exist.
+    /// Returns whether the caller has read a target from a cluster. Then an object of the target that is not stored
+    /// does not exist.
     pub is_read: &'a (dyn Fn(&Target) -> bool + Sync),
 }
 

@@ -113,7 +113,8 @@ impl Effect {
         self.forget(object);
         let Difference { before, after, children, pods, newest: [newest_before, newest_after], .. } = difference;
         let said = |side: &'_ Option<Side>| side.as_ref().map(|side| side.said.clone());
-        // If an earlier revision answers for the object both before and after the change, the change is not the cause.
+        // If an earlier revision answers for the object both before and after the change, the newest policies failed on
+        // the object or refused it before the change, too. So the change is not the cause of this problem.
         let is_as_before = newest_before.is_some() && newest_after.is_some();
         let was_served = said(before) == Some(Said::Planned) && !is_as_before;
         let problem = match newest_after.clone().or_else(|| said(after)) {
@@ -173,7 +174,8 @@ impl Effect {
         }
     }
 
-    /// Adds a change of the answer, except a change that is a problem.
+    /// Counts the change if the policies give another answer, for example a plan instead of a refusal. The caller
+    /// handles answers that are a problem.
     fn answer(&mut self, Difference { object, before, after, .. }: &Difference, to: &mut Contribution) {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         if said(before) == said(after) {

@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the names of a list's items. Returns `None` unless every item has a distinct name.
+/// Returns the names of a list's items. Returns `None` if an item has no name, or if two items have the same name.
 fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
     let distinct: BTreeSet<_> = names.iter().collect();

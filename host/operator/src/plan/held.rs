@@ -37,7 +37,7 @@ pub(super) fn hold(
     let are_there = if are_known {
         are_there(planned, |child| exists(child) == Some(true))
     } else if is_unwritten(&object["status"]) {
-        // The object comes from a file, and neither its status nor its dependencies say what is in a cluster.
+        // The object comes from a file. Neither its status nor the other objects show which children a cluster has.
         return None;
     } else {
         let was_applied = was_applied(object) || is_true(object, APPLIED);
@@ -81,7 +81,7 @@ mod tests {
             (&applied, false, true, None),
             (&applied, false, false, None),
             (&applied, true, true, Some(Hold::KeepsChildren)),
-            // Without its workload, the object gets its children back.
+            // The workload was deleted, so the gates do not hold, and the operator creates the children again.
             (&applied, true, false, None),
         ] {
             let found = hold(&planned(gates_hold), object, None, &|_| Some(exists));

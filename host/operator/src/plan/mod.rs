@@ -88,7 +88,7 @@ pub struct Child {
     pub pods: u64,
 }
 
-/// The difference between the two plans of a child.
+/// The difference of a child between the two plans.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "change", content = "fields")]
 pub enum Change {
@@ -147,7 +147,7 @@ pub struct Around<'a> {
     pub live: LiveObject<'a>,
     /// Returns whether a child exists; `None` if the caller does not know.
     pub exists: &'a dyn Fn(&Reference) -> Option<bool>,
-    /// The settings of both sides, whose secret values are masked.
+    /// The settings of both sides. The comparison masks their secret values.
     pub settings: Vec<&'a Value>,
 }
 
@@ -296,15 +296,15 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
 }
 
 /// Returns the children that change if the plan `new` replaces the plan `old`, which plan gates hold back. The live
-/// children come from a plan before `old`. A child that the caller does not know counts as it is in `old`.
+/// children come from a plan before `old`. For a child that the caller does not know, uses the manifest in `old`.
 fn reappearing(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let known = |child: &Reference| live(child).or_else(|| old.get(child).cloned());
     let gone = children(old, new, &known).into_iter().filter(|child| child.change == Change::Removed);
     gone.chain(appearing(new, &known)).collect()
 }
 
-/// Returns the children of a plan for an object that had no plan before the change. Children of a still earlier plan
-/// can exist.
+/// Returns the children of a plan for an object that had no plan before the change. Children of an earlier plan can
+/// still exist.
 fn appearing(new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let child = |(child, manifest): (&Reference, &Value)| {
         let known = live(child);

@@ -66,8 +66,8 @@ fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file.
-/// It does not return an empty policy file in this case, because the policy would then apply in the whole cluster.
+/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file:
+/// with an empty policy file instead, the policy would apply in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());

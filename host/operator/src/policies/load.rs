@@ -187,7 +187,7 @@ impl Loader {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     let limits = CompileLimits::of_this_container().up_to(self.size);
-                    // A verb has nothing else to do than to wait for the child.
+                    // A verb of the command line only waits for the child, so the child gets the priority of the verb.
                     let limits = if self.in_children { limits } else { limits.awaited() };
                     Box::new(ChildCompiler::new(program, arguments, limits, self.clock))
                 }

@@ -2,8 +2,8 @@
 //! policies and with the policies of the candidate, and compares the results. Reads objects only from the memory of the
 //! watch, and writes nothing.
 //!
-//! A pass asks the policies in the same way, and `policy plan` compares in the same way ([`crate::plan`]). Only one
-//! preview computes at a time, and its work waits until passes leave a processor free. After each object, another
+//! A preview asks the policies as a pass does, and compares the answers as `policy plan` does ([`crate::plan`]). Only
+//! one preview computes at a time, and its work waits until passes leave a processor free. After each object, another
 //! preview takes its turn, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
@@ -41,14 +41,15 @@ use crate::{
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
 
-/// The number of times that a preview computes changed objects again.
+/// The number of repetitions after which a preview computes changed objects only once more. The preview reports the
+/// objects of this last repetition as outdated.
 const REPETITIONS: usize = 3;
 /// The maximum wait for the first lists of the watch.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 /// The interval at which a preview checks whether the watch has listed the objects.
 const LOOK: Duration = Duration::from_millis(100);
-/// The time after which a preview gives up if needed objects are missing and it can compute no further object. After a
-/// start of the operator, the watch keeps the needs of an object only after the first pass over this object.
+/// If needed objects are missing, a preview gives up when it could compute no further object for this time. After the
+/// operator starts, the watch has the needs of an object only after the first pass over this object.
 const PENDING_WAIT: Duration = Duration::from_secs(10);
 /// The minimum interval at which a preview checks again for missing objects.
 const PENDING_LOOK: Duration = Duration::from_secs(1);
@@ -78,9 +79,9 @@ struct RunningPreview {
 enum ForObject {
     /// The candidate does not concern the object, or the object does not exist.
     NotConcerned,
-    /// The operator does not keep an object that a policy needs, but may keep the object soon.
+    /// The watch does not have an object that a policy needs yet, but may have it soon.
     Pending,
-    /// The effect stays unknown.
+    /// The effect stays unknown, for this reason.
     Unknown(String),
     Compared(Box<Difference>),
 }
@@ -330,7 +331,7 @@ fn kinds(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Opti
 }
 
 /// Returns, for each kind, a type that the candidate reads and no active policy reads. A pass with the candidate would
-/// see objects of this type, and a preview cannot.
+/// see the objects of this type, but a preview cannot see them.
 fn unread(
     after: &Snapshot,
     kinds: &BTreeSet<ResourceType>,

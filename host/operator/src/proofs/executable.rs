@@ -1,11 +1,11 @@
 //! The digest of the operator's own program. Two builds of the same source can decide differently, for example with
-//! other features, so a proof names the very program.
+//! other features, so a proof holds only for the program that made it.
 
 use std::{fs::File, sync::OnceLock};
 
 use kaos_policy::digest::Digest;
 
-/// The file of the running program. Linux keeps the link also if the file was replaced or deleted.
+/// The file of the running program. On Linux, the link stays valid even after the file was replaced or deleted.
 const PROGRAM: &str = "/proc/self/exe";
 
 /// The digest of the running program, after the first call of [`digest`].

@@ -1,6 +1,6 @@
 //! Proofs that objects are settled, for the next process. A proof is a digest of everything that a pass over an object
 //! depends on. A pass that found everything as planned, and wrote nothing, makes the proof. If the digest is the same
-//! after a restart, the next pass would find the same and write nothing either, so the operator skips it.
+//! after a restart, a pass would read the same inputs, and again write nothing. So the operator skips this pass.
 //!
 //! | module | content |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | `store` | the ConfigMaps that keep these bytes |
 //!
 //! `reconcile/proof.rs` makes and checks proofs. `operator/proof_keeper.rs` writes proofs in quiet times and at
-//! shutdown. A proof says nothing about the time: an old proof holds exactly if its state is back. So no harm is done if
-//! the stored proofs are older than the objects, or if two stored parts are of different ages.
+//! shutdown. A proof is about a state, not about a time. If the object and its inputs return to an earlier state, the
+//! old proof of this state is valid again. So stored proofs may be older than the objects, and two stored parts may
+//! have different ages.
 
 mod executable;
 mod record;
@@ -30,7 +31,8 @@ pub(crate) use store::{MAX_CONFIG_MAPS, ProofStore, config_map_name, parts};
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// How long a proof can wait for needed objects that are not known yet, after the first pass that checks a proof.
+/// The maximum time for which checks of proofs wait for needed objects that the watch does not know yet. The time
+/// starts when the first check has to wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A recorded proof.
@@ -47,7 +49,8 @@ pub(crate) enum ProofState {
     /// The last pass made no proof. Another pass can make one.
     #[default]
     Open,
-    /// A pass was asked for a proof, and could not make it for a reason that stays.
+    /// The operator asked a pass for a proof, and the pass could not make one. The operator assumes that another pass
+    /// could not make one, either.
     Impossible,
     /// The object is settled in the state with this digest.
     Settled(Digest),
@@ -61,7 +64,7 @@ pub(crate) struct Proofs {
     options: String,
     recorded: Mutex<BTreeMap<ObjectKey, Proof>>,
     wanted: Mutex<BTreeSet<ObjectKey>>,
-    /// When this process first checked a proof.
+    /// The time at which the check of a proof first had to wait.
     began: OnceLock<Instant>,
 }
 
@@ -112,7 +115,7 @@ impl Proofs {
         lock(&self.recorded).clear();
     }
 
-    /// Returns whether a proof can still wait for needed objects that are not known yet.
+    /// Returns whether the check of a proof can still wait for needed objects that the watch does not know yet.
     pub(crate) fn can_wait(&self) -> bool {
         self.began.get_or_init(Instant::now).elapsed() < PATIENCE
     }

@@ -39,7 +39,7 @@ struct RecordedNeed {
     fields: Vec<String>,
 }
 
-/// A proof: the numbers of its type and of its needs, namespace, name and digest.
+/// A proof: the index of its type, the index of its needs, and the namespace, the name and the digest.
 #[derive(Serialize, Deserialize)]
 struct RecordedProof(usize, usize, String, String, Digest);
 

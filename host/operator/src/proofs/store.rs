@@ -18,11 +18,11 @@ use crate::{config_maps::SETTLED_CONFIG, watch::ObjectKey};
 
 /// The maximum number of ConfigMaps.
 pub(crate) const MAX_CONFIG_MAPS: usize = 16;
-/// The number of objects in one ConfigMap, as long as there are further ConfigMaps.
+/// The maximum average number of objects in a ConfigMap, unless [`MAX_CONFIG_MAPS`] is reached.
 const OBJECTS: usize = 3_000;
 /// The maximum size of the data of one ConfigMap. A proof takes about 60 bytes.
 const MAX_BYTES: usize = 900 << 10;
-/// The maximum number of needs of an object in a ConfigMap that is too large otherwise.
+/// If a ConfigMap would be too large, it contains only the objects with at most this number of needs.
 const MAX_NEEDS: usize = 10;
 /// The label of these ConfigMaps.
 const LABEL: &str = "kaos.tools/settled";
@@ -76,8 +76,9 @@ impl ProofStore {
         Ok(())
     }
 
-    /// Writes the data of the ConfigMaps, and deletes the ConfigMaps that are no longer needed. Sends no requests if the
-    /// last write had the same data, except if this write is the last one: a user can have deleted a ConfigMap.
+    /// Writes the data of the ConfigMaps, and deletes the ConfigMaps that are no longer needed. Sends no requests if
+    /// the last write had the same data. But the last write of the process (`is_last`) always reads the ConfigMaps
+    /// first, because a user may have deleted one.
     pub(crate) async fn keep(&mut self, parts: &[Vec<u8>], is_last: bool) -> kube::Result<()> {
         let digest = Digest::of_written(&parts);
         if self.kept == Some(digest) && !is_last {
@@ -136,8 +137,8 @@ fn place(key: &ObjectKey, count: usize) -> usize {
     usize::from_str_radix(&hex[..4], 16).unwrap_or_default() % count
 }
 
-/// Packs the proofs of one ConfigMap. If they are too large, leaves out the objects with many needs. If they are still
-/// too large, leaves out all of them.
+/// Packs the proofs of one ConfigMap. If the proofs are too large, leaves out the objects with many needs. If the
+/// remaining proofs are still too large, leaves out all proofs of this ConfigMap.
 fn packed(program: Digest, part: &[(&ObjectKey, &Proof)]) -> io::Result<Vec<u8>> {
     let with_few_needs = part.iter().copied().filter(|(_, proof)| proof.needs.len() <= MAX_NEEDS).collect();
     for proofs in [part.to_vec(), with_few_needs] {

@@ -31,9 +31,10 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     objects
 }
 
-/// Returns the manifests with the additional rights for one policy's claims, for an existing operator. If the operator
+/// Returns the manifests that give an existing operator the additional rights for one policy's claims. If the operator
 /// has a `ClusterRole`, a label aggregates the rules of the new `ClusterRole` into the existing `ClusterRole`. If the
-/// operator has Roles in each namespace, the manifests bind the new Roles to `account`, the operator's service account.
+/// operator has a Role in each namespace, the manifests bind the new Roles to `account`, the operator's service
+/// account.
 pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let mut objects = Vec::new();

@@ -72,7 +72,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     // settings.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     if everywhere {
-        // The operator records which objects are settled, for the next process. With Roles only, it makes no proofs.
+        // The operator records which objects are settled, for the next process. With Roles only, the operator records
+        // nothing.
         let proofs = (0..MAX_CONFIG_MAPS).map(config_map_name).collect();
         operator.add_named("", "configmaps", proofs, &["delete", "patch"]);
     }

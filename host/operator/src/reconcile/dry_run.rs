@@ -20,9 +20,9 @@ use crate::reconcile::{
 };
 use crate::trace::step;
 
-/// Runs a dry run of every write of the plan. Returns the child that the API server refuses, and the refusal. If the
-/// dry run fails for another reason, the operator does not know whether the server accepts the plan. Skips default
-/// policies, and plans that already passed.
+/// Runs dry runs of the plan's writes. Returns the child that the API server refuses, and the refusal. If the dry run
+/// fails for another reason, the operator does not know whether the server accepts the plan. Skips policies of the
+/// process, objects whose pin matches no policy, plans that wait at a plan gate, and plans that already passed.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,
@@ -61,7 +61,8 @@ pub(crate) async fn rehearse(
     Ok(None)
 }
 
-/// Runs a dry run for one child if the child would change. If the cluster has another child than expected, returns the
+/// Runs a dry run for one child if the operator would create the child, or change a child that it applied before. Runs
+/// none for a takeover, and none to remove leftover fields. If the cluster has another child than expected, returns the
 /// other child, and the caller tries again with the other child.
 async fn attempt(
     access: &Access,

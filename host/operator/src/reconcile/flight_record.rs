@@ -56,7 +56,7 @@ pub(crate) fn keep_decision(
     });
 }
 
-/// Everything that a case needs in addition to the pass.
+/// The values that a recorded case needs in addition to the answer of the policies.
 pub(crate) struct Recording {
     recorder: Arc<Recorder>,
     at: Timestamp,

@@ -1,4 +1,4 @@
-//! Measures each call of a policy in a pass, and makes a span of it.
+//! Measures each call of a policy in a pass, and records the call as a trace span.
 
 use std::{sync::Arc, time::Instant};
 

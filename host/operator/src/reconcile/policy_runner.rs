@@ -41,7 +41,7 @@ impl PolicyRunner {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Returns the same renderer for a look at an object. Metrics and traces do not see its calls.
+    /// Returns a renderer for the selected policies, to explain an object. Metrics and traces do not see its calls.
     pub(crate) fn unobserved_renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
         self.renderers.unobserved(kind, |of| self.watch.served(of).is_some())
     }

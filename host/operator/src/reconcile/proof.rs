@@ -3,7 +3,7 @@
 //!
 //! A proof covers everything that a settled pass reads:
 //!
-//! | what a pass reads | what the proof has of it |
+//! | what a pass reads | what the proof contains of it |
 //! |---|---|
 //! | the operator's code, the embedded policies | the digest of the program, in the record of the proof |
 //! | policies, settings, limits, grants, facts about the cluster, the object for the policies | the key of the memo |
@@ -47,8 +47,8 @@ use crate::{
     watch::{Moment, ObjectKey, Seen},
 };
 
-/// The maximum size of the needed objects of a proof, in bytes of their texts. Reading more would take too much time at
-/// each pass.
+/// The maximum size of the needed objects of a proof, in bytes of their texts. To read more at each pass would take too
+/// much time.
 const MAX_NEEDED: usize = 4 << 20;
 
 /// The start of a pass, as far as a proof needs it.
@@ -84,12 +84,13 @@ impl Start {
 #[derive(Debug, Serialize)]
 struct Inputs<'a> {
     facts: &'a Facts,
-    /// The key of the memo: policies, settings, facts about the cluster, and the object as policies see it.
+    /// The key of the answer in the memo. It covers policies, settings, facts about the cluster, and the object as
+    /// policies see it.
     policies: Digest,
     needs: Vec<SeenNeed<'a>>,
 }
 
-/// The inputs that the caches hold ready.
+/// The inputs that are already in memory, in the watch and in the catalogue.
 #[derive(Debug, Serialize)]
 struct Facts {
     /// The revisions of the policies, and whether the object pins them.
@@ -168,8 +169,8 @@ pub(crate) async fn skip(context: &Context, subject: &Subject<'_>, memory: &mut 
     Some(Ended { result: PassResult::Skipped, next: Next::After(context.rules.resync) })
 }
 
-/// Makes a proof at the end of a pass that found everything as planned and wrote nothing. No input may have changed since
-/// the start of the pass. So the digest describes exactly the state that the pass saw.
+/// Makes a proof at the end of a pass that found everything as planned and wrote nothing. Makes none if an input has
+/// changed since the start of the pass. So the digest describes exactly the state that the pass saw.
 pub(crate) async fn make(
     context: &Context,
     start: Start,
@@ -202,8 +203,8 @@ pub(crate) async fn make(
 }
 
 /// Returns whether every planned child is among the owner's children, and is stored exactly as planned. A child that
-/// outlives its owner has no owner. If the API server stores a child in another form, a newer API server may store it as
-/// planned.
+/// outlives its owner has no owner, so it prevents a proof. A child that the API server stores in another form prevents
+/// a proof, too: a newer API server may store this child as planned.
 fn are_exact(context: &Context, subject: &Subject<'_>, plan: &[Value], memory: &Memory) -> bool {
     let children = context.access.watch.children(&subject.uid);
     let there: BTreeSet<Reference> = children.iter().map(Seen::reference).collect();
@@ -213,7 +214,7 @@ fn are_exact(context: &Context, subject: &Subject<'_>, plan: &[Value], memory: &
     })
 }
 
-/// Reads all inputs. Computes the key of the memo if `policies` does not contain it.
+/// Reads all inputs. `policies` is the key of the answer in the memo; if it is `None`, computes the key.
 async fn observe(
     context: &Context,
     proofs: &Proofs,
@@ -243,7 +244,7 @@ async fn observe(
     context.runner.compute(kind.is_local(), read).await
 }
 
-/// Returns the inputs that the caches hold ready. `None` if the object's state cannot be proven.
+/// Returns the inputs that are already in memory. Returns `None` if the object's state cannot be proven.
 fn facts(context: &Context, subject: &Subject<'_>) -> Option<Facts> {
     let watch = &context.access.watch;
     let ObjectKey { of, namespace, name } = subject.key;

@@ -38,7 +38,7 @@ pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Fu
         computed = &mut computing => return computed,
         () = ends => {}
     }
-    // The shutdown can abort only passes.
+    // Abort only a pass. Any other caller gets the result.
     let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
     if is_pass { std::future::pending().await } else { computing.await }
 }

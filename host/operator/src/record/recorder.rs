@@ -33,9 +33,10 @@ use crate::{clock::Clock, locking::lock};
 
 /// The time for which the recorder keeps a case.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
-/// The maximum number of cases of one object. An object that changes all the time does not evict the cases of others.
+/// The maximum number of cases of one object. So an object that changes all the time does not evict the cases of other
+/// objects.
 const OF_ONE_OBJECT: usize = 32;
-/// The memory of an entry in addition to its text.
+/// The memory that an entry takes in addition to its text, in bytes.
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;
@@ -44,9 +45,9 @@ const ONE_OF: u64 = 16;
 
 /// The maximum number of cases that wait for the thread that writes them.
 const WAITING: usize = 32;
-/// The memory of the id of a dropped case.
+/// The memory that the id of a dropped case takes, in bytes.
 const DROPPED_ID: usize = 96;
-/// The ids of dropped cases take at most the memory divided by this number.
+/// The ids of dropped cases take at most the recorder's memory divided by this number.
 const SHARE_OF_IDS: usize = 16;
 /// The minimum interval at which the recorder searches for old cases.
 const LOOK: Duration = Duration::from_secs(1);
@@ -72,13 +73,13 @@ impl Drop for Place {
 
 #[derive(Default)]
 struct Kept {
-    /// The entries, the oldest first.
+    /// The cases that are not routine decisions, the oldest first.
     entries: VecDeque<Entry>,
     routine: VecDeque<Entry>,
     ids: BTreeSet<DecisionId>,
     /// Decisions whose cases did not fit. The recorder does not write these cases again.
     dropped_ids: BTreeSet<DecisionId>,
-    /// The same decisions, the oldest first.
+    /// The decisions in `dropped_ids`, the oldest first.
     dropped_at: VecDeque<(Timestamp, DecisionId)>,
     of_object: BTreeMap<Reference, usize>,
     bytes: usize,
@@ -107,7 +108,8 @@ pub(crate) struct Listed {
 pub(crate) struct RecorderSize {
     pub(crate) cases: usize,
     pub(crate) bytes: usize,
-    /// The number of cases that the recorder dropped before they were a day old, because they did not fit.
+    /// The number of cases that the recorder did not write, or dropped before they were a day old, because of one of
+    /// its limits.
     pub(crate) dropped: u64,
 }
 
@@ -205,7 +207,7 @@ impl Recorder {
         all.into_iter().map(|entry| entry.listed.clone()).collect()
     }
 
-    /// Returns the list of the cases of one object, the oldest first. A cluster-scoped object is in every namespace.
+    /// Returns the list of the cases of one object, the oldest first. Ignores the namespace of a cluster-scoped object.
     pub(crate) fn list_of(&self, now: Timestamp, (of, namespace, name): (&ResourceType, &str, &str)) -> Vec<Listed> {
         let is_it = |object: &Reference| {
             object.of().group() == of.group()
@@ -287,7 +289,7 @@ impl Kept {
         }
     }
 
-    /// Returns the time of the oldest case.
+    /// Returns the time of the oldest case, or of the oldest decision in `dropped_at` if this is older.
     fn oldest(&self) -> Option<Timestamp> {
         let cases = [self.entries.front(), self.routine.front()].into_iter().flatten().map(|entry| entry.at);
         cases.chain(self.dropped_at.front().map(|(at, _)| *at)).min()

@@ -48,7 +48,7 @@ pub enum ReplayError {
         /// The error.
         source: Arc<LoadError>,
     },
-    /// The code is another policy than the recorded one.
+    /// The code in the case is not the code of the recorded policy.
     #[error("the code in the case is {found}, but the case needs {policy}")]
     OtherCode {
         /// The recorded policy.

@@ -45,7 +45,7 @@ pub struct Replayed {
     pub answer: CaseAnswer,
     /// Whether the answer and its fuel equal those of the case.
     pub is_same: bool,
-    /// The difference between the recorded answer and the answer in use now.
+    /// The difference between the recorded answer and the answer that the operator would use now.
     pub difference: Difference,
     /// The objects that the policies need now and that the case lacks. If this set is not empty, the result has no
     /// meaning.

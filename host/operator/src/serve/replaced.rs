@@ -1,9 +1,9 @@
 //! If the server has the maximum number of connections, chooses the connection that a new connection replaces.
 //!
 //! A flood of connections from one caller must not close the connection of a probe. So the caller with the most
-//! connections loses one connection. The server first closes connections that never had a request, the oldest first. If
-//! each connection had a request, the server closes connections that are idle after an answer. The server never closes
-//! a connection while it answers a request on it.
+//! connections loses one connection. Among the connections of this caller, the server first closes connections that
+//! never had a request, the oldest first. If each of them had a request, the server closes a connection that is idle
+//! after an answer. The server never closes a connection while it answers a request on it.
 
 use std::{
     collections::BTreeMap,

@@ -128,8 +128,8 @@ fn without<'a>(message: &'a str, why: &str) -> &'a str {
 }
 
 /// If both the host's `Ready` and the policy's own condition `Ready` are false, uses the policy's reason and message.
-/// If the policy reports the phase `Failed` although the operator has applied all children, a user must act, so the
-/// condition is lasting.
+/// In this case, if the policy reports the phase `Failed` although the operator has applied all children, a user must
+/// act, so the condition is lasting.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition], is_failed: bool) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {

@@ -13,7 +13,7 @@ const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
 /// The statistics file of version 1, and the name of its line with the lowest limit. This is the lowest limit of the
 /// process's own group and of all groups above it.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
-/// The file that shows the path of this process's own group.
+/// The file that shows the path of this process's own control group.
 const OWN: &str = "/proc/self/cgroup";
 
 /// Returns the number of bytes that this container can use at most: the lowest limit that the container can read.
@@ -33,7 +33,7 @@ fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Opti
     limits.chain(all).chain(variable.and_then(number)).min()
 }
 
-/// Returns the path of the process's own group of version 2, and the paths of all groups above it.
+/// Returns the path of the process's own control group (version 2), and the paths of all groups above this group.
 fn groups(own: &str) -> Vec<String> {
     let mut groups = vec![String::new()];
     let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();

@@ -9,8 +9,8 @@ use crate::inspect::SizeClass;
 
 /// The address space that the program's file takes in a child. This part needs hardly any memory.
 const PROGRAM: u64 = 40 << 20;
-/// The niceness of a child beside an operator. If no processor is free, the child gets a tenth of the processor time that
-/// the operator gets.
+/// The niceness of a child that runs next to an operator. If no processor is free, the child gets a tenth of the
+/// processor time that the operator gets.
 const BESIDE_AN_OPERATOR: i32 = 10;
 
 /// The limits of one compile step.
@@ -94,8 +94,8 @@ impl CompileLimits {
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
         // At the soft limit, the kernel sends SIGXCPU, which has no other cause. At the hard limit, the kernel sends
-        // SIGKILL, as it does when memory runs out. The soft limit is one second below the hard limit. So SIGXCPU comes
-        // first, and the parent knows the cause.
+        // SIGKILL, as it does when memory runs out. The soft limit is at least one second below the hard limit. So
+        // SIGXCPU comes first, and the parent knows the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())

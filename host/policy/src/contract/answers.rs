@@ -159,11 +159,11 @@ pub enum Outcome {
     Gated,
     /// The policy refused, so there is no plan.
     Refused(Refusal),
-    /// The pass failed, with the message of the API server or the guard.
+    /// The pass failed. The text is the message of the API server or of the guard.
     Failed(String),
 }
 
-/// A child in the cluster. For a Secret, `live` contains the keys with empty values.
+/// A child in the cluster. If the child is a Secret, `live` contains all keys, but an empty text instead of each value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// The child's type and name.

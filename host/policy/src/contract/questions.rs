@@ -33,7 +33,7 @@ pub struct Claim {
     pub reads: Vec<ResourceType>,
     /// Types that the policy uses only if the cluster serves them.
     pub wishes: Vec<ResourceType>,
-    /// The finalizer that keeps the object until the operator has deleted the children in order.
+    /// The finalizer that keeps the object until the operator has deleted the children in the right order.
     pub finalizer: Option<String>,
     /// The samples that the gate evaluates.
     pub samples: Vec<Sample>,
@@ -42,9 +42,9 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the finalizer that earlier KAOS operators, which had no policies, added to objects of this kind. No
-    /// operator removes this finalizer any more. Returns `None` for kinds of other groups, because the earlier
-    /// operators managed only KAOS kinds.
+    /// Returns the finalizer that earlier KAOS operators, which had no policies, added to objects of this kind. This
+    /// operator removes the finalizer immediately, because no earlier operator will remove it. Returns `None` for kinds
+    /// of other groups, because the earlier operators managed only KAOS kinds.
     pub fn earlier_finalizer(&self) -> Option<String> {
         let ResourceType { kind, .. } = &self.primary;
         (self.primary.group() == KAOS).then(|| format!("{KAOS}/{}-finalizer", kind.to_ascii_lowercase()))
@@ -113,7 +113,7 @@ pub struct Cluster {
     pub domain: String,
     /// The operator's namespace.
     pub operator_namespace: String,
-    /// The types that the cluster serves. A policy sees only served types from the `wishes` of its claim.
+    /// The types that the cluster serves. Of these types, a policy sees only those in the `wishes` of its claim.
     pub served: Vec<ResourceType>,
 }
 

@@ -69,7 +69,7 @@ pub enum DescribeError {
         path: String,
         /// The type in the description.
         of: ResourceType,
-        /// The reason why the text is invalid.
+        /// The reason why the type is invalid.
         reason: &'static str,
     },
     /// A claim names a kind that differs from a served kind only in upper and lower case. No object of the cluster has

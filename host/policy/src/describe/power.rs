@@ -50,7 +50,7 @@ pub fn is_cluster_power(of: &ResourceType) -> bool {
 }
 
 /// Returns whether the name of a type shows that its objects open their namespace to other namespaces. A policy must
-/// not create objects of such a type. If users created such objects, a policy can answer for them.
+/// not create objects of such a type. A policy can answer for such objects that users create.
 pub fn opens_a_namespace(of: &ResourceType) -> bool {
     const KINDS: [&str; 2] = ["ReferenceGrant", "AccessGrant"];
     !of.group().is_empty() && KINDS.contains(&of.kind.as_str())

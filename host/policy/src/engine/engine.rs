@@ -30,8 +30,8 @@ impl Engine {
     /// The maximum number of sandboxes that can be open at the same time.
     pub const SANDBOXES: usize = config::SANDBOXES as usize;
 
-    /// Advances the engine's count of ticks. A thread of the engine calls this function at long intervals. A sandbox
-    /// ends after too many ticks.
+    /// Advances the engine's count of ticks. A thread of the engine also advances the count, at long intervals. A
+    /// sandbox ends after too many ticks.
     pub fn tick(&self) {
         self.inner.increment_epoch();
     }

@@ -1,9 +1,9 @@
 //! Reads the progress of a script from the memory of a script engine whose sandbox ended.
 //!
-//! The script engine regularly polls whether it must stop the script. It keeps a record in its memory. The record
-//! begins with the bytes of [`MARK`]. Then come the number of polls so far, the number of polls before the running
-//! function began, and the place of this function. All numbers are little-endian. See
-//! `guest-policies/javascript/src/progress.rs`.
+//! The script engine regularly polls whether it must stop the script. The script engine counts every 16th poll, in a
+//! record in its memory. The record begins with the bytes of [`MARK`]. Then come the number of counted polls so far,
+//! this number at the beginning of the running function, and the place of this function. All numbers are little-endian.
+//! See `guest-policies/javascript/src/progress.rs`.
 
 use wasmtime::{Store, WasmCoreDump};
 
@@ -13,7 +13,7 @@ const MARK: [u8; 16] = *b"kaos:script-poll";
 /// The progress of a script when its sandbox ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The number of the last poll in the function that ran. `None` if this function did not poll.
+    /// The number of the last counted poll in the function that ran. `None` if this function has no counted poll.
     pub(super) last_poll: Option<u64>,
     /// The line of the function that ran. At least 1.
     pub(super) line: u32,

@@ -1,8 +1,8 @@
 //! Answers the calls of a pass with a script, and finds the place in the script at which a sandbox ended.
 //!
-//! A sandbox without fuel or memory ends at once, so the script engine cannot report a place. But `progress` shows how
-//! far the script came. The host repeats the same calls in a second sandbox, and the script engine stops the script at
-//! the last poll. A script is a pure function, so the second sandbox comes to the same place.
+//! A sandbox that runs out of fuel or memory ends at once, so the script engine cannot report a place. But `progress`
+//! shows how far the script came. The host repeats the same calls in a second sandbox, and the script engine stops the
+//! script at the last poll. A script is a pure function, so the second sandbox comes to the same place.
 
 use std::rc::Rc;
 
@@ -75,7 +75,8 @@ pub(super) fn placed(
     }
 }
 
-/// Returns the last known place in the script. Without a better one, this is the place of the function that ran.
+/// Returns the last known place in the script. If the host finds no better place, returns the place of the function
+/// that ran.
 fn find(script: &Script, progress: Option<Progress>, limits: &Limits, calls: &[Call]) -> String {
     let Some(Progress { last_poll, line, column }) = progress else { return format!("{SCRIPT}:1:1") };
     let stopped = last_poll.and_then(|poll| stop(script, poll, limits, calls));

@@ -157,9 +157,9 @@ struct Case<'a> {
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
-    /// The fuel of all samples so far.
+    /// The fuel that the samples have used so far.
     used: &'a Cell<u64>,
-    /// The fields in the reports so far that the host drops, because only the host writes these fields.
+    /// The fields that the host drops from the reports of the samples, because only the host writes these fields.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
     /// The digest of the answer for each sample so far.
     answers: &'a RefCell<Vec<Digest>>,
@@ -172,7 +172,7 @@ impl Case<'_> {
         self.used.set(self.used.get().saturating_add(fuel));
     }
 
-    /// Adds the fuel of a pass, and fuel for the check of the settings in the sample's annotations.
+    /// Adds to the used fuel: the fuel of a pass, and fuel for the check of the settings in the sample's annotations.
     fn spend_all(&self, rendered: &Rendered) {
         let steps = u64::try_from(rendered.steps).unwrap_or(u64::MAX);
         self.spend(rendered.fuel.saturating_add(steps.saturating_mul(STEP)));
@@ -288,8 +288,8 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks the policy for a report without children, as for every new object, and returns the report. Returns null for
-    /// an overlay.
+    /// Asks the policy to assess the sample like a new object, which has no children yet, and returns the report.
+    /// Returns null for an overlay.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<Value, LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(Value::Null);

@@ -47,7 +47,7 @@ pub enum LoadError {
         /// The pinned digest.
         wanted: Digest,
     },
-    /// The bytes are not a component of this contract, or the component exceeds a bound.
+    /// The bytes are not a component that implements this contract, or the component exceeds a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// The component does not compile.
@@ -148,7 +148,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the error for code that the host cannot open as a sandbox.
+    /// Returns the error for code for which the host cannot open a sandbox.
     pub(super) fn of_start(failure: Failure) -> Self {
         match failure {
             Failure::Script { reason, .. } => Self::Script(reason),

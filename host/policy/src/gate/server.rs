@@ -1,9 +1,9 @@
-//! The version of the API server that receives the plans. This program knows only the fields of one version of
-//! Kubernetes, but a newer server may have more fields.
+//! The version of the API server that receives the children of the plans. This program knows only the fields of one
+//! version of Kubernetes, but a newer server may have more fields.
 
 use crate::kubernetes::VERSION;
 
-/// The API server that receives the plans. The gate accepts the fields that an API server of this version may have.
+/// The API server that receives the children of the plans. The gate accepts the fields that this API server may have.
 pub trait Server {
     /// Returns whether the server may have fields that this program does not know. The error says why the server did
     /// not report its version. The gate calls this function only after the guard refused the answer for a sample.

@@ -12,7 +12,8 @@ pub enum Step {
     Decompress,
     /// The digest equals the pinned digest.
     Digest,
-    /// The bytes are a component of this contract, without imports and within the bounds.
+    /// The bytes are a component that implements this contract. The component imports only types, and is within the
+    /// bounds.
     Inspect,
     /// The component compiles within the limits for time and memory.
     Compile,

@@ -20,7 +20,7 @@ const OTHER: &str = "KAOS_CONFORM";
 
 /// Returns the variables that the policy or the overlay dropped, as `container NAME`. `rendered` is the result of a
 /// pass with only this policy, or with only this overlay. This function adds the variable `KAOS_CONFORM`, which stands
-/// for a variable of another layer. Each function of the policy can use twice the fuel of one pass.
+/// for a variable of another layer. All calls together can use twice the fuel of one pass.
 pub fn dropped_variables(policy: &Policy, rendered: &Rendered) -> Result<Vec<String>, Failure> {
     let mut sandbox = policy.code().open(&policy.limits().doubled())?;
     let is_whole = policy.world() == World::Policy;

@@ -124,7 +124,7 @@ fn is_named(place: &OriginPlace<'_>, names: &[&str]) -> bool {
     own_rest == rest && (own_first == first || (is_setting && ends_with_word(own_first, first)))
 }
 
-/// Returns whether a name ends in a word, which begins with a capital letter there: `serviceType` ends in `type`.
+/// Returns whether a name in camel case ends with a word: `serviceType` ends with `type`.
 fn ends_with_word(name: &str, word: &str) -> bool {
     let mut letters = word.chars();
     let capital = letters.next().map(|letter| letter.to_ascii_uppercase());

@@ -19,10 +19,10 @@ use crate::{
     pods,
 };
 
-/// The fields of a pod spec that decide only where the pod runs.
+/// The fields of a pod spec that decide only where the pod runs, and how long it may take to end.
 const SCHEDULING: [&str; 5] =
     ["affinity", "nodeSelector", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"];
-/// The kinds whose content containers read.
+/// Containers can read the content of objects of these kinds.
 const CONTENT: [&str; 2] = ["ConfigMap", "Secret"];
 
 /// The type and the name of a manifest.
@@ -35,7 +35,7 @@ fn name_of(manifest: &Value) -> ManifestName {
 /// Compares the manifests of an amended plan with the plan of the layer below.
 pub(super) struct AmendedPlan<'a> {
     below: BTreeMap<ManifestName, &'a Value>,
-    /// Whether the amended plan changes no data in the ConfigMaps and Secrets of the layer below. Containers may read
+    /// Whether the amended plan keeps all data in the ConfigMaps and Secrets of the layer below. Containers may read
     /// this data.
     has_same_content: bool,
 }

@@ -19,7 +19,8 @@ const SHOWN: usize = 128;
 /// The maximum number of labels of one selector. A request to the API server contains all labels of a selector.
 const LABELS: usize = 32;
 
-/// Checks the needs of one round, in which every need has a namespace. `known` contains the needs of earlier rounds.
+/// Checks the needs of one round. The caller has already filled in missing namespaces. `known` contains the needs of
+/// earlier rounds.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Need>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();

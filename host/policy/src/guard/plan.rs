@@ -135,9 +135,10 @@ fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -
 }
 
 /// Returns the path in the object's spec from which a value with a wrong type comes. Returns `None` if the value does
-/// not come from the spec. If the policy merged the value, the spec has another value of the same type, which must
-/// share a leaf with the merged value. Without this condition, a policy could declare any list of the object as the
-/// origin of its own mistake.
+/// not come from the spec. The value comes from the spec if an origin in the spec has an equal value, or a value that
+/// the policy may have merged into this value. In the second case, both values are objects or both are lists, and they
+/// share a leaf. Without this condition, a policy could declare any list of the object as the origin of its own
+/// mistake.
 fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
     let places = origins.places(index, manifest, &misfit.path);
     let users = places.iter().filter(|place| place.is_of_the_spec());
@@ -165,8 +166,8 @@ fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     own.into_iter().map(named).any(|leaf| others.contains(&leaf))
 }
 
-/// Returns what a merge keeps of a patch where the base has no value: everything except nulls, the directives of the
-/// patch, and the objects that these directives delete.
+/// Returns the part of a patch that a merge keeps if the base has no value: everything except nulls, the directives of
+/// the patch, and the objects that these directives delete.
 fn content(patch: &Value) -> Value {
     let is_directive = |key: &str| {
         key == "$patch"

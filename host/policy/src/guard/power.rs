@@ -21,7 +21,7 @@ pub(super) struct Raised<'a> {
 }
 
 impl Raised<'_> {
-    /// Returns whether both have the same privilege, field and value, and are for the same container.
+    /// Returns whether `other` has the same privilege, field and value, and is for the same container.
     pub(super) fn is(&self, other: &Self) -> bool {
         let of = |raised: &Self| (raised.privilege, raised.container.map(|container| container.name));
         of(self) == of(other) && self.field == other.field && self.value == other.value

@@ -19,9 +19,9 @@ use crate::{
     settings::Source,
 };
 
-/// Adds a breach for every raised privilege that no source allows. If the value comes from a user's spec or a
-/// namespace's settings that must not raise privileges, returns a violation instead. Then the author of the value must
-/// correct it, and not the author of the policy.
+/// Adds a breach for every raised privilege that no source allows. Returns a violation instead if the value comes from
+/// a source that must not raise privileges: a user's spec or a namespace's settings. In this case, the author of the
+/// value must correct it, and not the author of the policy.
 pub(super) fn check<'a>(
     plan: &[GuardedManifest<'a, '_>],
     rules: &Rules<'a>,

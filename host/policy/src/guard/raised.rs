@@ -158,7 +158,7 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
         }
         let audience = &source["serviceAccountToken"]["audience"];
         if is_filled(audience) {
-            // Leave the name `serviceAccountToken` out of the field: the path of the setting is
+            // Leave the name `serviceAccountToken` out of the field, because the setting for this field has the path
             // `serviceAccount.audience`.
             raise(Privilege::TokenAudiences, &format!("{at}.serviceAccountToken"), ("audience", &[]), audience);
         }

@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Returns the rule of [`Self::is_plausible`] for people.
+    /// Describes the condition of [`Self::is_plausible`] in words.
     fn rule(self) -> &'static str {
         match self {
             Self::Secret => {

@@ -1,4 +1,4 @@
-//! The input of the guard for one plan, and its result if the guard rejects the plan.
+//! The guard's input for one plan, and the guard's reason if it rejects the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 

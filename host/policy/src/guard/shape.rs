@@ -21,7 +21,7 @@ const REASON: usize = 200;
 
 /// A value in a manifest whose type differs from the type of its field.
 pub(super) struct Misfit<'a> {
-    /// The names and indices on the way to the value.
+    /// The path of the value: the names and indices from the manifest's root to the value.
     pub(super) path: Vec<PathStep>,
     /// The value in the manifest.
     pub(super) value: &'a Value,

@@ -3,7 +3,8 @@
 //! A version with a pre-release part, such as `0.2.0-draft.1`, is a draft: it may change without notice. So a host
 //! serves a draft only if the host was built with exactly this draft. A released host is built without drafts.
 
-/// The released version that this host serves. The version of a policy may differ in the last number only.
+/// The released version that this host serves. A policy may use a version of the contract that differs only in the last
+/// number.
 pub(super) const HOST: &str = "0.1";
 /// The custom section in which a policy stores the contract's version.
 pub(super) const SECTION: &str = "kaos:policy";

@@ -35,7 +35,7 @@ fn keys<'a>(manifest: &ManifestValue<'a>, fields: &[&'a str], found: &mut Findin
     bytes
 }
 
-/// Returns the number of bytes after a base64 text is decoded.
+/// Returns the number of bytes that a base64 text encodes.
 fn decoded(text: &str) -> usize {
     let characters = text.trim_end_matches('=').bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).count();
     characters * 3 / 4

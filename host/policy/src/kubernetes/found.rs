@@ -17,7 +17,7 @@ const TOLD: usize = 10;
 /// A value or field that an API server would refuse.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    /// The names and indices on the way to the value.
+    /// The path of the value: the names and indices from the manifest's root to the value.
     pub(crate) path: Vec<PathStep>,
     /// The problem and the remedy.
     pub(crate) message: String,

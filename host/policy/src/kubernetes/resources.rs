@@ -42,7 +42,7 @@ pub(super) fn of_pod(at: &ManifestValue<'_>, found: &mut Findings) {
     }
 }
 
-/// Checks the resources that a pod uses in addition to its containers.
+/// Checks the resources that a pod uses in addition to those of its containers.
 pub(super) fn overhead(at: &ManifestValue<'_>, found: &mut Findings) {
     at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
     let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));

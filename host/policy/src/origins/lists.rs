@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::HashMap};
 
 use serde_json::Value;
 
-/// The positions of the items of each list, after the first look-up in the list.
+/// For each list in which a look-up took place, the positions of the list's items.
 #[derive(Default)]
 pub(super) struct Lists<'a>(RefCell<HashMap<*const Value, Positions<'a>>>);
 

@@ -48,7 +48,7 @@ impl OriginPlace<'_> {
     }
 }
 
-/// The root of a place.
+/// The object, the settings or the found object in which a place is.
 #[derive(Clone, Copy)]
 enum Root<'a> {
     Object,
@@ -114,8 +114,8 @@ impl<'a> Origins<'a> {
         places
     }
 
-    /// Returns the layer to which the sources of the value at a path belong: the overlay that mapped the variable, or
-    /// the layer that returned the plan.
+    /// Returns the layer to which the sources of the value at a path belong. This is the overlay that set the variable,
+    /// if the path leads into a variable of an overlay. Otherwise, it is the layer that returned the plan.
     fn author(&self, manifest: &Value, path: &[PathStep]) -> usize {
         let overlay = || {
             let env = path.iter().position(|step| step.name() == Some("env"))?;

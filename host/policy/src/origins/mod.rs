@@ -46,7 +46,8 @@ pub(crate) struct Places<'a> {
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     /// The number of the layer that returned the plan. 0 is the policy, and 1 is the lowest overlay.
     pub(crate) layer: usize,
-    /// The numbers of the overlays that set variables, by container and name, if the plan is the answer of the policy.
+    /// The numbers of the overlays that set variables, by container and name. `None` if the plan is the answer of an
+    /// overlay, and for explanations.
     pub(crate) mapped: Option<&'a BTreeMap<(String, String), usize>>,
     /// For each layer, the found objects by the ids of needs. Only explanations use them: for the guard, a value in a
     /// found object allows nothing.
@@ -56,7 +57,7 @@ pub(crate) struct Places<'a> {
 /// An origin with an invalid path or source.
 pub(crate) struct InvalidOrigin<'a> {
     pub(crate) breach: Breach,
-    /// The variable with this origin. `None` if the origin is of a manifest.
+    /// The variable with this origin. `None` if the origin belongs to a manifest.
     pub(crate) variable: Option<&'a EnvVar>,
 }
 

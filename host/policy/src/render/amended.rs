@@ -21,8 +21,8 @@ pub(super) fn note_variables(overlaid: &mut Overlaid, at: usize, below: &[EnvVar
     overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
 }
 
-/// Compares the mapping that the policy received with the mapping of its plan. Removes from `overlaid` each
-/// variable that differs, because the policy is then the author of the variable: no grant of an overlay applies to the
+/// Compares the mapping that the policy received with the mapping of its plan. Removes from `overlaid` each variable
+/// that differs, because the policy is then the author of the variable. So no grant of an overlay applies to the
 /// variable, and a breach must not name the overlay.
 pub(super) fn keep_returned(overlaid: &mut Overlaid, given: &[EnvVar], returned: &[EnvVar]) {
     if overlaid.is_empty() {

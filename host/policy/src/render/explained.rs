@@ -69,7 +69,7 @@ impl Rendered {
         found.first()?.get(id)?.first().map(ResourceType::of_object)
     }
 
-    /// Calls `read` with the values from which values of the policy's manifests can come.
+    /// Calls `read` with the possible sources of the values in the policy's manifests.
     fn within<R>(&self, read: impl FnOnce(Places<'_>) -> R) -> R {
         let object: Value = serde_json::from_str(&self.subject.object).unwrap_or_default();
         let found = self.found();

@@ -97,8 +97,8 @@ impl From<&Answer> for RecordedAnswer {
 }
 
 impl Renderer {
-    /// Returns the inputs of a pass that this renderer made. Leaves out needs that the policy is not allowed to see,
-    /// because a repeated pass refuses them again.
+    /// Returns the inputs of a pass that this renderer made. Leaves out needs whose targets the policy is not allowed
+    /// to see, because a repeated pass refuses these needs again.
     pub fn inputs(&self, rendered: &Rendered, is_cluster_scoped: impl Fn(&ResourceType) -> bool) -> PassInputs {
         let mut layers = Vec::new();
         for (at, ((policy, _), settings)) in self.layers().zip(&rendered.settings).enumerate() {

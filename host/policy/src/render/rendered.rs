@@ -77,8 +77,8 @@ impl Rendered {
         Some((policy, self.settings.get(at)?))
     }
 
-    /// Returns the subject of an overlay, with the types that the cluster serves for the policy below. 0 is the lowest
-    /// overlay.
+    /// Returns the subject of an overlay. 0 is the lowest overlay. The field `cluster.served` has the value for the
+    /// policy below the overlays, and not the value for this overlay.
     pub(crate) fn subject_of_overlay(&self, at: usize) -> Option<Subject> {
         let settings = self.settings.get(at + 1)?.text().to_owned();
         let found = self.overlay_found.get(at)?.clone();
@@ -141,7 +141,8 @@ impl Rendered {
         DecisionId::new(&self.decision_key, &decision, &Digest::of_written(&(outcome, children)))
     }
 
-    /// Returns whether the policies saw the object and every needed object completely. False if a limit hid one.
+    /// Returns whether the policies saw the object and every needed object completely. Returns false if a limit hid a
+    /// part of an object.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }

@@ -77,7 +77,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Returns an object with only its name and identity.
+/// Returns a copy of an object with only its type and its identifying metadata.
 pub(super) fn name_alone(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({

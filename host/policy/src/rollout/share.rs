@@ -1,20 +1,20 @@
-//! A number, or a percentage of all.
+//! A number, or a percentage of a total.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A number, or a percentage of all.
+/// A number, or a percentage of a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     /// This number.
     Number(u64),
-    /// This percentage of all, from 0 to 100.
+    /// This percentage of a total, from 0 to 100.
     Percent(u8),
 }
 
 impl Share {
-    /// Returns this share of `all` as a number. Rounds a percentage down.
+    /// Returns this share of the total `all` as a number. Rounds a percentage down.
     pub fn of(self, all: u64) -> u64 {
         match self {
             Self::Number(number) => number,

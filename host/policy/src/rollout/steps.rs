@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 20;
 /// The shortest pause between two steps. In a shorter time, the controllers of a busy cluster do not report whether pods
 /// stay ready.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest wait.
+/// The longest possible [`Wait`].
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The things that a step counts and moves.
@@ -61,7 +61,7 @@ impl Default for RolloutSteps {
             pause: Wait(Duration::from_mins(5)),
             patience: Wait(Duration::from_mins(10)),
             by: RolloutUnit::Object,
-            // The default of Kubernetes for the pods of one Deployment.
+            // Kubernetes has the same default for the pods of one Deployment.
             max_unavailable: Share::Percent(25),
         }
     }
@@ -160,7 +160,8 @@ pub(super) fn pause<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     }
 }
 
-/// Reads the maximum number of unavailable pods. With zero pods, a rollout would never move an object with pods.
+/// Reads the maximum number of unavailable pods. Refuses zero, because the rollout would then never move an object with
+/// pods.
 pub(super) fn max_unavailable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, D::Error> {
     let share = Option::<Share>::deserialize(deserializer)?;
     if matches!(share, Some(Share::Number(0) | Share::Percent(0))) {

@@ -38,8 +38,9 @@ pub(super) fn located(path: &[&str]) -> String {
     cut(&format!("#/{}", path.join("/")), VALUE).into_owned()
 }
 
-/// Returns how many times a validator checks a value with this part of a schema, at most. With an `unevaluated…`
-/// keyword, the validator checks all other keywords again, to find the values that no keyword has checked.
+/// Returns the maximum number of times that a validator checks a value with this part of a schema. With an
+/// `unevaluated…` keyword, the validator checks all other keywords again, to find the values that no keyword has
+/// checked.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }

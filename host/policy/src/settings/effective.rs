@@ -11,7 +11,7 @@ use super::{
 };
 use crate::digest::Digest;
 
-/// Complete settings that are valid by the schema.
+/// Complete settings that fit the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     pub(super) tree: Value,
@@ -67,7 +67,8 @@ impl Effective {
     }
 
     /// Returns the source of the value at a path. If there is no value at the path, returns the source of the nearest
-    /// value above or below the path. Returns `None` if no value is at, above or below the path.
+    /// value above the path. If there is none, returns the source of the strongest value below the path. Returns `None`
+    /// if no value is at, above or below the path.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }

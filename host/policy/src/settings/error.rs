@@ -123,7 +123,7 @@ pub enum SchemaError {
         /// The maximum number of bytes.
         limit: usize,
     },
-    /// All different patterns together are too long.
+    /// The texts of the schema's distinct patterns are too long in total.
     #[error(
         "the patterns of the settings schema have {bytes} bytes in total, but the limit is {limit}: write shorter or \
          fewer patterns"
@@ -140,7 +140,7 @@ pub enum SchemaError {
          limit is at {path}: use maxLength for lengths, and fewer patterns"
     )]
     PatternsTooLarge {
-        /// The path of the first value in the schema that is above the limit.
+        /// The path of the first pattern in the schema that is above the limit.
         path: String,
         /// The maximum number of bytes.
         limit: usize,
@@ -165,7 +165,7 @@ pub enum SchemaError {
         /// The other setting.
         second: Path,
     },
-    /// The schema's own defaults are not valid by the schema.
+    /// The schema's own defaults do not fit the schema.
     #[error("the defaults of the settings schema do not fit the schema: {0}")]
     Defaults(SettingsErrors),
 }

@@ -109,7 +109,7 @@ impl fmt::Display for Source {
 }
 
 /// Returns the source of the value at a path. If no value is at the path, returns the source of the nearest value above
-/// the path, or else of the strongest value below the path.
+/// the path. If no value is above the path, returns the source of the strongest value below the path.
 pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
     let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
     let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());

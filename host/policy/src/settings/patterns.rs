@@ -47,8 +47,8 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 
 impl Patterns {
     /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// Accepts a pattern that does not compile even without a size limit: the pattern may be invalid, or plain data in
-    /// a field with the keyword's name. The validator decides about these patterns later.
+    /// A pattern that does not compile even without a size limit may be invalid, or plain data in a field with the
+    /// keyword's name. Accepts such a pattern, because the validator decides about it later.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {

@@ -38,7 +38,7 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// Puts the code of the table into the script. Fails if the script does not use some code of the table.
+/// Puts the code of the table into the script. Fails if the script has no place for a piece of code.
 fn script() -> String {
     let rows = rows();
     assert!(rows.len() > 10, "the table has only {} rows", rows.len());
@@ -53,7 +53,7 @@ fn script() -> String {
             script = script.replace(&places(start), code);
         }
     }
-    // The guide leaves out the blocker.
+    // In the guide, `…` stands for the blocker.
     script = script.replace("kaos.waiting(…)", "kaos.waiting(gate)");
     let (_, code) = script.split_once("\nconst ").unwrap();
     assert!(!code.contains(['«', '…']), "the table has no such code: {code}");

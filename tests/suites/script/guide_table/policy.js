@@ -1,5 +1,6 @@
-// The policy of the test in JavaScript. The test puts code of the guide's table in the place of each «…»: the row whose
-// first column begins with the text, and the number of the code in the second column, which is 0 unless it is given.
+// The policy of the test in JavaScript. The test replaces each «…» by code from the second column of the guide's table.
+// The text in «…» is the beginning of the row's first column. A number at the end chooses one of several pieces of
+// code, counted from 0. Without a number, the test takes the first piece.
 const path = 'data', from = 'spec.title', origin = 'spec.passwordFrom.secretKeyRef';
 const name = 'login', key = 'password', reason = 'NotFound', message = 'the Secret is missing';
 

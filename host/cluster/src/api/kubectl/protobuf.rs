@@ -19,7 +19,7 @@ static MESSAGES: LazyLock<BTreeMap<String, Message>> =
 /// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Messages that have no field in JSON: their own fields belong to the enclosing message.
+/// Fields whose message JSON inlines: in JSON, the fields of this message are fields of the enclosing object.
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
 /// Reads a body. Returns `None` if the body is damaged or its kind is unknown.

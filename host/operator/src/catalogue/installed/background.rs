@@ -19,7 +19,7 @@ pub(super) enum Stand {
     Ended,
 }
 
-/// Reports that a background task has stopped.
+/// Reports, when it is dropped, that a background task has stopped.
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {
@@ -100,7 +100,7 @@ impl<T: Send + 'static> Background<T> {
         if let Ok(result) = job.result.try_recv() {
             return Some(result);
         }
-        // Continues a panic of the job in the caller.
+        // If the job panicked, panic in the caller, too.
         let stopped = (&mut job.task).await.err()?;
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }

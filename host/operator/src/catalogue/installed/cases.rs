@@ -22,7 +22,7 @@ pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     policy: Arc<Policy>,
-    /// The settings that always apply.
+    /// The settings that apply in the place even without the settings to try.
     base: Vec<Layer>,
     /// The settings to try, the weakest first.
     given: Vec<Layer>,
@@ -36,7 +36,7 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
-    /// Whether the error ends when the running rollouts end: the settings fit the policies that these rollouts bring.
+    /// Whether the error ends when the running rollouts end: the settings fit the policies that are being rolled out.
     pub(crate) is_before: bool,
 }
 
@@ -140,8 +140,7 @@ pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
                 return Err(misfit);
             }
         } else if let Some(last) = case.given.last() {
-            // This error may be temporary. Try the other cases as well: these cases may show that the settings are
-            // wrong.
+            // This error may be temporary. Try the other cases as well: they may show a lasting error in the settings.
             tried = Err(Misfit { error, cause: last.origin.clone(), is_before: case.is_before });
         }
     }
@@ -164,8 +163,8 @@ pub(super) fn of_cluster(arranged: &Arranged) -> Vec<Case> {
     cases
 }
 
-/// Returns the policies for each kind, first those of the table with all revisions. The value is true for a table
-/// without the revisions that rollouts bring.
+/// Returns the policies for each kind, first those of the table with all revisions. The boolean is true for the other
+/// tables, which contain the predecessors of revisions that are being rolled out.
 fn answers_of(arranged: &Arranged) -> impl Iterator<Item = (bool, &Answers)> {
     let tables = arranged.tables().enumerate();
     tables.flat_map(|(at, table)| table.values().map(move |answers| (at > 0, answers)))

@@ -114,7 +114,7 @@ impl Checks {
         if let Ok(checked) = check.checked.try_recv() {
             return Some(checked);
         }
-        // Continues a panic of the check in the caller.
+        // If the check panicked, panic in the caller, too.
         let stopped = (&mut check.task).await.err()?;
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }

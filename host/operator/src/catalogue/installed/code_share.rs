@@ -23,7 +23,7 @@ pub struct CodeShare {
     pub tenants: usize,
 }
 
-/// The sizes of the compiled code of all policies that the operator already has, without the policy to add.
+/// The sizes of the compiled code that the operator already has, without the code of the policy to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
     /// The bytes of compiled code in the namespace of the policy.

@@ -11,8 +11,8 @@ use kaos_policy::{
 
 use crate::package::Package;
 
-/// The beginning of the source of a default policy. No ConfigMap has a name with a colon, so no package of a user has
-/// such a source.
+/// In the source of a default policy, `config_map` is not the name of a ConfigMap, and begins with this text. No
+/// ConfigMap has a name with a colon, so no package of a user has such a source.
 const PREFIX: &str = "default:";
 
 /// A policy that the process loaded at startup, with its package.
@@ -38,7 +38,7 @@ pub enum DefaultsRollout {
     Hold,
 }
 
-/// The default policies of a process. Without any policies, the operator records none.
+/// The default policies of a process. If `policies` is empty, the operator records no default policies.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults {
     /// The policies.

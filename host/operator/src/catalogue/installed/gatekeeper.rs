@@ -99,7 +99,7 @@ impl Gatekeeper {
         Ok(policy)
     }
 
-    /// Drops the prepared policies of all other packages.
+    /// Drops the prepared policies of all packages that are not in `packages`.
     pub(super) fn keep_prepared(&self, packages: &BTreeSet<Digest>) {
         lock(&self.0.prepared).retain(|package, _| packages.contains(package));
     }

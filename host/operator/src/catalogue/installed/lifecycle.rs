@@ -328,8 +328,9 @@ impl Lifecycle {
     }
 
     /// Returns whether the policies of the process can serve without the records. A cluster without installed policies
-    /// does not need the PolicyRevision CRD. But if records can exist, another version of the operator may have recorded
-    /// other default policies.
+    /// does not need the PolicyRevision CRD. But if records can exist, another version of the operator may have
+    /// recorded other default policies. So the policies then wait for the records, unless the operator cannot read the
+    /// records and the default policies serve at once.
     fn needs_no_records(&self) -> bool {
         let can_serve = self.defaults.serve_at_once() && self.records.are_forbidden();
         self.defaults.are_none() || self.records.are_unserved() || can_serve
@@ -351,7 +352,8 @@ impl Lifecycle {
         };
         let left: BTreeSet<String> = self.facts().serving().into_iter().filter(is_left).collect();
         if !left.is_subset(&self.without_source) {
-            // A waiting package can replace a rollout if the ConfigMap of its revision was deleted.
+            // If the source of a revision with a running rollout was deleted, a waiting package can now replace this
+            // revision.
             self.wake_rollouts();
             self.swap_again();
         }
@@ -367,7 +369,7 @@ impl Lifecycle {
         });
         let config = self.config();
         if self.restored && self.looked_under != config {
-            // Once for each content of the ConfigMap, retry every revision that waits until the settings fit.
+            // After each change of the ConfigMap, retry every waiting revision once: it may wait for settings that fit.
             self.due.clear();
         }
         self.looked_under = config;
@@ -383,7 +385,7 @@ impl Lifecycle {
             }
             let state =
                 Transition::new(RevisionState::Pending, "Interrupted", "the operator was stopped during the check");
-            // An interrupted check is not the fault of the package.
+            // Do not count the interrupted attempt: the package did not cause the shutdown.
             let unbegun = |status: &mut PolicyRevisionStatus| {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
             };

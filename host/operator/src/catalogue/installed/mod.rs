@@ -1,5 +1,5 @@
 //! Installs the policies that users add while the operator runs. The operator finds a policy in a ConfigMap, checks it
-//! at the gate, lets it serve, and ends its service when it fails.
+//! at the gate, and lets it serve. If the policy fails, the operator stops it.
 //!
 //! One task takes all steps one after another, except checks, trials and questions, which run in the background. The
 //! task does not delay passes. The task is level-triggered: in each round, it compares the packages with its own

@@ -1,6 +1,6 @@
 //! Computes the conditions and the observed generation of a PolicyRevision from its state. From these fields, tools
-//! such as Flux and kpt decide whether to wait for a revision or to give up. At most one of the conditions is present,
-//! and its status is `True`.
+//! such as Flux and kpt decide whether to wait for a revision or to give up. At most one of the conditions
+//! `Reconciling` and `Stalled` is present, and its status is `True`.
 
 use kaos_crds::{Condition, PolicyRevisionStatus, PolicyRollout, RevisionState};
 
@@ -114,7 +114,7 @@ fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
         RevisionState::Active => match status.open_rollout() {
             _ if status.reason.as_deref() == Some(NOT_LOADED) => Some(STALLED),
             None => None,
-            // Tools such as Flux give up when a revision is stalled.
+            // Only a person can end this pause. `Stalled` tells tools such as Flux that they must not wait any longer.
             Some(PolicyRollout { paused: Some(paused), .. }) if ASKS_FOR_PERSON.contains(&&*paused.reason) => {
                 Some(STALLED)
             }

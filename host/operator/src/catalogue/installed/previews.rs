@@ -38,8 +38,8 @@ pub(crate) struct EffectOfProposal {
     pub(crate) frozen_changes: Vec<(String, u64)>,
 }
 
-/// The facts on which an effect depends: the policies that the candidates replace, and the candidates. Another effect
-/// is needed only if these facts change.
+/// The facts on which an effect depends: the policies that the candidates replace, the candidates, and the frozen
+/// paths. Another effect is needed only if these facts change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Basis {
     pub(super) replaced: Vec<Replaced>,
@@ -48,7 +48,8 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Returns the digest of the basis. Processes of the same version compute the same digest.
+    /// Returns the digest of the basis, without the frozen paths. Processes of the same version compute the same
+    /// digest.
     pub(super) fn digest(&self) -> String {
         let replaced: Vec<_> = self.replaced.iter().map(Replaced::identity).collect();
         Digest::of_json(&json!([replaced, self.candidates])).to_string()

@@ -36,7 +36,7 @@ use crate::{
 pub(crate) const RETRY: &str = "kaos.tools/retry";
 
 /// The annotation with which a person approves a revision. The value is the name of the user. The chart's admission
-/// policy makes sure that the user has the right to approve, and writes no other name.
+/// policy makes sure that the user has the right to approve, and that the name is their own.
 pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
 
 /// The annotation that says which hold a person approves: the value of `status.since` that the person saw. Without it,

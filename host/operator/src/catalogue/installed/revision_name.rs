@@ -6,7 +6,7 @@ use serde_json::json;
 
 /// Returns the name of the revision of a source with this content. `home` is the operator's namespace.
 pub(super) fn revision_name(source: &PolicySource, digest: Digest, home: &str) -> String {
-    // The source of a default policy has a colon, which the name of an object cannot have.
+    // In the source of a default policy, `config_map` contains a colon, which the name of an object cannot contain.
     let mut name = source.config_map.replace(':', "-");
     if source.namespace != home {
         name = format!("{}.{name}", source.namespace);

@@ -186,8 +186,7 @@ impl RevisionSet {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // Lost revisions that no predecessor replaces, because the predecessors cannot serve together with the other
-        // revisions.
+        // Lost revisions without a replacement: their predecessors cannot serve together with the other revisions.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);

@@ -1,5 +1,5 @@
 //! Compares the effect of a candidate with the limits of the operator and of `policy.yaml`. Every limit applies, so a
-//! package can only add to the operator's limits.
+//! package can add limits, but cannot loosen the operator's limits.
 
 use kaos_crds::{PolicyPreview, PreviewFuel};
 use kaos_policy::rollout::{Increase, Rollout, RolloutGate, RolloutMode};

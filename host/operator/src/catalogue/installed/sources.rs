@@ -121,7 +121,8 @@ where
                     let code = watch_status(&error);
                     let error = followed.describe(&error);
                     beside.broke(code, &error);
-                    // If the API server does not serve the type, the operator does not wait for the first list.
+                    // Wake the lifecycle: if the API server does not serve the type, the lifecycle must not wait for
+                    // the first list.
                     changed.notify_one();
                     tracing::warn!(error, "watch on policies failed; reopening it");
                 }

@@ -44,8 +44,8 @@ struct Standby<'a> {
     loaded: BTreeMap<String, Loaded>,
 }
 
-/// Keeps the policies of recorded revisions loaded, and calls `tell` with all policies after each change: first with
-/// the policies of the process alone. Never ends.
+/// Keeps the policies of recorded revisions loaded. Calls `tell` first with the policies of the process, and after each
+/// change with all policies. Never ends.
 pub(crate) async fn stand_by(tools: Tools, installing: &Installing, tell: impl Fn(&[Arc<Policy>])) -> Infallible {
     let home = tools.duties.operator_namespace.clone();
     let own: Vec<Arc<Policy>> = installing.own.iter().map(|offer| Arc::clone(&offer.member.policy)).collect();

@@ -63,8 +63,7 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Returns whether ConfigMaps contain the bytes of a revision, and whether these ConfigMaps stay when another
-    /// revision is deleted.
+    /// Returns whether ConfigMaps contain the bytes of a revision, and stay when another revision is deleted.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())

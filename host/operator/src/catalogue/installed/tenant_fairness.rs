@@ -54,7 +54,8 @@ impl TenantFairness {
         order
     }
 
-    /// Records the check of a package. A check for a namespace other than the operator's takes the turn of this round.
+    /// Records the check of a package. For a namespace other than the operator's, the check uses up the turn of this
+    /// round.
     pub(super) fn take(&mut self, namespace: &str) {
         if namespace != self.home {
             self.is_taken = true;
@@ -62,9 +63,8 @@ impl TenantFairness {
         }
     }
 
-    /// Records that this process loads a policy of the namespace, and that this policy served before the process
-    /// started. The load counts as a turn of the namespace, and does not end the round. The operator's namespace takes
-    /// no turns.
+    /// Records that this process loads a policy of the namespace that served before the process started. The load
+    /// counts as a turn of the namespace, and does not end the round. The operator's namespace takes no turns.
     pub(super) fn give(&mut self, namespace: &str) {
         if namespace == self.home {
             return;

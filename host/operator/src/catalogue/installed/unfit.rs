@@ -68,7 +68,8 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     let kinds = || answers.values().flat_map(Answers::all);
     let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // Each of the two policies can be a tenant's policy.
+    // Both policies are concerned: the policy that emits the kind, and the policy that answers for it. Either can be a
+    // tenant's policy.
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };

@@ -37,7 +37,7 @@ use crate::{cli::output::complain, locking::lock};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// The parameter of the first address.
+/// The query parameter with the secret, in the address for the first request.
 const PARAMETER: &str = "token=";
 /// The length of a secret, in bytes.
 const LENGTH: usize = 32;
@@ -92,7 +92,7 @@ impl Guard {
         format!("http://127.0.0.1:{}/?{PARAMETER}{secret}", self.port)
     }
 
-    /// Several consoles can run at once, so the name of the cookie contains the port.
+    /// Returns the name of the cookie. The name contains the port, because several consoles can run at once.
     fn cookie_name(&self) -> String {
         format!("kaos-console-{}", self.port)
     }
@@ -151,7 +151,7 @@ impl Guard {
         }
         let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|host| self.is_local(host));
         let is_foreign = text(&ORIGIN).is_some_and(|origin| !is_own(origin));
-        // Pages on other ports of this machine are `same-site`.
+        // Refuse `same-site`, too: browsers report it for pages on other ports of this machine.
         let of_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
         let is_cross = of_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
         if is_foreign || is_cross {
@@ -195,9 +195,9 @@ pub(super) async fn guarded(State(guard): State<Guard>, mut request: Request, ne
     response
 }
 
-/// Answers the first request: sets the cookie, and makes the browser load the secret path. An HTTP redirect would fail:
-/// the browser would treat the redirected request as sent by the page or file that led to the console, and would send
-/// no cookie.
+/// Answers the first request: sets the cookie, and makes the browser load the secret path. An HTTP redirect would fail,
+/// because the browser would not send the cookie: it would treat the page or file that led to the console as the origin
+/// of the redirected request.
 fn enter(guard: &Guard) -> Response {
     let cookie = format!("{}={}; Path={}/; HttpOnly; SameSite=Strict", guard.cookie_name(), guard.cookie, guard.base);
     let to = format!("{}/", guard.base);
@@ -219,7 +219,7 @@ fn enter(guard: &Guard) -> Response {
 fn protect(headers: &mut HeaderMap) {
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
-        // With `no-referrer`, a browser sends a form with the origin `null`.
+        // Do not use `no-referrer`: with it, a browser sends a form with the origin `null`, which the guard refuses.
         (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),

@@ -127,7 +127,7 @@ impl ServedConsole {
     }
 }
 
-/// Listens on both loopback addresses. The machine may have no IPv6.
+/// Listens on both loopback addresses. Ignores an error of IPv6, because the machine may have no IPv6.
 async fn listen(port: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
     let remedy = || format!("cannot listen on 127.0.0.1:{port}: name another port with --port, or 0 for a free port");
     let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(remedy)?;

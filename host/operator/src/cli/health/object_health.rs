@@ -61,8 +61,9 @@ impl Health {
     }
 }
 
-/// Returns the condition that best explains why an object with a policy is not ready: first a refusal (`Accepted` is
-/// `False`), then `Resolved`, then the first of the other conditions in the order in which a pass sets them.
+/// Returns the condition that best explains why an object with a policy is not ready. A refusal (`Accepted` is `False`)
+/// explains most. `Resolved` comes next, and then the first of the other conditions in the order in which a pass sets
+/// them.
 pub(super) fn first_open(object: &Value) -> Option<&Value> {
     let is_open = |condition: &&Value| condition["status"] != "True";
     // While the object waits for another object, `Accepted` is `Unknown`, and `Resolved` names the other object.

@@ -107,7 +107,7 @@ pub(super) fn claims(pod: &Value, namespace: Option<&str>) -> impl Iterator<Item
     })
 }
 
-/// Describes how a container ended: how its previous run ended, or else its current run.
+/// Describes how the previous run of a container ended. Without a previous run, describes how the current run ended.
 fn crash(container: &Value, logs: String) -> RootCause {
     let runs = [&container["lastState"]["terminated"], &container["state"]["terminated"]];
     let ended = runs.into_iter().find(|run| !run.is_null()).unwrap_or(&Value::Null);

@@ -35,7 +35,7 @@ use crate::{
 pub(super) enum FollowedObjects {
     /// All objects for which a policy answers.
     All,
-    /// The objects for which a policy answers and that are not ready.
+    /// The objects for which a policy answers, if they are not ready.
     Open,
 }
 
@@ -80,8 +80,8 @@ impl StateReader {
         self.only = Some(only);
     }
 
-    /// Returns whether the reader has sent a request for at least one object. No watch reports a change of such an
-    /// object.
+    /// Returns whether the reader had to fetch at least one target. The caller's watches do not report changes of its
+    /// objects.
     #[cfg(feature = "console")]
     pub(super) fn has_fetched(&self) -> bool {
         self.gathered.has_fetched()

@@ -50,7 +50,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Formats the cause, after the name of the object in which the tracer found the cause.
+    /// Formats the cause. If the cause is in another object than the first, the name of this object precedes the
+    /// cause.
     pub(super) fn told(&self) -> String {
         match self.steps.last().filter(|_| self.steps.len() > 1) {
             Some(last) => format!("{}: {}", last.object, self.cause),
@@ -211,8 +212,8 @@ impl Tracer<'_> {
         RootCause::Unbound { claim: claim.name.clone(), message }
     }
 
-    /// Returns a cause from the state of an object and the line about this state. The children, Events and conditions
-    /// of the object do not explain more.
+    /// Returns a cause for an object whose children, Events and conditions explain nothing. The cause comes from the
+    /// object's state and from the line about this state.
     fn unexplained(&self, of: &Identity) -> RootCause {
         let health = self.graph.health(of);
         let message = health.line;

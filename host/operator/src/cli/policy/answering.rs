@@ -44,7 +44,7 @@ pub(in crate::cli) struct Shipped {
     pub(super) policy: Option<Arc<Policy>>,
     /// The `policy.yaml` of the package.
     pub(super) file: PolicyFile,
-    /// The file from which the user gave the settings; `None` if the settings do not come from a file.
+    /// The file with the user's settings; `None` if the settings do not come from a file.
     pub(super) written_in: Option<Origin>,
     pub(super) age: Age,
     /// The time at which the revision became active. If two revisions can both be the cause of a failure, the operator
@@ -59,7 +59,7 @@ pub(in crate::cli) struct Shipped {
 /// The policies and settings that serve in a cluster at one moment.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct PolicySet {
-    /// The default policies.
+    /// The policies that the operator has at its start: the default policies, and the policies of `--policy`.
     own: Vec<Offer>,
     /// Settings layers for the whole cluster.
     shared: Vec<Layer>,
@@ -72,7 +72,7 @@ pub(in crate::cli) struct PolicySet {
 }
 
 impl PolicySet {
-    /// Creates a set with the default policies only.
+    /// Creates a set without packages. `own` contains the policies that the operator has at its start.
     pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
         let stacks = select(own)?;
         let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
@@ -94,7 +94,7 @@ impl PolicySet {
         standing
     }
 
-    /// Returns a copy in which the revisions `gone` do not serve any more. These revisions remain as predecessors.
+    /// Returns a copy in which the revisions in `gone` no longer serve. These revisions remain as predecessors.
     pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
         let mut standing = self.clone();
         let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));
@@ -121,8 +121,8 @@ impl PolicySet {
         }
     }
 
-    /// Tries a package of this set, as the operator does before the package serves. Fails if a policy's plan for one of
-    /// its own samples is invalid with the package.
+    /// Tries a package of this set, as the operator does before the package serves. Fails if the package makes the plan
+    /// of a policy for one of its own samples invalid.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
         let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
@@ -137,8 +137,8 @@ impl PolicySet {
         }
     }
 
-    /// Fails if the package contains only settings from a file, and no policy with the package's policy name accepts
-    /// the settings. The message names the file.
+    /// Checks a package that contains only settings from a file. Fails if no policy with the name in the package
+    /// accepts the settings. The message names the file.
     pub(super) fn accepts(&self, new: &Shipped) -> Result<(), SettingsErrors> {
         let (Some(name), Some(origin), None) = (&new.file.name, &new.written_in, &new.policy) else { return Ok(()) };
         let layer = [Layer::tree(origin.clone(), name, new.file.settings.clone())];
@@ -206,8 +206,8 @@ impl PolicySet {
             let (earlier, waiting) = (revisions.claimed(&replaces), revisions.kept_waiting(&before));
             revisions.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // The operator makes the same call when it activates a package: if a tenant's policy cannot serve together with
-        // the other policies, the operator leaves it out.
+        // The operator makes the same call when it activates a package. The call leaves out a policy of another
+        // namespace that cannot serve together with the other policies.
         revisions.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
@@ -278,7 +278,7 @@ impl Shipped {
     }
 }
 
-/// Uses `renderer` for the object `object`, and the renderers of `usual` for all other objects.
+/// Renderers that use `renderer` for the object `object`, and the renderers of `usual` for all other objects.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

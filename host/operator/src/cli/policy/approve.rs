@@ -53,7 +53,7 @@ impl Approve {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &home);
             let all = revisions.all().await?;
-            // The user must have seen the effect, so the user can approve only a held revision.
+            // Accept only a held revision, because the user approves the effect for which the operator holds it.
             let is_held = |revision: &Revision| state(revision) == RevisionState::Held;
             let Some(revision) = newest(&all, &named, &only, &home, is_held)? else {
                 bail!("{named}: no package of this name is held: see `policy list`");
@@ -91,7 +91,8 @@ pub(super) async fn user(client: &Client) -> anyhow::Result<String> {
     user.filter(|user| !user.is_empty()).context("the API server does not tell your user name (SelfSubjectReview)")
 }
 
-/// Waits until a revision serves, or until it ends in another state. `hold` is the start of the approved hold.
+/// Waits until an approved revision serves, or until its state shows that it will not serve. `hold` is the start of the
+/// hold that the user approved.
 async fn wait(
     api: &Api<Revision>,
     name: &str,

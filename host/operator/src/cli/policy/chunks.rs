@@ -13,7 +13,7 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// A chunk without an index counts as left over only from this age. A younger chunk may belong to a running push,
+/// The minimum age of a chunk without an index to count as left over. A younger chunk may belong to a running push,
 /// because a push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
@@ -102,7 +102,7 @@ pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk:
 
 /// The chunks that an index lists now.
 enum Listed {
-    /// Every chunk may be in the list, because the verb cannot read the list in the index.
+    /// The verb cannot read the list in the index, so it treats every chunk as listed.
     All,
     These(Vec<String>),
 }

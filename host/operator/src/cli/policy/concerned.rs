@@ -21,7 +21,7 @@ use crate::{
 
 /// The number of objects in one page of a list request.
 const PAGE: u32 = 500;
-/// The reasons of a false condition `Applied` for which a policy can be the cause.
+/// If the condition `Applied` is false with one of these reasons, a policy can be the cause.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
 /// Objects with children that differ from the plan, each with the reason.
@@ -67,7 +67,7 @@ impl Concerned {
         self.unplanned(held, all).await
     }
 
-    /// Returns the objects for which `why` gives a reason.
+    /// Returns the objects for which `why` returns a reason, each with this reason.
     async fn unplanned(&self, why: impl Fn(&Value) -> Option<String>, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let mut unplanned = Unplanned::new();
         for of in self.kinds(all) {

@@ -13,10 +13,10 @@ use similar::TextDiff;
 
 use super::{HELD_BACK, new, output::Output};
 
-/// The text in the `description` of a project's Cargo.toml, before the name of the default policy.
+/// The text before the name of the default policy, in the `description` of a project's Cargo.toml.
 const ORIGIN: &str = "started from the operator's policy ";
 
-/// The git repository, and the files that a build writes.
+/// The names that the diff leaves out: the git repository, and the files that a build writes.
 const LEFT_OUT: [&str; 3] = [".git", "target", "Cargo.lock"];
 
 /// Arguments of `policy diff`.

@@ -44,11 +44,11 @@ pub(in crate::cli) struct EditEffect {
     pub(in crate::cli) lines: Vec<[String; 4]>,
     /// The number of workloads for which Kubernetes would replace the pods.
     pub(in crate::cli) rolls: usize,
-    /// Why the policies would give no plan for the object.
+    /// Why the policies would give no plan for the object after the edit; `None` if they would give a plan.
     pub(in crate::cli) problem: Option<String>,
     /// The messages of the policies.
     pub(in crate::cli) notes: Vec<String>,
-    /// The phase and the message that the object would get first.
+    /// The phase and the message in the first status that the object would get after the edit.
     pub(in crate::cli) status: [String; 2],
 }
 

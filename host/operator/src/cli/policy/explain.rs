@@ -134,7 +134,7 @@ fn amendments(entry: &Entry) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns why the policy that answered last fails on the object; `None` if this policy does not fail.
+/// If the answer for the object is a failure of a policy, returns the failure. Otherwise returns `None`.
 fn failure(entry: &Entry) -> Option<String> {
     match &entry.rendered.verdict {
         Verdict::Failed(failure) => Some(format!("the policy fails on this object: {failure}")),

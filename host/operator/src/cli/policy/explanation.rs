@@ -8,7 +8,7 @@ use kaos_policy::{
 use super::{explain::explained, origins, serving::ServingPolicies, variables};
 use crate::{input::Identity, live::Gathered, offline::Started};
 
-/// The explanation of one object. The arrays are the cells of tables.
+/// The explanation of one object. Each array contains the cells of one row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Explanation {
     /// One sentence for each policy and each settings package that determines the answer.

@@ -206,8 +206,8 @@ impl<'a> Follower<'a> {
         )
     }
 
-    /// Finds the revision of the package if an operator recorded a revision. Also finds the revision of a package that
-    /// the operator does not read because the namespace has too many packages.
+    /// Returns the revision that an operator recorded for the package; `None` if there is none yet. Also finds the
+    /// revision of a package that the operator does not read because the namespace has too many packages.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;

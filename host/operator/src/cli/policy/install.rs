@@ -172,8 +172,8 @@ fn is_among_ours(status: &Status) -> bool {
     status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
 }
 
-/// Returns whether the existing ConfigMap has a component under a key that the new ConfigMap lacks and that an apply
-/// would not remove.
+/// Returns whether an apply would leave a wrong component in the existing ConfigMap. The key of such a component is not
+/// in the new ConfigMap, and an apply would not remove this key.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {
         let texts = map.data.iter().flatten().map(|(key, _)| key.as_str());

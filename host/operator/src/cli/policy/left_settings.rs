@@ -11,7 +11,8 @@ use super::{
 };
 use crate::embedded::DEFAULTS;
 
-/// Prints a note for each policy with settings that a package would replace under another name.
+/// Prints a note for each policy whose settings would lose their effect, because the package's policy would replace it
+/// under another name.
 pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
     let Some(policy) = &new.policy else { return };
     let name = &policy.id().name;
@@ -27,7 +28,7 @@ pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
     }
 }
 
-/// Prints a note for each default policy that a policy would replace under another name.
+/// Prints a note for each default policy that `policy` replaces under another name.
 pub(super) fn tell_of_defaults(policy: &Policy) {
     let name = &policy.id().name;
     for claim in &policy.descriptor().claims {
@@ -53,7 +54,8 @@ fn default_policy_of(of: &ResourceType) -> Option<String> {
     is_default.then_some(name)
 }
 
-/// Returns the policies of other names that the package's policy would replace, each with the sources of its settings.
+/// Returns the policies that the package's policy would replace under another name, each with the sources of its
+/// settings. Leaves out policies without settings.
 fn left_behind(standing: &PolicySet, new: &Shipped) -> BTreeMap<String, BTreeSet<String>> {
     let mut left = BTreeMap::new();
     let Some(policy) = &new.policy else { return left };

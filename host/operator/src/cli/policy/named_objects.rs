@@ -3,7 +3,7 @@
 /// The maximum number of objects that a message names.
 const NAMED: usize = 3;
 
-/// Joins the first texts about objects, and counts the others.
+/// Joins the texts about the first [`NAMED`] objects, and adds the number of the other objects.
 pub(super) fn named_objects(objects: &[String]) -> String {
     let named = objects.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     match objects.len().saturating_sub(NAMED) {

@@ -69,8 +69,8 @@ impl Preview {
     }
 }
 
-/// Returns the newest revision of the package with this name for which `fits` returns true. The name can also be the
-/// name of the revision itself.
+/// Returns the newest revision of the named package for which `fits` returns true. If `named` is the name of a
+/// revision, returns this revision, or `None` if `fits` returns false.
 pub(super) fn newest<'a>(
     all: &'a [Revision],
     named: &str,

@@ -260,7 +260,7 @@ impl Door {
         Ok(serde_json::from_str(&self.page("/debug/decisions")?)?)
     }
 
-    /// Returns the decisions about one object, the oldest first. The operator resolves the word for the kind.
+    /// Returns the decisions about one object, the oldest first. The operator finds the kind that the word names.
     fn list_of(&self, ObjectWord { kind, name }: &ObjectWord, namespace: &str) -> anyhow::Result<Vec<Listed>> {
         Ok(serde_json::from_str(&self.page(&format!("/debug/objects/{kind}/{namespace}/{name}/decisions"))?)?)
     }

@@ -250,8 +250,8 @@ impl Going {
     }
 }
 
-/// Returns the revisions that serve only as long as the source exists. These are revisions of the source, and revisions
-/// of deleted sources that serve instead of a quarantined revision of this source.
+/// Returns the revisions that stop serving when a user deletes the source. These are the revisions of the source. A
+/// revision of another, deleted source also stops if it serves instead of a quarantined revision of this source.
 async fn serving_of(
     revisions: &Revisions,
     source: &PolicySource,

@@ -164,7 +164,7 @@ pub(super) enum Lost {
     Damaged(PackageError),
 }
 
-/// Returns whether a retry might succeed.
+/// Returns whether a retry after this error might succeed.
 pub(super) fn is_passing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<kube::Error>()

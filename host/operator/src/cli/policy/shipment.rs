@@ -65,7 +65,7 @@ pub(super) struct Ready {
     pub(super) file: PolicyFile,
     /// The component that passed the gate; `None` if the package contains only settings.
     pub(super) policy: Option<Loaded>,
-    /// The file from which the user gave the settings, if the package contains only settings.
+    /// The file with the user's settings, if the package contains only settings.
     pub(super) written_in: Option<Origin>,
     /// The ConfigMaps of the package.
     pub(super) packed: Packed,
@@ -121,7 +121,7 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 struct Raw {
     file: PolicyFile,
     component: Option<PolicyCode>,
-    /// The file from which the user gave the settings.
+    /// The file with the user's settings; `None` if the settings do not come from a file.
     settings_from: Option<Origin>,
     /// Name and namespace in the metadata of packed ConfigMaps. The name can also be in the kustomization.
     name: Option<String>,

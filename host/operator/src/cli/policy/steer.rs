@@ -69,8 +69,8 @@ impl Steer {
     }
 }
 
-/// Returns the message of a revision. Adds the message of the rollout's pause if the first message does not contain it:
-/// while the revision is not loaded, only the pause names a refused request.
+/// Returns the message of a revision. Adds the message of the rollout's pause, if the revision's message does not
+/// contain it. While the revision is not loaded, only the message of the pause names a refused request.
 fn told(status: &PolicyRevisionStatus) -> String {
     let message = status.message.clone().unwrap_or_default();
     let paused =

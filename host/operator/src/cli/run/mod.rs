@@ -4,8 +4,9 @@
 //!
 //! - The API server does not respond. The process waits, so that users can start the operator and the API server in any
 //!   order.
-//! - The operator's own ConfigMap contains errors, even if the process gets the values of this ConfigMap from its
-//!   environment. The operator reports these errors at run time, because the ConfigMap may also become invalid then.
+//! - The operator's own ConfigMap contains errors. This also applies if the process gets the values of this ConfigMap
+//!   from its environment. The operator reports these errors while it runs, because the ConfigMap may also become
+//!   invalid later.
 
 mod board;
 mod flags;
@@ -237,7 +238,7 @@ fn brought_along(
 }
 
 /// Separates two sorts of values in the environment: copies from the operator's own ConfigMap, and all other values.
-/// Does nothing if the operator has no right to read the ConfigMap.
+/// Returns the settings unchanged if the ConfigMap does not exist, or if the operator has no right to read it.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     loop {
@@ -252,8 +253,8 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 );
                 return settings;
             }
-            // Try again: without an answer, the process would always treat the ConfigMap's values as ordinary
-            // environment variables.
+            // Try again: otherwise, the process would treat the ConfigMap's values as ordinary environment variables
+            // until its end.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", with_causes(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;

@@ -59,7 +59,7 @@ impl UpgradeTarget<'_> {
         let environment = self.values.environment(self.home);
         let is_protected = self.values.cases().contains(&Case::Protected);
         let asked = asked(&environment, self.home);
-        // After the first upgrade, this operator already follows the sizes in the objects.
+        // After the first upgrade, this operator has already applied the sizes in the objects to the volume claims.
         let is_first = self.recorded.is_of_go || !self.recorded.is_installed;
         for (position, document) in then.iter().enumerate() {
             let Some(entry) = world.entry(position) else { continue };

@@ -99,7 +99,8 @@ fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
     container["env"].as_array()?.iter().rfind(|variable| variable["name"] == *name)
 }
 
-/// Returns whether a variable has a text. A text from another object counts too, although the check does not read it.
+/// Returns whether the variable with this name has a text that is not empty. A text from another object counts too,
+/// although the check does not read it.
 fn has_text(container: &Value, name: &str) -> bool {
     variable(container, name).is_some_and(|variable| {
         !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(|text| !text.is_empty())

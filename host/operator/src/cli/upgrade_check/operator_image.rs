@@ -1,4 +1,4 @@
-//! Chooses the image of the operator as the chart does: this operator's, and never the image of KAOS's operator.
+//! Chooses the image of the operator as the chart does. The chart never uses the image of KAOS's operator.
 
 use super::{
     go_image,
@@ -20,7 +20,7 @@ pub(super) fn is_ours(repository: &str) -> bool {
 
 /// In values of KAOS's chart, replaces a copy of the image of KAOS's operator, and removes the tag of KAOS's operator.
 /// Returns the finding about a copy or a tag that the chart refuses, or a note about a copy that only its name
-/// identifies. `replaced` contains the images with which KAOS's operator runs now, or the image that the release
+/// identifies. `replaced` contains the images of KAOS's operator that run now, or else the image that the release
 /// replaced.
 pub(super) fn choose(values: &mut Values, replaced: &[String]) -> Option<UpgradeFinding> {
     if values.is_of_go() {

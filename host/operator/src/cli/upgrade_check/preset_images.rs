@@ -8,10 +8,12 @@ use crate::presets::Preset;
 /// The value with the image for MCPServers without a runtime. The value has no effect.
 const WITHOUT_EFFECT: &str = "mcpServer";
 
-/// Removes the images of the preset `from` from values of KAOS's chart. Also removes the images of another KAOS 0.8,
-/// which have the same names with other tags. But if the chart recorded the images of the takeover, images with other
-/// tags stay unless they are recorded. Returns the recorded images that stay, each with the name of its value: images
-/// of another name are the user's.
+/// Removes the images of the preset `from` from values of KAOS's chart. Also removes images with the same names and
+/// other tags, because these can be the images of another KAOS 0.8. But if the chart recorded images at the takeover,
+/// removes an image with another tag only if the chart recorded it.
+///
+/// Returns the recorded images with other names, each with the name of its value. These images stay, because they are
+/// the user's.
 pub(super) fn leave(
     values: &mut Values,
     from: &str,

@@ -41,7 +41,7 @@ pub(super) struct Recorded {
     pub(super) is_of_go: bool,
     /// The time of the takeover. Empty if the chart recorded none.
     pub(super) time: String,
-    /// The images with which KAOS's operator runs now in the release's namespace, or the image that the release
+    /// The images of KAOS's operator that run now in the release's namespace. If none runs, the image that the release
     /// replaced.
     replaced: Vec<String>,
     /// The preset for the version of KAOS's operator that runs now. `None` if its ConfigMap does not show the version.
@@ -57,7 +57,7 @@ pub(super) struct Recorded {
 pub(super) struct Changes {
     /// The preset that the chart recorded, or else the preset for the version of KAOS. Empty if both are unknown.
     before: String,
-    /// Whether the chart finds this preset, or images, only in the cluster.
+    /// Whether the chart finds the preset or images only in the cluster, and not in the values.
     is_of_cluster: bool,
     /// The values with another image than the image of the takeover: the name, the image, and the image of the
     /// takeover.
@@ -96,7 +96,8 @@ impl Recorded {
         }
         let images: Vec<(bool, String)> = documents.iter().flat_map(|document| images(document, home)).collect();
         let is_known = |image: &str| go_image::is_repository(go_image::repository(image));
-        // The first upgrade may have ended after it wrote its ConfigMap and before it replaced the Deployment.
+        // The first upgrade may have ended after it wrote its ConfigMap and before it replaced the Deployment. Then
+        // KAOS's operator still runs, although the ConfigMap is from this chart.
         let is_replaced = |is_manager: bool, image: &str| is_manager && image == annotation(REPLACED);
         let works_of_go = images.iter().any(|(is_manager, image)| is_known(image) || is_replaced(*is_manager, image));
         let is_of_go = works_of_go || (config.is_some() && !is_installed);
@@ -164,8 +165,8 @@ impl Recorded {
 }
 
 impl Changes {
-    /// Returns notes about another preset, about other images than those of the takeover, and about a preset and images
-    /// that the chart finds only in the cluster.
+    /// Returns notes about a new preset, about other images than those of the takeover, and about a preset and images
+    /// that the chart finds only in the cluster. Also returns the findings in `further`.
     pub(super) fn findings(&self, preset: &str) -> Vec<UpgradeFinding> {
         let note =
             |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);

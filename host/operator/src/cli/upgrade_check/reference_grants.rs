@@ -123,8 +123,9 @@ fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &En
         let Document { identity, object, .. } = policy;
         let namespace = identity.namespace.as_deref().unwrap_or_default();
         let is_own = is_of_object(object);
-        // After the upgrade, the SecurityPolicies of objects refer to the decision point in the values. If the new
-        // operator protects no objects, these SecurityPolicies do not change.
+        // Ignore references from the SecurityPolicies of objects to the release's decision point: after the upgrade,
+        // these SecurityPolicies refer to the decision point in the values. But if the new operator protects no
+        // objects, these SecurityPolicies do not change.
         let counts = |service: &Service<'_>| grant.allows(*service) && !(is_own && *service == (SERVICE, home));
         identity.kind == "SecurityPolicy"
             && grant.from.contains(namespace)

@@ -54,8 +54,8 @@ pub(super) fn findings(
     let earlier = earlier(documents, home);
     let was = earlier_cases(&earlier);
     let is_protected = values.cases().contains(&Case::Protected);
-    // If the earlier release of this chart protected no objects, it already left the children that KAOS's operator
-    // created, so the upgrade changes nothing about them.
+    // If the earlier release of this chart protected no objects, it already stopped updating the children that KAOS's
+    // operator created. So this upgrade changes nothing about these children.
     let is_left = recorded.is_installed && !recorded.is_of_go && !was.contains(&Case::Protected);
     let mut found = unserved(values, &earlier, recorded, home);
     found.extend(weaker(values, &earlier, &was, home));
@@ -143,7 +143,8 @@ fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
     cases_of(&|variable| text(earlier, variable).to_owned(), projection)
 }
 
-/// Returns the places that can turn on a feature which this operator lacks, each with its text.
+/// Returns the places that can turn on a feature which this operator lacks: the value, `extraConfig`, and the ConfigMap
+/// of the earlier release. Each has the text that the place gives to the feature's variable.
 fn places(row: &Row, values: &Values, earlier: &Environment, home: &str) -> [(String, String); 3] {
     let name = &row.variable;
     let own = values.text(&row.value);
@@ -281,7 +282,7 @@ fn posture(is_decided: bool, is_without_network_policies: bool) -> Vec<UpgradeFi
 
 /// Returns a finding for each type of children that KAOS's operator created and that no operator will update. If the
 /// new operator protects objects, it takes over the SecurityPolicies and NetworkPolicies. `is_left` tells whether an
-/// earlier upgrade already left the children of KAOS's operator.
+/// earlier upgrade already stopped the updates of the children that KAOS's operator created.
 fn left(documents: &[Document], values: &Values, is_protected: bool, is_left: bool, home: &str) -> Vec<UpgradeFinding> {
     let is_of_kaos = |object: &Value| {
         let is_ours = object["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string();

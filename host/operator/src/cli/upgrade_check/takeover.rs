@@ -1,5 +1,5 @@
-//! Finds the time of the upgrade from KAOS's operator as the chart does. Proxies of older ModelAPIs keep their pods,
-//! because they do not get the permission to run without a master key.
+//! Finds the time of the upgrade from KAOS's operator as the chart does. Proxies of ModelAPIs from before this time
+//! keep their pods, because they do not get the permission to run without a master key.
 
 use jiff::{Span, Timestamp};
 use kaos_crds::API_VERSION;
@@ -17,7 +17,7 @@ use crate::{input::Document, presets::Preset};
 
 /// The value of the chart with the time.
 const VALUE: &str = "takeoverTime";
-/// The value that makes the chart install rights, and read ModelAPIs.
+/// If this value is true, the chart installs rights and reads ModelAPIs.
 const RIGHTS: &str = "rbac.create";
 
 /// The time of the takeover.
@@ -40,11 +40,11 @@ struct Proxy<'a> {
 
 /// The proxies that KAOS's operator created after a time.
 struct Late {
-    /// The newest of them.
+    /// The name of the newest of these ModelAPIs.
     name: String,
-    /// The earliest time that keeps the pods of all of them.
+    /// The earliest time of a takeover with which all these proxies keep their pods.
     time: String,
-    /// A proxy of this operator that would lose the permission with that time.
+    /// A proxy that this operator created, and that would lose the permission with the time in `time`.
     contested: Option<String>,
 }
 
@@ -117,9 +117,9 @@ fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
     Takeover { finding: Some(UpgradeFinding::new(Sort::Note, VALUE, message, "")), time }
 }
 
-/// Returns the earliest time that keeps the pods of all proxies without the permission. If only the release of this
-/// operator is gone, the proxies that this operator created must also keep the permission. The preset's own time keeps
-/// the pods of older proxies.
+/// Returns the earliest time with which all proxies without the permission keep their pods. Proxies with the permission
+/// from an earlier release of this operator keep their pods only with it: if there are such proxies, returns the
+/// creation time of the oldest. Ignores proxies from before the preset's own time, because their pods stay in any case.
 fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
     let counted = || proxies.iter().filter(|proxy| proxy.created >= since);
     let permitted = counted().filter(|proxy| !is_of_go && proxy.is_permitted_by_operator());
@@ -147,14 +147,15 @@ fn second_after(time: &str) -> Option<String> {
     Some(Timestamp::from_second(time.as_second().checked_add(1)?).ok()?.to_string())
 }
 
-/// Returns whether the preset gives proxies the permission, and the time from which it does.
+/// Returns whether the preset gives proxies the permission, and the preset's own time: older proxies do not get the
+/// permission.
 fn of_preset(preset: &Preset) -> (bool, &str) {
     let settings = &preset.sections["modelapi"]["proxyConfig"];
     (settings["withoutMasterKey"] == true, settings["withoutMasterKeySince"].as_str().unwrap_or_default())
 }
 
-/// Returns a note if the pods of proxies stay only if the chart finds the time in the cluster. Also returns a note if
-/// the upgrade replaces pods of proxies because the chart does not read the cluster for this time.
+/// Returns a note about proxies whose pods stay only because the chart finds the time in the cluster. If the chart does
+/// not read the cluster for this time, returns a note about the proxies whose pods the upgrade replaces.
 pub(super) fn finding(
     documents: &[Document],
     values: &Values,

@@ -12,8 +12,8 @@ use crate::{input::Document, offline::Entry};
 /// The kind of a volume claim.
 const KIND: &str = "PersistentVolumeClaim";
 
-/// Returns a note about each volume claim of an object whose size the upgrade increases. If an object asks for a
-/// smaller size, the policy refuses the object, and another finding reports the refusal.
+/// Returns a note about each volume claim of an object that the upgrade makes larger. If an object asks for a smaller
+/// size, the policy refuses the object, and another finding reports the refusal.
 pub(super) fn findings(object: &Document, entry: &Entry, documents: &[Document]) -> Vec<UpgradeFinding> {
     let Verdict::Planned(planned) = &entry.rendered.verdict else { return Vec::new() };
     let finding = |wanted: &Value| {

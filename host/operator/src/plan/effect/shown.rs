@@ -18,8 +18,8 @@ const PATHS: usize = 50;
 const PROBLEMS: usize = 100;
 
 impl Effect {
-    /// Returns the effect for a status. If the effect would be too large, leaves out rare paths and objects with
-    /// problems.
+    /// Returns the effect for a status. If the effect would be too large, leaves out the rarest paths and the least
+    /// important problems.
     pub fn preview(&self, inputs: PreviewInputs) -> PolicyPreview {
         let counts = self.counts();
         let [before, after] = self.fuel();

@@ -104,7 +104,8 @@ async fn make_new(
     let writing = access.watch.writing(&wanted.body);
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
-        // Give back the token: either the call wrote nothing, or the next read finds the child.
+        // Give back the token. If the call created the child in spite of an error, the next read finds the child, and
+        // the operator does not create it again.
         memory.write_limit.give_back(child);
     }
     Ok(match made? {

@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) of: ResourceType,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// The sealed manifest.
+    /// The manifest, with its own digest in an annotation.
     pub(crate) body: Value,
     /// Whether another client sets the replicas, so that the operator must stop managing the field `replicas`.
     pub(crate) releases_replicas: bool,

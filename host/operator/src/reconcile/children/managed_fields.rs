@@ -87,7 +87,7 @@ pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> 
 }
 
 /// Returns the managed fields after a takeover of the whole spec. Other managers keep their labels, annotations and
-/// entries of subresources. Returns `None` if the operator already owns the whole spec.
+/// entries of subresources. Returns `None` if no other manager owns a part of the spec.
 pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut spec = Map::new();
@@ -108,7 +108,7 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
 
 /// Returns the managed fields after the operator becomes the manager of fields in `groups` that had no manager. The
 /// operator's next apply then removes these fields. If another manager owns a field of a group, the whole group stays
-/// unchanged. Returns `None` if another manager owns a field of every group.
+/// unchanged. Returns `None` if every group has a field that another manager owns.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();

@@ -46,7 +46,7 @@ impl ChildrenMemory {
         self.by_child.get(&child)
     }
 
-    /// Returns the memory of a child, for changes.
+    /// Returns the memory of a child, so that the caller can change it. Creates an empty memory if there is none.
     pub(crate) fn of(&mut self, child: Mark) -> &mut ChildMemory {
         self.by_child.entry(child).or_default()
     }

@@ -2,9 +2,9 @@
 //! may also delete a child because its owner is gone, while the watch still shows the owner. Without a limit, the
 //! operator would repeat its write as fast as the API server answers.
 //!
-//! Writes of changed plans have their own, much higher limit. Normal events change the plan, such as a swap of
-//! policies, a new setting or an edit. A limit is still needed, because a plan may depend on an object that changes
-//! when the children change.
+//! Writes of changed plans have their own, much higher limit. Normal events, such as a swap of policies, a new setting
+//! or an edit, change the plan. A limit is still needed, because a plan may depend on an object that changes when the
+//! children change.
 
 use std::{collections::BTreeMap, time::Duration};
 

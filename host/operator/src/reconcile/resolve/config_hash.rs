@@ -118,8 +118,8 @@ pub(crate) fn stamped(
     Some(stamped)
 }
 
-/// Returns the hash of the live workload, or the hash for which the live hash stands. Returns `None` if the plan
-/// changes any other part of the workload's pods.
+/// Returns the hash on the live workload. If the workload keeps the hash of an earlier operator, returns the operator's
+/// own hash from the workload's annotation. Returns `None` if the plan changes any other part of the workload's pods.
 fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
     let there = live(&Reference::of_object(manifest))?;
     let carried = carried_hash(&there)?;
@@ -206,7 +206,7 @@ mod tests {
         ]
     }
 
-    /// Returns the sealed plan, as `stamped` gets it.
+    /// Returns the plan in the form that `stamped` receives: each manifest contains its digest.
     fn sealed() -> Vec<Value> {
         let mut plan = plan();
         plan.iter_mut().for_each(seal);

@@ -1,5 +1,5 @@
-//! Shows that the contract can grow. A component for a later contract has a newer record and an optional interface. It
-//! passes the same gate as a component for 0.1, and both answer in the same process.
+//! Shows that the contract can grow. A component for a later contract has a newer record and an optional interface.
+//! Such a component passes the same gate as a component for 0.1, and both answer in the same process.
 
 use std::{path::Path, process::Command, sync::Arc};
 

@@ -11,21 +11,22 @@ use crate::{
     render::Rendered,
 };
 
-/// Returns the schema of a kind, if the caller knows the kind.
+/// A function that returns the schema of a kind, or `None` if it does not know the kind.
 pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
 
 /// The declared origins in all samples so far. An origin is wrong if one of these conditions is true:
 ///
-/// - The kind of its manifest has no such field.
-/// - The place cannot exist.
-/// - The field has a value, but no sample has an equal value in the place.
+/// - The kind of the origin's manifest has no field at the origin's path.
+/// - The place that the origin names cannot exist.
+/// - The field has a value in a sample, but no sample has an equal value in the place.
 ///
-/// An origin for a field that no sample uses is not wrong.
+/// An origin is not wrong just because no sample has a value in its field.
 #[derive(Default)]
 pub(super) struct IdleOrigins {
     /// The findings about each origin, by kind, path and place.
     origins: BTreeMap<[String; 3], Known>,
-    /// The reason why the place of a variable cannot exist, by container, name and place.
+    /// For each variable whose origin names a place that cannot exist, the reason. The key consists of the container,
+    /// the variable's name and the place.
     variables: BTreeMap<[String; 3], String>,
 }
 

@@ -19,8 +19,8 @@ use crate::{code::World, contract::Cluster, kubernetes::Checks, policy::Policy, 
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// A sentence for each origin that covers no value in any sample, or that names a place that cannot exist. The
-    /// author of the policy probably wrote a wrong path or place. Empty for an overlay, because the gate makes the plan
-    /// below an overlay.
+    /// author of the policy probably wrote a wrong path or place. Empty for an overlay, because the gate itself makes
+    /// the plan that the overlay amends.
     pub idle_origins: Vec<String>,
     /// The manifests for each sample that ends in a plan, with the name of the sample.
     pub plans: Vec<(String, Vec<Value>)>,

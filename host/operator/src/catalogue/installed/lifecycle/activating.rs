@@ -210,7 +210,7 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
-    /// Lets a revision wait for the end of rollouts. The revision fits the policies that these rollouts bring, but not
+    /// Lets a revision wait for the end of rollouts. The revision fits the policies that are being rolled out, but not
     /// the policies that serve the objects that the rollouts have not moved yet.
     fn waits_for_end(
         &mut self,

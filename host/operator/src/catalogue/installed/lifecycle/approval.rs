@@ -53,7 +53,7 @@ impl Lifecycle {
         let now = self.hold_depends_on(name, &status, package);
         match self.refused_under.get(name) {
             Some(then) => *then != now,
-            // An earlier process held the revision.
+            // An earlier process held the revision, so this process does not know on what the hold depended.
             None => status.reason.as_deref() == Some(PLACE_TAKEN) || !now.is_empty(),
         }
     }

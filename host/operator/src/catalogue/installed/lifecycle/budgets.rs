@@ -25,7 +25,8 @@ impl Lifecycle {
         for (name, revision) in self.records.all() {
             let mut status = self.records.status(name);
             let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
-            // All policies of the process share one entry, so their kinds decide.
+            // In `used_up`, all policies of the process share one entry. So the kind decides to which policy an item
+            // belongs.
             let is_of_process = self.defaults.is_of_process(&revision.spec.source);
             let answers: Option<Arc<str>> = if is_of_process { None } else { Some(name.as_str().into()) };
             let waiting = used_up.get(&answers).filter(|_| serves).into_iter().flatten();

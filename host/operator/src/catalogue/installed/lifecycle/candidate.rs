@@ -10,11 +10,12 @@ pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) entry: AdmittedRevision,
     pub(super) package: Arc<Package>,
-    /// The revisions that serve now and that the candidate replaces: those of its source, and those in `succeeds`.
+    /// The revisions that serve now and that the candidate replaces: those of its source, and the one in `succeeds`.
     pub(super) before: Vec<String>,
     /// The serving revision in the candidate's place whose source was deleted.
     pub(super) succeeds: Option<String>,
-    /// The entry that the revision's name had before the revision became a candidate.
+    /// The earlier entry of this revision among the admitted revisions. The operator restores it if the candidate
+    /// cannot serve.
     pub(super) kept: Option<AdmittedRevision>,
 }
 

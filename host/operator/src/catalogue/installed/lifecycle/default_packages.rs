@@ -52,7 +52,7 @@ pub(super) enum AnswersAs {
         /// Whether the record and the bytes of the policy are known to be stored.
         is_recorded: bool,
     },
-    /// The policy is a revision: another default policy served before.
+    /// The policy answers as a revision, because another default policy served before.
     Revision,
 }
 
@@ -98,7 +98,7 @@ impl DefaultPolicies {
         is_default(source) && self.of(source).is_none_or(|default| default.answers != AnswersAs::Revision)
     }
 
-    /// Returns the policy of the process with this revision.
+    /// Returns the policy of the process whose revision has this name, or `None` if there is no such policy.
     pub(super) fn own(&self, revision: &str) -> Option<Content> {
         let default = self.all.iter().find(|default| default.revision == revision)?;
         Some(Content::Policy(Arc::clone(&default.policy), default.package.file.settings.clone()))
@@ -111,14 +111,14 @@ impl DefaultPolicies {
         if is_default(source) { self.rollout.of(own) } else { own.clone() }
     }
 
-    /// Returns whether the default policy of this process for a source has at least these grants. The owner's limits
-    /// need not allow such grants.
+    /// Returns whether the default policy that this process has for a source has at least these grants. The owner's
+    /// limits need not allow such grants.
     pub(super) fn has_grants(&self, source: &PolicySource, grants: &Grants) -> bool {
         self.of(source).is_some_and(|own| grants.is_within(&own.package.file.grants))
     }
 
-    /// Returns whether the default policy of this process for a source emits and reads at least the types of these
-    /// claims.
+    /// Returns whether the default policy that this process has for a source emits and reads at least the types of
+    /// these claims.
     pub(super) fn has_types(&self, source: &PolicySource, claims: &[Claim]) -> bool {
         let Some(own) = self.of(source) else { return false };
         let own = &own.policy.descriptor().claims;
@@ -132,8 +132,8 @@ impl DefaultPolicies {
         self.all.iter().find(|default| default.found.source == *source)
     }
 
-    /// Returns a package as the gate checks it. A default policy of another version gets the namespaces that default
-    /// policies of this process are allowed to read.
+    /// Returns a package in the form that the gate checks. A default policy of another version gets the namespaces that
+    /// default policies of this process are allowed to read.
     pub(super) fn granted(&self, source: &PolicySource, package: &Arc<Package>) -> Arc<Package> {
         let mut package = Arc::clone(package);
         if is_default(source) && !self.reads.is_empty() {
@@ -158,8 +158,8 @@ impl DefaultPolicies {
     }
 }
 
-/// Returns whether a recorded default policy has to make room for the policy of this process, because this process
-/// cannot load it. During a rollout, the rollout decides.
+/// Returns whether the policy of this process replaces a recorded default policy that this process cannot use. During a
+/// rollout, the rollout decides.
 pub(super) fn gives_way(revision: &Revision) -> bool {
     let status = revision.status.as_ref();
     is_default(&revision.spec.source)

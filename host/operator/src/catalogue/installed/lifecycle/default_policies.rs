@@ -2,8 +2,8 @@
 //! continue to serve.
 //!
 //! If no other default policy is recorded, the policy of the process answers, without a revision, and the operator
-//! records it. Otherwise the policy of the process is the new content of its source, like the new content of a
-//! ConfigMap, and goes through the lifecycle of packages.
+//! records it. Otherwise the operator treats the policy of the process like new content of a ConfigMap: the policy goes
+//! through the lifecycle of packages.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,8 +28,8 @@ use crate::{
 const RECORD_AGAIN: Duration = Duration::from_secs(30);
 
 impl Lifecycle {
-    /// Compares the default policies of this process with the recorded ones. A policy is a revision if another default
-    /// policy of its source serves or has to serve again, or if its own rollout is running.
+    /// Compares the default policies of this process with the recorded ones. A policy of this process answers as a
+    /// revision if another default policy of its source serves or has to serve again, or if its own rollout is running.
     pub(super) fn compare_defaults(&mut self) {
         let facts = self.facts();
         let has_changed = |default: &&DefaultPackage| {
@@ -69,7 +69,7 @@ impl Lifecycle {
         }
     }
 
-    /// Removes the settings of the process that belong to default policies that are revisions.
+    /// Removes the settings of default policies that answer as revisions from the settings of the process.
     pub(super) fn leave_settings_to_revisions(&mut self) {
         let defaults = &self.defaults;
         self.settings.retain(|layer| !defaults.is_of_revision(layer));

@@ -116,8 +116,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns whether a revision no longer serves in this state although it was let in. In all other states, the revision
-/// serves or is on its way.
+/// Returns whether a revision in this state does not serve although it was let in. In all other states, the revision
+/// serves, or was not let in.
 fn ends_service(state: RevisionState) -> bool {
     matches!(state, RevisionState::Superseded | RevisionState::Conflict | RevisionState::Quarantined)
 }

@@ -25,7 +25,7 @@ pub(super) const FAILED: &str = "FailedInService";
 pub(super) struct Executed {
     /// The error of the first action that failed.
     pub(super) done: Result<(), StepError>,
-    /// Whether the predecessor of a quarantined revision does not serve again yet.
+    /// Whether the operator failed to restore the predecessor of a quarantined revision.
     pub(super) lacks_predecessor: bool,
 }
 
@@ -199,7 +199,7 @@ impl Lifecycle {
                 let message = format!("{failed} {what}");
                 let restored = Transition::new(RevisionState::Active, "Restored", message);
                 self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
-                // The restored revision can be the content of the package again. Then it needs no check any more.
+                // The package may contain the restored revision again. The revision then needs no further check.
                 self.checking.remove(name);
                 self.waiting.remove(name);
                 self.due.remove(name);
@@ -218,8 +218,8 @@ impl Lifecycle {
     }
 
     /// Gives a restored predecessor the claim of the failed revision, because the predecessor serves as long as the
-    /// failed package exists. The two revisions can have different sources. Returns the time of the claim in the format
-    /// of the record.
+    /// failed package exists. The predecessor gets the claim even if the two revisions have different sources. Returns
+    /// the time of the claim in the format of the record.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());
@@ -231,7 +231,8 @@ impl Lifecycle {
     }
 }
 
-/// Removes what matters only while a revision serves or waits: an approval, and the details of the effect.
+/// Removes the fields that matter only while a revision serves or waits, such as the approval and the details of the
+/// effect.
 pub(super) fn end(status: &mut PolicyRevisionStatus) {
     (status.approved, status.limits_digest, status.returned_from, status.rollout) = (None, None, None, None);
     if let Some(preview) = &mut status.preview {

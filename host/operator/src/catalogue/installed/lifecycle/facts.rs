@@ -140,15 +140,15 @@ impl<'a> Facts<'a> {
             && new_spec.source.namespace == old_spec.source.namespace
             && new_spec.scope == old_spec.scope
             && new_spec.digest.is_some() == old_spec.digest.is_some()
-            // The check finds out the name of the policy.
+            // Before the check, the operator may not know the name of the policy.
             && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
     }
 
-    /// Returns the quarantined revision of a package that a predecessor must replace: the revision that failed last.
-    /// The package can have other content by now, which does not serve yet, or never will. The last failure does not
-    /// count if the package's content is newer, because the predecessor served already. It also does not count if a
-    /// user deleted the package after the failure, because the predecessor must not come back. In both cases, returns
-    /// the revision of the content if it is in quarantine.
+    /// If a predecessor must serve in place of a package's quarantined revision, returns this revision: the one that
+    /// failed last. The package can have other content by now, which does not serve yet, or never will. The last
+    /// failure does not count if the package's content is newer: by then, the predecessor already served. It also does
+    /// not count if a user deleted the package after the failure, because the predecessor must not come back. In both
+    /// cases, returns the revision of the content if it is in quarantine.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
         let SourceRevision { source, revision, created, .. } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));

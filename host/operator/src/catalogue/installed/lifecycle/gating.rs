@@ -116,8 +116,8 @@ impl Lifecycle {
         Ok(GateAnswer::Open)
     }
 
-    /// Records that the operator computes the effect of a revision. Counts an attempt. If a preview crashes the
-    /// operator each time, the count ends the repetition. A preview after a check by this process belongs to the same
+    /// Records that the operator computes the effect of a revision. Counts an attempt, so that a preview that crashes
+    /// the operator each time does not repeat for ever. A preview after a check by this process belongs to the same
     /// attempt as the check.
     async fn enter_preview(&mut self, name: &str, policy: &str, is_approved: bool) -> Result<(), StepError> {
         let is_new = !self.checking.contains(name);
@@ -148,8 +148,8 @@ impl Lifecycle {
         self.remember_hold(name, &other.package);
     }
 
-    /// Returns whether limits apply to a candidate. No limits apply to the way back: a return to the previous revision
-    /// must not need a person.
+    /// Returns whether a candidate cannot serve before its effect is known. The way back needs no effect: a return to
+    /// the previous revision must not need a person.
     fn is_limited(&self, candidate: &Candidate) -> bool {
         let Candidate { name, entry, .. } = candidate;
         let serves = self.records.status(name).state == RevisionState::Active;
@@ -162,14 +162,14 @@ impl Lifecycle {
         self.approval(name).is_some() && seen.is_some_and(|seen| seen == basis)
     }
 
-    /// Returns whether limits apply to a revision, and no person approved the revision.
+    /// Returns whether a revision cannot serve before its effect is known, and no person approved the revision.
     pub(super) fn is_gated(&self, name: &str, entry: &AdmittedRevision) -> bool {
         self.needs_effect(entry) && self.approval(name).is_none()
     }
 
-    /// Returns whether a revision cannot serve before its effect is known. Either limits apply, or the effect decides
-    /// whether the revision serves in steps, or the revision is a default policy. The operator shows the effect of a
-    /// default policy, unless the policy starts to serve at once.
+    /// Returns whether the operator needs the effect of a revision. It needs the effect if limits apply, if the effect
+    /// decides whether the revision serves in steps, or if the revision is a default policy. The operator shows the
+    /// effect of a default policy, unless the policy starts to serve at once.
     fn needs_effect(&self, entry: &AdmittedRevision) -> bool {
         let mode = entry.rollout.mode(&self.tools.rollout_defaults);
         let is_shown = entry.reach == Reach::Process && mode != RolloutMode::Now;

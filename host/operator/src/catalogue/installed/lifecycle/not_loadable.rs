@@ -118,8 +118,7 @@ impl Lifecycle {
     }
 
     /// Lets no policy answer in the place of a tenant's policy until the operator can load the tenant's policy. Other
-    /// places do not wait. If the revision also applies to other namespaces, returns the error, so that the operator
-    /// waits for the revision.
+    /// places do not wait. For any other revision, returns the error, so that the operator waits for the revision.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -167,7 +166,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // New packages had to wait until all policies were loaded. The new packages have their turn now.
+            // All policies are loaded now. New packages had to wait for this, so start a round for them.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))

@@ -101,8 +101,8 @@ impl Lifecycle {
         awaits && held.package.as_ref().is_ok_and(|package| !self.awaits_policy(package, at, found))
     }
 
-    /// Returns whether another version of the policy for these settings is being checked. A tenant's packages do not
-    /// delay settings of other namespaces.
+    /// Returns whether another version of the policy for these settings is being checked, or waits for its check or an
+    /// approval. A tenant's packages do not delay settings of other namespaces.
     fn awaits_policy(&self, package: &Package, settings: &Found, found: &[Found]) -> bool {
         let Some(policy) = package.file.name.as_deref().filter(|_| package.component.is_none()) else { return false };
         let mut in_reach = found.iter().filter(|found| self.is_in_reach(&found.source, &settings.source.namespace));

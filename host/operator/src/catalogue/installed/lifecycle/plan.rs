@@ -155,7 +155,7 @@ impl Observed<'_> {
         due.map(|(by, name)| Action::Yield { name: name.clone(), by: by.clone() }).collect()
     }
 
-    /// Returns the actions that end the service of revisions that yielded to a rollout that is no longer open.
+    /// Returns the actions that stop the yielding revisions whose successor's rollout has ended.
     fn ended_yields(&self) -> Vec<Action> {
         let yielding = self.facts.yielding();
         let ended = self
@@ -211,9 +211,10 @@ impl Observed<'_> {
         actions.into_values().collect()
     }
 
-    /// Returns the actions that end the service of revisions after a user deleted their source. The last good
-    /// predecessor of a quarantined revision stays as long as the source of the quarantined revision exists. A revision
-    /// with a successor stays until the successor serves, or cannot serve.
+    /// Returns the actions for revisions whose source a user deleted: a serving revision stops, and the operator
+    /// deletes the record of a revision that never served. The last good predecessor of a quarantined revision stays as
+    /// long as the source of the quarantined revision exists. A revision with a successor stays until the successor
+    /// serves, or cannot serve.
     fn retirements(&self) -> Vec<Action> {
         let (sources, kept) = (self.sources(), self.kept());
         let gone =
@@ -228,8 +229,9 @@ impl Observed<'_> {
         gone.filter_map(action).collect()
     }
 
-    /// Returns the actions that quarantine revisions because they failed in service. A revision goes into quarantine
-    /// only when its predecessor can replace it.
+    /// Returns the actions that quarantine revisions because they failed in service. If a predecessor must be compiled
+    /// before it can serve again, returns the compilation instead. Leaves out a revision whose rollout has a
+    /// predecessor that cannot serve.
     fn failures(&self) -> Vec<Action> {
         let (sources, facts) = (self.sources(), self.facts);
         let serving = facts.serving();

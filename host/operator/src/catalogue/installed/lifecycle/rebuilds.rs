@@ -46,7 +46,7 @@ impl Lifecycle {
         Some(NotAdmitted { transition, again: false })
     }
 
-    /// Returns whether a revision no longer has to wait because of a quarantined revision with the same answers.
+    /// Returns whether a revision waits as a rebuild although no quarantined revision has the same answers any more.
     pub(super) fn is_no_rebuild(&self, name: &str) -> bool {
         let status = self.records.status(name);
         let is_like = |digest: &String| self.quarantined_with(name, digest).is_some();

@@ -179,8 +179,9 @@ impl Lifecycle {
         }
     }
 
-    /// Ends the wait of a revision for a place if limits apply to the revision. Such a revision was let in before the
-    /// limits existed, or lost its place. When the place is free, the operator looks at the limits.
+    /// Ends the wait of a revision for a place if the operator must know the effect of the revision first. Such a
+    /// revision was let in before the limits existed, or lost its place. When the place is free, the operator computes
+    /// the effect.
     async fn leave_conflict(&mut self, name: &str) {
         let status = self.records.status(name);
         let is_limited = self.revisions.entries.get(name).is_some_and(|entry| self.is_gated(name, entry));

@@ -98,8 +98,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Ends the attempts of waiting revisions that served before and whose ConfigMaps have other content now. The
-    /// operator keeps these revisions, because they can still be fallbacks. It deletes all other waiting revisions
+    /// Ends the attempts of waiting revisions that were admitted before and whose ConfigMaps have other content now.
+    /// The operator keeps these revisions, because they can still be fallbacks. It deletes all other waiting revisions
     /// whose content was replaced.
     async fn end_attempts(&mut self, current: &BTreeSet<String>) {
         let is_left = |name: &&String| {

@@ -111,8 +111,8 @@ impl Lifecycle {
         rolled
     }
 
-    /// Takes the next step of a rollout if a look at its objects is due. Returns the delay until the next look, and why
-    /// the rollout returns.
+    /// Takes the next step of a rollout if a look at its objects is due. Returns the delay until the next look and, if
+    /// all objects return, the reason.
     async fn look_at(&mut self, name: &str) -> Result<(Duration, Option<ServiceFailure>), StepError> {
         let swap = self.tools.catalogue.load().map_or(0, |snapshot| snapshot.revision);
         let status = self.records.status(name);
@@ -151,7 +151,7 @@ impl Lifecycle {
         Duration::try_from(left).unwrap_or_default() + Duration::from_secs(1)
     }
 
-    /// Takes the next step of a rollout. Returns the time of the next look, and why the rollout returns.
+    /// Takes the next step of a rollout. Returns the time of the next look and, if all objects return, the reason.
     async fn step_of(
         &mut self,
         name: &str,

@@ -187,7 +187,7 @@ impl Lifecycle {
     /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
     async fn tell_misfit(&mut self, Unfit { reason, message, before, .. }: Unfit) {
         // The serving revisions fitted when they were admitted, so the error is in this ConfigMap. But the settings can
-        // be for a revision that a rollout brings.
+        // be for a revision that is being rolled out.
         let (reason, message) =
             if before.is_empty() { (reason, message) } else { (ANOTHER_ROLLOUT, fits_after(&before, &message)) };
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
@@ -213,9 +213,9 @@ impl Lifecycle {
     }
 
     /// Returns the revisions that must keep waiting for a place. Either the revision in this place cannot be loaded, or
-    /// limits apply to the waiting revision, or the waiting revision cannot begin its rollout. In the first case, pods
-    /// would restart for the waiting revision, and again when the other revision is loaded. In the second case, the
-    /// effect of the waiting revision is not known.
+    /// the operator must first know the effect of the waiting revision, or the waiting revision cannot begin its
+    /// rollout. In the first case, pods would restart for the waiting revision, and again when the other revision is
+    /// loaded.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {

@@ -113,7 +113,8 @@ impl Lifecycle {
         })
     }
 
-    /// Makes settings of a namespace due if they wait until a policy is loaded. Returns whether any settings waited.
+    /// Makes the operator retry the settings of a namespace that wait until a policy is loaded. Returns whether any
+    /// settings waited.
     pub(super) fn wake_settings(&mut self, namespace: &str) -> bool {
         let records = &self.records;
         let waits = |name: &String| {

@@ -101,7 +101,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the revisions that serve where rollouts have not moved the objects.
+    /// Returns the revisions that serve the objects that the undone rollouts have not moved.
     fn before_rollouts(
         &self,
         serving: &BTreeSet<String>,

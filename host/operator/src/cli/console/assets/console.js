@@ -9,7 +9,7 @@
   // The address changes nothing here: the digests tell the server what this page already shows.
   const parts = () => [...document.querySelectorAll('[data-digest]')];
 
-  // Only a part that scrolls is a stop for the keyboard.
+  // Users can move the keyboard focus to a part only if the part scrolls.
   function markScrollers() {
     document.querySelectorAll('.scroll, .picture').forEach((one) => {
       const scrolls = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
@@ -35,7 +35,7 @@
   let waiting = '';
   let announcer = 0;
 
-  // Announces the last text within a time.
+  // Announces a text. If several texts come within the time `quiet`, announces only the last one.
   function announce(text) {
     waiting = text;
     if (announcer) return;
@@ -46,7 +46,7 @@
     }, Math.max(0, announced + quiet - Date.now()));
   }
 
-  // Shows the state of the connection. Trouble is also announced, and its end.
+  // Shows the state of the connection. Also announces the beginning and the end of trouble.
   function say(text, isTrouble) {
     const wasTrouble = live.dataset.trouble === 'true';
     if (live.textContent === text) return;
@@ -55,7 +55,8 @@
     if (isTrouble || wasTrouble) announce(text);
   }
 
-  // Finds the element that replaces another one: it has the same id, or it is the same of those with the same address.
+  // Finds the element that replaces the focused one: the element with the same id. Without an id, it is the element at
+  // the same position among the elements with the same address, label or text.
   function same(part, focused, at) {
     if (focused.id) return part.querySelector('#' + CSS.escape(focused.id));
     return alike(part, focused)[at];
@@ -125,7 +126,7 @@
     source.addEventListener('error', () => {
       close();
       failures += 1;
-      // A connection may end at any time. Only if the next one fails too, the page may be out of date.
+      // A connection may end at any time. The page may be out of date only if the next connection also fails.
       if (failures > 1) say('Not connected. The page may be out of date.', true);
       timer = setTimeout(open, failures > 1 ? retry : 0);
     });
@@ -133,7 +134,7 @@
 
   const paused = () => sessionStorage.getItem('paused') === 'yes';
 
-  // A browser opens few connections to one server, so pages in the background give theirs back.
+  // A browser opens only a few connections to one server, so pages in the background close their connections.
   function follow() {
     pause.setAttribute('aria-pressed', String(paused()));
     if (paused()) {

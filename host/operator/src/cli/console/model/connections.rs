@@ -14,7 +14,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Marks the connections of an object as outdated. The object keeps its connections until [`Self::set`].
+    /// Marks the connections of an object as outdated. The object keeps its old connections until the next call of
+    /// [`Self::set`].
     pub(super) fn ask(&mut self, identity: Identity) {
         self.asked.insert(identity);
     }

@@ -19,7 +19,7 @@ impl GroupKey {
     }
 }
 
-/// A number of objects.
+/// The number of objects in a group, and how many of them are not ready.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli::console) struct Count {
     /// The number of objects that are not ready.
@@ -28,7 +28,7 @@ pub(in crate::cli::console) struct Count {
 }
 
 impl Count {
-    /// Adds another number.
+    /// Adds the numbers of another count.
     pub(in crate::cli::console) fn add(&mut self, Self { open, total }: Self) {
         self.open += open;
         self.total += total;
@@ -60,7 +60,7 @@ impl Counts {
         }
     }
 
-    /// Returns the numbers.
+    /// Returns each group with the numbers of its objects.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&GroupKey, Count)> {
         self.0.iter().map(|(key, count)| (key, *count))
     }

@@ -28,7 +28,7 @@ pub(in crate::cli::console) struct KeptObject {
     pub(in crate::cli::console) line: String,
     /// Whether a policy answers for the kind.
     is_claimed: bool,
-    /// A hash of everything on which the connections of the object depend.
+    /// A hash of all parts of the object that decide about its connections.
     wanted: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Unconnected {
 pub(super) struct Objects {
     all: BTreeMap<Identity, KeptObject>,
     owned: HashMap<String, BTreeSet<Identity>>,
-    /// The types whose objects the console has completely, with the namespaces; `None` for the whole cluster.
+    /// For each type, the namespaces of which the console has all objects; `None` for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
     connections: Connections,

@@ -94,8 +94,8 @@ impl Places {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Returns where to watch a kind. For a kind that a policy claimed after the start of the console, returns every
-    /// namespace in which the user may be able to see objects.
+    /// Returns where to watch a kind. If a policy claimed the kind only after the start of the console, the rights are
+    /// unknown: returns every namespace in which the user may be able to see objects.
     pub(super) fn of_kind(&self, of: &ResourceType, served: &Served) -> Vec<Place> {
         self.of_kind.get(of).cloned().unwrap_or_else(|| self.of_other(served))
     }

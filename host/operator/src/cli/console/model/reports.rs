@@ -108,7 +108,7 @@ impl Model {
 
     fn changed(&self, watched: &WatchedType, mut changes: Vec<Change>) {
         if watched.role == Role::Record && !changes.is_empty() {
-            // The page with all policies shows records as a list.
+            // The page with all policies lists the records, so each change of a record must wake this page.
             for change in &mut changes {
                 change.is_listed = true;
             }
@@ -161,12 +161,13 @@ impl Model {
         MissingRight { verb: "list", resource, namespace: place.map(str::to_owned) }
     }
 
-    /// Returns whether the console has not read all objects of the kinds with policies yet.
+    /// Returns whether the console still reads the objects of the kinds for which policies answer.
     pub(in crate::cli::console) fn is_loading(&self) -> bool {
         !lock(&self.reports).listing.is_empty()
     }
 
-    /// Returns whether the console may still find an object.
+    /// Returns whether the console still reads the objects of the kind and the namespace of an object, so that it may
+    /// still find the object.
     pub(in crate::cli::console) fn is_loading_kind(&self, Identity { group, kind, namespace, .. }: &Identity) -> bool {
         let is_it = |(of, place): &(ResourceType, Place)| {
             of.group_kind() == (group.as_str(), kind.as_str()) && (place.is_none() || place == namespace)

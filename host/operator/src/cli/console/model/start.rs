@@ -26,9 +26,10 @@ use crate::{
     watch::Served,
 };
 
-/// After a change, the console waits for this time before it checks whether a record changed.
+/// After a watch reports a record, the console waits for this time before it compares the states of all records.
 const QUIET: Duration = Duration::from_secs(1);
-/// The console also reads the policies at this interval, because settings of the operator have no record.
+/// The console also reads the policies at this interval, because no record shows a change of the operator's own
+/// settings.
 pub(super) const REREAD: Duration = Duration::from_mins(5);
 
 /// Reads the policies, finds the namespaces that the user may see, and starts the watches.
@@ -78,7 +79,7 @@ pub(super) async fn watch(model: &Arc<Model>) -> anyhow::Result<()> {
     for (of, role) in model.end_watches(wanted(&snapshot)) {
         let served = discovery::served(&model.client, &of).await?;
         model.lock().serves(of.clone(), served.clone());
-        // A type that the cluster does not serve may be served later.
+        // Skip a type that the cluster does not serve. The cluster may serve it at the next call.
         let Some(served) = served else { continue };
         let places = places_of(model, &of, &served, role).await?;
         let watched = WatchedType { of, served, place: None, role, stop: CancellationToken::new() };

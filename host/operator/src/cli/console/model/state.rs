@@ -48,7 +48,7 @@ pub(in crate::cli::console) struct Model {
     /// The policies. If a new read finds the same policy, the catalogue keeps its old entry.
     catalogue: Catalogue,
     serving: Mutex<Arc<ServingPolicies>>,
-    /// Grows with each change of the policies.
+    /// A number that grows with each change of the policies.
     policies: AtomicU64,
     objects: Mutex<Objects>,
     pub(super) reports: Mutex<WatchStates>,
@@ -164,7 +164,8 @@ impl Model {
     }
 
     /// Runs the long computation `work` without delaying other tasks. If the caller no longer wants the result, `work`
-    /// ends at its next request, or when it checks its token. It keeps its slot until it ends.
+    /// ends at its next request, or when it checks its token. Slots limit the number of computations at the same time:
+    /// `work` keeps its slot until it ends.
     pub(in crate::cli::console) async fn blocking<T: Send + 'static>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<T> + Send + 'static,
@@ -220,7 +221,7 @@ impl Model {
         }
     }
 
-    /// Starts to gather objects. The reader takes objects of this model before it sends requests.
+    /// Returns a reader of objects. Before the reader sends a request, it looks for the objects in this model.
     pub(in crate::cli::console) fn gathered(self: &Arc<Self>) -> Gathered {
         Gathered::knowing(self.client.clone(), Arc::<Self>::clone(self))
     }

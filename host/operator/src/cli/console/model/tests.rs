@@ -150,7 +150,7 @@ async fn each_kind_has_its_own_namespaces() {
         add(&cluster, AGENT, (namespace, "a"), true);
         add(&cluster, MODEL_API, (namespace, "m"), true);
     }
-    // The first kind by name is not the one that the user may see everywhere.
+    // The user may see ModelAPIs in more namespaces than Agents, which are the first kind by name.
     restrict(&cluster, |attempt| {
         let place = (&*attempt.resource, &*attempt.namespace);
         matches!(place, ("modelapis", "both" | "models") | ("agents", "both"))
@@ -205,7 +205,7 @@ async fn the_note_about_a_lost_watch_goes_as_soon_as_the_watch_works_again() {
         if is_lost { Verdict::from(Outcome::FailBefore(Failure::Server(503))) } else { Verdict::default() }
     });
     cluster.cut_watches();
-    // The test has cut all watches, but only this watch cannot continue.
+    // The test has cut all watches, but only the watch of Agents cannot continue.
     let is_broken =
         |broken: &[String]| matches!(broken, [one] if one.starts_with("Agent objects may be out of date: "));
     until(|| is_broken(&model.limits().broken)).await;
@@ -232,7 +232,7 @@ async fn watches_that_fail_together_do_not_come_back_at_the_same_moment() {
     let failed: Vec<_> = entries.iter().filter(|entry| entry.attempt.verb == Verb::Watch).collect();
     let moments: BTreeSet<_> = failed.iter().map(|entry| entry.at).collect();
     assert!(moments.len() * 2 > failed.len(), "{} moments for {} requests", moments.len(), failed.len());
-    // With 2 s between all requests, a watch would ask 75 times.
+    // If the delay did not grow from 2 s, a watch would send 75 requests.
     let watches = failed.iter().map(|entry| &entry.attempt.resource).collect::<BTreeSet<_>>();
     assert!(failed.len() < 12 * watches.len(), "{} requests of {} watches", failed.len(), watches.len());
 }

@@ -19,7 +19,7 @@ pub(super) struct WatchStates {
 }
 
 impl WatchStates {
-    /// Forgets a type. Returns the switch of its watches.
+    /// Forgets a type. Returns the token with which the caller can end the watches of the type.
     pub(super) fn end(&mut self, of: &ResourceType) -> Option<CancellationToken> {
         self.listing.retain(|(other, _)| other != of);
         self.missing.retain(|(other, _), _| other != of);

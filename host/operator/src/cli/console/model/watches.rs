@@ -30,7 +30,7 @@ const SILENCE: Duration = Duration::from_mins(5);
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_mins(1) };
 /// The delays after the API server refused a watch. An administrator may grant the right meanwhile.
 const REFUSED: Backoff = Backoff { first: Duration::from_secs(30), max: Duration::from_mins(10) };
-/// If a watch lasts this long, it worked, even without events.
+/// The console regards a watch that lasted this long as working, even if the watch reported no events.
 const WORKED: Duration = Duration::from_secs(1);
 /// The API server's status code if it no longer remembers the version at which a watch starts.
 const GONE: u16 = 410;
@@ -89,8 +89,8 @@ impl Watch {
                     end => self.failed(&end).await,
                 }
             }
-            // The first time that the API server has forgotten the version, list again without a delay. If it also
-            // forgets the next version, before it sends an event, wait first.
+            // If the API server forgot the version for the first time, list again without a delay. If the API server
+            // also forgets the next version before it sends an event, wait first.
             if std::mem::replace(&mut self.was_forgotten, true) {
                 self.pause(BACKOFF).await;
             }
@@ -109,7 +109,8 @@ impl Watch {
             params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
                 self.model.listed(&self.watched, &listed);
-                // If the API server forgets the version of each list, the next list must wait longer each time.
+                // Do not reset the delay after a forgotten version: if the API server forgets the version of each list,
+                // the delay must grow.
                 if !self.was_forgotten {
                     self.failures = 0;
                 }

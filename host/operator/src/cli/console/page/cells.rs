@@ -85,7 +85,7 @@ pub(super) fn identity(ObjectName { group, kind, namespace, name }: &ObjectName)
     Identity { group: group.clone(), kind: kind.clone(), namespace: namespace.clone(), name: name.clone() }
 }
 
-/// Returns `one` or `many`, with the number before it.
+/// Returns the number, and then `one` for the number 1, or `many`.
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

@@ -17,7 +17,7 @@ const MENU: [(&str, &str); 3] = [("Overview", "/"), ("Objects", "/objects"), ("P
 pub(in crate::cli::console) struct Page {
     pub(in crate::cli::console) status: StatusCode,
     title: String,
-    /// The address of the entry of the menu to which the page belongs.
+    /// The address of the menu entry to which the page belongs.
     entry: &'static str,
     /// The part that does not change while the page is open, such as a form.
     fixed: Markup,

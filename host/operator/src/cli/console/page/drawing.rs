@@ -27,8 +27,8 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Collects the objects that the objects in `first` use, over at most `steps` steps. Also collects the objects that
-    /// use an object in `first`.
+    /// Collects the objects that the objects in `first` use, over at most `steps` steps. If `first` contains only one
+    /// object, also collects the objects that use it.
     pub(super) fn around(model: &Model, first: &[Identity], steps: usize) -> Self {
         let mut nodes: BTreeMap<Identity, usize> = BTreeMap::new();
         let (mut order, mut left_out): (Vec<Identity>, usize) = (Vec::new(), 0);
@@ -51,7 +51,7 @@ impl Drawing {
             for identity in &next {
                 let (uses, users) = model.connections(identity);
                 found.extend(uses.into_iter().filter(|used| add(used, &mut order)));
-                // On a page with a list, the users are already objects of the list.
+                // Add only the users of a single object. On a page with a list, the list already contains the users.
                 let shown = users.iter().filter(|_| step == 0 && focus.is_some());
                 for user in shown {
                     add(user, &mut order);

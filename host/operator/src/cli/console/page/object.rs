@@ -21,10 +21,10 @@ use crate::{
     input::Identity,
 };
 
-/// The number of steps from the object to used objects, for the causes and for the picture.
+/// The maximum number of steps from the object to used objects, for the causes and for the picture.
 const STEPS: usize = 4;
 const DRAWN: usize = 2;
-/// The number of Events on the page.
+/// The maximum number of Events on the page.
 const EVENTS: usize = 30;
 
 /// Builds the page.

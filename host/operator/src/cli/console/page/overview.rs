@@ -18,9 +18,9 @@ use crate::{
     input::Identity,
 };
 
-/// The number of objects for which the page follows the causes.
+/// The maximum number of objects for which the page finds the causes.
 const TRACED: usize = 25;
-/// The number of steps from an object to the cause.
+/// The maximum number of steps from an object to a cause.
 const STEPS: usize = 4;
 
 /// The maximum number of namespaces on the page.

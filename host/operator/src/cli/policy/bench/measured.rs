@@ -14,7 +14,7 @@ use kaos_policy::{
     policy::Policy,
 };
 
-/// Wraps the code of a policy, and records the largest memory of a sandbox.
+/// Wraps the code of a policy, and records the memory of the largest sandbox.
 pub(super) struct Measured {
     policy: Arc<Policy>,
     most: AtomicUsize,
@@ -25,7 +25,7 @@ impl Measured {
         Self { policy: Arc::clone(policy), most: AtomicUsize::new(0) }
     }
 
-    /// Returns the largest memory of a sandbox since the last call, in bytes.
+    /// Returns the memory of the largest sandbox since the last call, in bytes.
     pub(super) fn take(&self) -> usize {
         self.most.swap(0, Ordering::Relaxed)
     }

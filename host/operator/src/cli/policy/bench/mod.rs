@@ -131,8 +131,8 @@ struct Figures<'a> {
     /// The time of a pass in nanoseconds.
     times: Option<Spread>,
     fuel: Option<Spread>,
-    /// The number of different amounts of fuel that the passes over one object took: the largest such number of all
-    /// objects. 1 if, for each object, all passes took the same fuel.
+    /// The largest number of different fuel amounts that the passes over the same object took. 1 if all passes over the
+    /// same object took the same fuel.
     fuel_counts: usize,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,

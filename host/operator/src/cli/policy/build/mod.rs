@@ -1,5 +1,5 @@
-//! `policy build`: converts a core module to a component that imports nothing. It also takes a component that imports
-//! WASI.
+//! `policy build`: converts a core module to a component that imports nothing. The input can also be a component that
+//! imports WASI.
 
 mod preview2;
 mod same_contract;
@@ -56,7 +56,7 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     let is_answered = |module: &str| module == wasi::MODULE || preview2::is_interface(module);
     if let Some([module, name]) = imports.iter().find(|[module, _]| !is_answered(module)) {
         let import = format!("{module}.{name}");
-        // Linked modules import their common memory and addresses from these modules.
+        // Modules that are linked at run time import their common memory and addresses from modules with these names.
         let is_linked = module == "env" || module.starts_with("GOT.");
         if wasm::is_component(bytes) && is_linked {
             bail!(
@@ -78,9 +78,9 @@ fn component(bytes: &[u8], stub_wasi: bool) -> anyhow::Result<Vec<u8>> {
     }
     let preview2 = preview2::adapters(module, stub_wasi)?;
     let mut module = slim(module);
-    // With bindings for components, a compiler writes the types of the exports into sections whose names begin with
-    // `component-type`. The compiler of Go writes no such section, and the core modules of a component have no such
-    // section either.
+    // If the source contains bindings for components, the compiler writes the types of the exports into sections whose
+    // names begin with `component-type`. The compiler of Go writes no such section, and the core modules of a component
+    // have no such section either.
     if !wasm::has_custom_section(&module, "component-type") {
         wit::embed(&mut module)?;
     }

@@ -41,7 +41,7 @@ const ANSWERED: [&str; 19] = [
 /// open file, and a policy never has one.
 const FILES: (&str, &str) = ("wasi:filesystem/types", "-at");
 
-/// The number of calls that a message lists.
+/// The maximum number of calls that a message lists.
 const SHOWN: usize = 3;
 
 /// A function that a module imports.
@@ -62,7 +62,7 @@ impl Call<'_> {
     }
 }
 
-/// Returns whether a module of this name is an interface of WASI 0.2.
+/// Returns whether the name of an imported module is the name of an interface of WASI 0.2.
 pub(super) fn is_interface(module: &str) -> bool {
     module.starts_with("wasi:") && module.contains("@0.2.")
 }

@@ -10,7 +10,7 @@ use crate::cli::policy::wasm;
 /// The beginning of the names of exports that implement the contract.
 const CONTRACT: &str = "kaos:policy/";
 
-/// The name of the table of functions that need the policy's memory.
+/// The export with the table of functions that need the policy's memory.
 const TABLE: &str = "$imports";
 
 /// Returns the core module that implements the contract.
@@ -50,9 +50,9 @@ pub(super) fn core_module(component: &[u8]) -> anyhow::Result<&[u8]> {
 /// Accepts a module only if it merely connects the policy's module with the component's imports. The conversion drops
 /// all such modules, so they must not contain a part of the policy.
 ///
-/// Every component has two modules for functions that need the policy's memory: one has a table of these functions, and
-/// the other fills this table. A component can also have adapters, which convert calls of WASI preview 1. An adapter
-/// uses the policy's memory, and contains no data of its own.
+/// Every component has two modules for imported functions that need the policy's memory: one has a table of these
+/// functions, and the other fills this table. A component can also have adapters, which convert calls of WASI
+/// preview 1. An adapter uses the policy's memory, and contains no data of its own.
 fn check_connection(module: &[u8]) -> anyhow::Result<()> {
     let mut imports = Vec::new();
     let (mut exports, mut has_memory) = (Vec::new(), false);

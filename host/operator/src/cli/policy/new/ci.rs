@@ -65,7 +65,7 @@ impl OperatorSource {
         }
     }
 
-    /// Returns a note for a source that may be missing: the release exists only after its tag.
+    /// Returns a note if the source is the release of this program's version, because this release may not exist yet.
     pub(super) fn note(&self) -> Option<&'static str> {
         (*self == Self::Release).then_some(concat!(
             "the CI file needs the release v",

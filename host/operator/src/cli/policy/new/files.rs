@@ -100,7 +100,8 @@ pub(super) fn overlaid(text: &str, name: &str) -> String {
     let word = name.replace('-', "_");
     let replaced = [
         ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
-        // Gives the library the same form of name as a project for a policy, so that both have the same build commands.
+        // Gives the library of an overlay a name in the form of a policy's library, so that the build commands of both
+        // are the same.
         ("mirror-overlay", format!("{name}-policy")),
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),

@@ -95,7 +95,7 @@ impl ShippedSources {
         for dependency in &self.dependencies {
             let section = if dependency.is_for_tests { &mut tests } else { &mut normal };
             *section += &if dependency.name == self.package {
-                // The policy depends on itself, because its tests need the policy with more features.
+                // The policy's crate is its own dependency for tests, because the tests need more of its features.
                 let features = Value::from(dependency.features.clone());
                 format!("{name}-policy = {{ path = \".\", features = {features} }}\n")
             } else {

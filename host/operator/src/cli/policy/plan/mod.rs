@@ -154,7 +154,7 @@ impl Plan {
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
-        // Files do not tell which objects a cluster lacks.
+        // The files may contain only a part of the cluster's objects, so a missing object may exist in the cluster.
         let unstored = Unstored { hidden: &|_: &ResourceType| None, is_read: &|_| false };
         let comparison = sides.compare(&documents, catalogue.scopes(), &started, &unstored)?;
         sides.tell_held(&documents);

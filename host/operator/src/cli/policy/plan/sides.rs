@@ -194,7 +194,7 @@ impl Sides {
     }
 }
 
-/// Policies that no longer answer for any object after `stop` is cancelled. So a comparison ends soon.
+/// Wraps policies. After `stop` is cancelled, no policy answers for any object, so that a comparison ends soon.
 struct Stoppable<'a> {
     at: At<'a>,
     stop: &'a CancellationToken,

@@ -1,9 +1,10 @@
 //! `--as-test`: writes cases as tests into a project of `policy new`, in the form of the project's tests.
 //!
 //! - A project in Rust gets `tests/cases/NAME.json` for each case, and one `tests/cases.rs`, which compares all cases.
-//! - A project with a script gets `tests/NAME.yaml` and `tests/NAME.expected.yaml`, which its `test.sh` compares, and
-//!   `tests/NAME.flags` if `render` needs flags. If `render` cannot repeat the case, the project gets
-//!   `tests/cases/NAME.kaos`, which its `test.sh` replays.
+//! - A project with a script gets `tests/NAME.yaml` with the objects and `tests/NAME.expected.yaml` with the manifests.
+//!   If `render` needs flags, the project also gets `tests/NAME.flags`. The project's `test.sh` renders the objects,
+//!   and compares the manifests. If `render` cannot repeat the case, the project gets `tests/cases/NAME.kaos` instead,
+//!   which its `test.sh` replays.
 //! - Any other project gets the case itself as `tests/cases/NAME.kaos`, for `policy replay --policy`.
 
 use std::{fs, path::Path, process::ExitCode, sync::Arc};
@@ -93,7 +94,8 @@ fn rust(case: &Case, code: &KnownCode<'_>) -> Result<Value, ReplayError> {
     Ok(test)
 }
 
-/// Asks the policy without its overlays, and without the metadata that the host adds to manifests.
+/// Returns the policy's own answer: without the changes of overlays, and without the metadata that the host adds to
+/// manifests.
 fn answer(
     policy: &Arc<Policy>,
     case: &Case,

@@ -1,6 +1,6 @@
 //! Writes a case as a test for a project with a script. If `render` can give the recorded answer from files, the test
-//! has the objects that the policy saw, the flags of `render`, and the manifests. Otherwise the test is the case
-//! itself.
+//! has the objects that the policy saw, the flags of `render`, and the manifests. If the policy failed, the test has no
+//! manifests. In all other cases, the test is the case itself.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -28,7 +28,8 @@ pub(super) fn write(project: &Path, name: &str, case: &Case) -> anyhow::Result<S
         CaseVerdict::Planned(planned) if is_exact && let_through(planned, case.inputs.applied) => {
             Some(&planned.manifests)
         }
-        // There is no answer to compare with: a person has to correct the policy first, and look at its new answer.
+        // The case has no manifests to compare with: a person has to correct the policy first, and look at its new
+        // answer.
         CaseVerdict::Failed(_) => None,
         CaseVerdict::Planned(_) | CaseVerdict::Refused(_) => return put_case(project, name, case),
     };
@@ -64,7 +65,8 @@ impl Cluster {
         }
         let mut cluster = Self { objects: vec![object], flags: BTreeSet::new(), is_exact: true };
         for LayerInputs { settings, needs, .. } in &case.inputs.layers {
-            // The file of the object contains its annotations. Other settings are only in the cluster.
+            // `render` gets only settings from the annotations in the object's file. Other settings are only in the
+            // cluster.
             cluster.is_exact &= settings.sources.iter().all(|it| it.source.origin == Origin::Annotation);
             for need in needs {
                 cluster.answer(need);

@@ -1,14 +1,15 @@
 //! Drift: compares a planned manifest with the live object in the form that the API server stores.
 //!
-//! The server fills in defaults, rewrites amounts and drops empty values, so plain equality would report false drift.
-//! Additional live fields belong to other clients and are not drift. If this module does not know the stored form of a
-//! type, the comparison reports a difference. A dry run then decides whether the difference is drift (`super::repair`).
+//! The server fills in defaults, rewrites quantities and drops empty values, so plain equality would report false
+//! drift. Additional live fields belong to other clients and are not drift. If this module does not know the stored
+//! form of a type, the comparison reports a difference. A dry run then decides whether the difference is drift
+//! (`super::repair`).
 
 mod lists;
 
 use serde_json::Value;
 
-/// The names of fields that contain an amount, and of maps that contain only amounts.
+/// The names of fields that contain a quantity, and of maps that contain only quantities.
 const AMOUNTS: [&str; 8] = ["limits", "requests", "capacity", "sizeLimit", "divisor", "storage", "overhead", "hard"];
 
 /// Fields that the server drops if they are zero or false. For most other fields of a pod, `false` and a missing field

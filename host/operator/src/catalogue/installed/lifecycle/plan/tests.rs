@@ -48,7 +48,7 @@ struct Model {
     lost: BTreeSet<String>,
     due: BTreeMap<String, Instant>,
     now: Instant,
-    /// The seconds of the time at which revisions change their state.
+    /// The current time, in seconds. Revisions change their state at this time.
     time: u32,
 }
 

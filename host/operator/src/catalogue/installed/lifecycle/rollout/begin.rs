@@ -35,7 +35,8 @@ impl Lifecycle {
         if self.way_back(candidate).is_some() || (before.is_empty() && self.has_lost_predecessor(entry)) {
             return None;
         }
-        // A default policy always has to be there, so the policy of the process does not wait for a lost one.
+        // The objects must always have a default policy. So a default policy whose predecessor is lost serves all
+        // objects at once.
         if entry.reach == Reach::Process && self.has_lost_predecessor(entry) {
             return None;
         }
@@ -73,7 +74,8 @@ impl Lifecycle {
         Some(rollout)
     }
 
-    /// Returns whether a revision would replace pods. An effect that is not known could replace pods.
+    /// Returns whether a revision would replace pods. If its effect is not known, assumes that the revision replaces
+    /// pods.
     fn replaces_pods(&self, name: &str) -> bool {
         let preview = self.previews.last(name).cloned().or_else(|| self.records.status(name).preview);
         preview.is_none_or(|preview| preview.pods_replaced > 0 || preview.unknown > 0)
@@ -101,8 +103,8 @@ impl Lifecycle {
         before.is_some_and(|before| before.content.is_lost())
     }
 
-    /// Returns the predecessor of a candidate if it serves now, but is not loaded. Its own predecessor, or no policy,
-    /// answers in its place. If the rollout began, all objects would wait.
+    /// Returns the predecessor of a candidate if the predecessor is the serving revision, but is not loaded. An older
+    /// revision, or no policy, then answers in its place. If the rollout began now, all objects would wait.
     fn unloaded_predecessor(&self, Candidate { name, entry, before, .. }: &Candidate) -> Option<String> {
         let serves = self.records.status(name).state == RevisionState::Active;
         let predecessor = entry.predecessor.as_ref().filter(|_| !serves && !before.is_empty())?;
@@ -168,7 +170,7 @@ impl Lifecycle {
         Some(or_place(Conflict { reason: ANOTHER_ROLLOUT, message: begins_after(&other) }))
     }
 
-    /// Makes the packages due that wait for the end of another rollout.
+    /// Makes the operator retry all packages that wait for the end of another rollout.
     pub(in super::super) fn wake_rollouts(&mut self) {
         let records = &self.records;
         self.due.retain(|name, _| records.status(name).reason.as_deref() != Some(ANOTHER_ROLLOUT));

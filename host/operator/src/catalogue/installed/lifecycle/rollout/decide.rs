@@ -105,7 +105,7 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            // A pause by a person ends only by a person.
+            // Only a person ends a pause by a person.
             let is_by_person = self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_some());
             return if is_by_person { Decision::Wait(None) } else { self.lacks_predecessor() };
         }
@@ -133,7 +133,7 @@ impl RolloutFacts<'_> {
             return self.wait([Some(ends), evidence.harm_due]);
         }
         if !evidence.waiting.is_empty() {
-            // A new process needs its own time for the passes, so count from its first look at the earliest.
+            // A new process needs time for its own passes, so the wait begins at the earliest with its first look.
             let begun = after(moved_at.max(Some(self.watched_since)), waits.pause);
             return match after(begun, waits.patience).filter(|ends| self.now < *ends) {
                 Some(ends) => self.wait([Some(ends), evidence.harm_due]),
@@ -160,13 +160,14 @@ impl RolloutFacts<'_> {
         self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none())
     }
 
-    /// Waits until the earliest of these times. Ends a pause of the operator whose reason is over.
+    /// Waits until the earliest of these times. If the operator paused the rollout, resumes it instead, because the
+    /// reason of the pause is over.
     fn wait(&self, due: [Option<Timestamp>; 2]) -> Decision {
         if self.is_paused_by_operator() { Decision::Resume } else { Decision::Wait(due.into_iter().flatten().min()) }
     }
 
-    /// Returns what follows when a person accepts a step without evidence: further objects of the step, or the next
-    /// step.
+    /// A person accepted the step although the evidence does not suffice. Returns the decision to move further objects
+    /// of the step, or to begin the next step.
     fn accepted(&self, objects: &[Judged]) -> Decision {
         if self.rollout.current().is_some_and(|step| step.goal.is_some()) {
             self.further(objects, 0).map_or(Decision::Resume, |up_to| Decision::Move { up_to })
@@ -223,7 +224,7 @@ impl RolloutFacts<'_> {
         Decision::Finish
     }
 
-    /// Pauses the rollout because no revision can serve the objects that are not moved.
+    /// Pauses the rollout, because the predecessor cannot serve the objects that are not moved.
     fn lacks_predecessor(&self) -> Decision {
         self.pause(reasons::predecessor_missing(), None)
     }

@@ -1,7 +1,7 @@
 //! Judges from the objects whether a rollout harms them. This code is pure.
 //!
 //! The evidence is the condition `Ready` of the objects with its transition time. `watched` judges single objects. This
-//! module counts them, and compares the moved objects with objects to which the revision cannot have done anything new.
+//! module counts them, and compares the moved objects with objects that the current step has not moved.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{timestamps::parsed, watch::ObjectKey};
 
-/// The objects that are not moved are enough for a comparison if there is at least one of them for this number of moved
-/// objects.
+/// A comparison with the objects that are not moved needs at least one of them for this number of moved objects.
 const ENOUGH_OTHERS: usize = 4;
 /// The number of objects that must be harmed for a return, except if the rollout has moved only one object.
 const ENOUGH_HARMED: usize = 2;
@@ -24,7 +23,7 @@ const ENOUGH_HARMED: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Harmed {
     pub(super) key: ObjectKey,
-    /// The time of the first loss.
+    /// The time at which the object first became not ready.
     pub(super) since: Timestamp,
     /// The time from which the loss counts as harm.
     pub(super) lasting_from: Timestamp,
@@ -48,7 +47,8 @@ pub(super) enum Verdict {
     TroubleOfAll,
     /// There are no other objects.
     NothingToCompare,
-    /// So few objects are harmed that their users can have caused the harm.
+    /// The users of the harmed objects can have caused the harm: only one object is harmed, or all harmed objects are
+    /// in one of several namespaces.
     FewHarmed,
 }
 
@@ -67,15 +67,17 @@ pub(super) struct Evidence {
     pub(super) ready: usize,
     /// The time at which all ready objects have been ready for long enough.
     pub(super) steady_from: Option<Timestamp>,
-    /// The number of pods of moved objects that wait for a pass, that are harmed, or that are missing.
+    /// The number of unavailable pods of moved objects: all pods of objects that wait for a pass or became not ready,
+    /// and the missing pods of ready objects.
     pub(super) unavailable: u64,
-    /// The moved objects that were ready before and are not ready, the longest first.
+    /// The moved objects that became not ready and are not ready now. The object with the earliest loss comes first.
     pub(super) lost: Vec<Harmed>,
-    /// The moved objects that are harmed now, the longest first: `lost` for longer than `patience`, or unsteady.
+    /// The moved objects whose loss counts as harm now: `lasting_from` has passed. The object with the earliest loss
+    /// comes first.
     pub(super) harmed: Vec<Harmed>,
-    /// The time at which the next object is harmed if nothing changes.
+    /// The time at which the next loss counts as harm, if nothing changes until then.
     pub(super) harm_due: Option<Timestamp>,
-    /// The objects that can show harm, and the objects with which they are compared.
+    /// The moved objects that the verdict is about. `others` are the objects with which they are compared.
     suspects: Group,
     pub(super) others: Group,
     /// The namespaces of the moved objects that count.
@@ -97,7 +99,7 @@ impl Evidence {
                 };
                 evidence.unavailable = evidence.unavailable.saturating_add(unavailable);
             }
-            // The revision does not answer for the object.
+            // Only the predecessor answered for the object, so it shows nothing about the revision.
             if sight.is_left {
                 continue;
             }
@@ -106,7 +108,7 @@ impl Evidence {
             let is_lost = matches!(shown, Shown::Lost(_)) || is_harmed;
             let group = match moved_at {
                 None => &mut unmoved,
-                // An object that was good with the revision in an earlier step.
+                // The object moved in an earlier step, and the revision did not harm it in that step.
                 Some(moved) if *moved < step_since && harmed.as_ref().is_none_or(|it| it.since >= step_since) => {
                     &mut earlier
                 }
@@ -170,7 +172,7 @@ impl Evidence {
         if is_shared || is_only_one { Verdict::Harm } else { Verdict::FewHarmed }
     }
 
-    /// Returns the number of moved objects that can be ready.
+    /// Returns the number of moved objects that are not excluded.
     pub(super) fn countable(&self) -> usize {
         self.moved - self.excluded
     }

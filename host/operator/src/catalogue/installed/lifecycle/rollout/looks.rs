@@ -22,9 +22,9 @@ pub(in super::super) struct RolloutLooks {
     pub(super) cache: SightCache,
     /// `None` before the first look at the objects.
     pub(super) watched: Option<Watched>,
-    /// Why the rollout returns.
+    /// The cause if all objects return.
     pub(super) cause: Option<ReturnCause>,
-    /// The time of the next look, and the swap before the last look. `None` if a look is due.
+    /// The time of the next look, and the number of the last swap before the previous look. `None` if a look is due.
     next: Option<(Instant, u64)>,
 }
 
@@ -45,7 +45,7 @@ impl RolloutLooks {
         (self.watched, self.next) = (None, None);
     }
 
-    /// Makes a look due at once. So the operator repeats the effect of a look until the effect succeeds.
+    /// Makes a look due at once, so that the operator repeats a failed step until it succeeds.
     pub(super) fn repeat(&mut self) {
         self.next = None;
     }

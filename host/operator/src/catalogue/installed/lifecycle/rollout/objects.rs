@@ -19,7 +19,7 @@ use crate::{
     watch::{ObjectKey, Seen, Watch},
 };
 
-/// The number of objects between two points at which other tasks can run.
+/// A look lets other tasks run after each batch of this many objects.
 const BATCH: usize = 256;
 /// The annotations that policies can read start with this text.
 const READ_BY_POLICIES: &str = "kaos.tools/";
@@ -40,7 +40,7 @@ pub(super) struct ObjectSight {
     pub(super) created: Option<Timestamp>,
     /// The last time at which a user changed the spec.
     pub(super) changed: Option<Timestamp>,
-    /// A hash of the spec.
+    /// A hash of the spec, and of the annotations that policies can read.
     pub(super) spec: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct SightCache {
 
 #[derive(Debug)]
 struct Known {
-    /// The versions of the object and of its workloads.
+    /// A hash of the versions of the object and of its workloads.
     versions: u64,
     /// `None` if the object is being deleted.
     facts: Option<Facts>,
@@ -132,7 +132,7 @@ impl SightCache {
                 had_pass: match concern {
                     Concern::Answers => passes[number],
                     Concern::Leaves => left[number],
-                    // Without a policy, a pass changes no child.
+                    // No policy answers for the moved object, so there is no pass to wait for.
                     Concern::Abandons => true,
                 },
                 pods,
@@ -185,8 +185,9 @@ enum Concern {
 }
 
 impl Concern {
-    /// Returns `None` if the policies of the place are the same with and without the revision. Also returns `None` if
-    /// neither the revision nor its predecessor is one of these policies.
+    /// Returns how the rollout concerns the objects of a kind in a namespace. Returns `None` if the policies of the
+    /// place are the same with and without the revision. Also returns `None` if neither the revision nor its
+    /// predecessor is one of these policies.
     fn of(
         snapshot: &Snapshot,
         (name, stage): (&str, &RolloutStage),
@@ -198,8 +199,8 @@ impl Concern {
         }
         let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
         let (now, before) = (snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace));
-        // A policy of a tenant can fall back to the revision. Such a policy gives the same answers with and without the
-        // revision.
+        // `answers_like` ignores fallbacks. So a tenant's policy that can only fall back to the revision counts as the
+        // same policy with and without the revision.
         let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
         if now.zip(before).is_some_and(|(now, before)| is_same(now, before)) {
             return None;

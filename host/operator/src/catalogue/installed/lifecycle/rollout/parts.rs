@@ -1,5 +1,5 @@
-//! The times at which the objects of a rollout moved. A step can move its objects in several parts, for hours. Each
-//! object has the time of the part in which it moved itself. This code is pure.
+//! The times at which the objects of a rollout moved. A step can move its objects in several parts, for hours. For each
+//! object, the time of its own part counts. This code is pure.
 
 use jiff::{SignedDuration, Timestamp};
 use kaos_crds::{PolicyRollout, PolicyRolloutPart, PolicyRolloutStep};
@@ -126,7 +126,7 @@ mod tests {
     fn a_step_of_many_parts_keeps_a_bounded_number_and_joins_the_closest() {
         let mut long = step(0, 0);
         for part in 1..200_u64 {
-            // The two parts of a pair are a minute apart, and the pairs are an hour apart.
+            // The parts come in pairs: two parts of a pair are a minute apart, and a new pair begins every hour.
             let minutes = i32::try_from(part / 2 * 60 + part % 2).unwrap();
             record_part(&mut long, part, at(minutes));
             assert!(long.parts.len() <= MAX_PARTS);

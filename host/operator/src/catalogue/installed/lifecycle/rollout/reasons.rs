@@ -18,7 +18,7 @@ const CLUSTER_TROUBLE: &str = "ClusterTrouble";
 pub(super) struct Lack {
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// All objects of this reason. The message names some of them.
+    /// All objects for which this reason holds. The message names some of them.
     pub(super) objects: Vec<ObjectKey>,
 }
 
@@ -32,12 +32,12 @@ impl Lack {
     }
 }
 
-/// Returns whether the rollout pauses for this reason because moved objects are harmed.
+/// Returns whether a pause with this reason means that moved objects are harmed.
 pub(super) fn is_about_harm(reason: &str) -> bool {
     [CLUSTER_TROUBLE, NOTHING_TO_COMPARE, FEW_HARMED].contains(&reason)
 }
 
-/// The message while the objects that are not moved have no policy.
+/// Returns the reason to pause while the objects that are not moved have no policy.
 pub(super) fn predecessor_missing() -> Lack {
     let message = "the operator cannot load the revision that serves the objects that are not moved, so these objects \
                    wait and keep their children, and no object can return: install the package that served before again, \
@@ -45,7 +45,7 @@ pub(super) fn predecessor_missing() -> Lack {
     Lack::new(PREDECESSOR_MISSING, message.to_owned())
 }
 
-/// Why the rollout returns.
+/// Returns the message for a rollout that returns all objects because of harm.
 pub(super) fn harm(rollout: &PolicyRollout, evidence: &Evidence) -> String {
     let Group { all, harmed } = evidence.others;
     let stayed =
@@ -60,7 +60,7 @@ pub(super) fn harm(rollout: &PolicyRollout, evidence: &Evidence) -> String {
     )
 }
 
-/// Why the rollout does not return although objects are harmed. `None` if it returns.
+/// Returns why the rollout only pauses although objects are harmed. Returns `None` if all objects return.
 pub(super) fn doubt(rollout: &PolicyRollout, evidence: &Evidence, verdict: Verdict) -> Option<Lack> {
     let (many, moved) = (evidence.harmed.len(), evidence.moved);
     let harmed = names(keys(&evidence.harmed));
@@ -95,7 +95,7 @@ pub(super) fn doubt(rollout: &PolicyRollout, evidence: &Evidence, verdict: Verdi
     Some(Lack::of(reason, message, keys(&evidence.harmed)))
 }
 
-/// Why the passes of the moved objects take so long.
+/// Returns the reason to pause while moved objects still have no pass with the revision.
 pub(super) fn passes_missing(evidence: &Evidence) -> Lack {
     let (many, names) = (evidence.waiting.len(), names(evidence.waiting.iter()));
     let objects = if many == 1 { "object has" } else { "objects have" };
@@ -106,7 +106,7 @@ pub(super) fn passes_missing(evidence: &Evidence) -> Lack {
     Lack::of("PassesMissing", message, &evidence.waiting)
 }
 
-/// Why the step waits for pods of objects that are ready.
+/// Returns the reason to pause while too many pods of moved objects are unavailable, although these objects are ready.
 pub(super) fn pods_missing(missing: u64, max: u64) -> Lack {
     let message = format!(
         "{missing} pods of moved objects are not available with their new template, and maxUnavailable allows {max}: look \

@@ -1,5 +1,5 @@
 //! The requests of persons about a rollout: annotations of the PolicyRevision. The chart's admission policy makes sure
-//! that the user has the right to approve, and writes no other name.
+//! that the user has the right to approve, and that the name is their own.
 
 use kaos_crds::PolicyRollout;
 
@@ -9,7 +9,7 @@ use crate::catalogue::installed::records::{ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Rev
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Pause,
-    /// Ends a pause. If the operator paused, accepts the step although the evidence does not suffice.
+    /// Ends a pause. If the operator paused the rollout, accepts the step although the evidence does not suffice.
     Resume,
     /// Moves all objects, and ends the rollout.
     Promote,

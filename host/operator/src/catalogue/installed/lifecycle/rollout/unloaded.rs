@@ -31,7 +31,7 @@ const BOTH_LOST: &str = "the operator can load neither the revision nor the revi
 /// The facts about a revision that is not loaded.
 #[derive(Debug, Clone, Copy)]
 struct UnloadedFacts {
-    /// Whether the revision is lost. The operator still loads a revision that is not lost.
+    /// Whether the revision is lost. If not, the operator is still loading the revision.
     is_lost: bool,
     /// Whether the predecessor is not loaded either.
     lacks_predecessor: bool,
@@ -104,8 +104,8 @@ impl UnloadedFacts {
 }
 
 impl Lifecycle {
-    /// Handles the request of a person, and records in the rollout that the revision is not loaded. Returns why the
-    /// rollout returns.
+    /// Handles the request of a person, and records in the rollout that the revision is not loaded. If all objects
+    /// return, returns the reason.
     pub(super) async fn step_unloaded(&mut self, name: &str) -> Option<ServiceFailure> {
         let revision = self.records.get(name)?;
         let status = revision.status.clone()?;

@@ -25,19 +25,24 @@ const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 pub(super) enum Shown {
     /// No pass with the revision has ended yet, or the status does not show its result.
     Waits,
-    /// Nothing, and the object does not count at all: it has no pods, a user changed it, or a person accepted its harm.
+    /// Nothing, and the object does not count at all, for one of these reasons:
+    ///
+    /// - it is scaled to zero
+    /// - it is not ready after a user changed it
+    /// - it is new or was not ready at the move, and has not been ready for long enough yet
+    /// - a person accepted its harm
     Excluded,
     /// Nothing: the object is not ready, and was not ready before.
     NotReady,
-    /// The object is ready for long enough, or was always ready.
+    /// The object has been ready for long enough, or since before the move.
     Good,
     /// The object became not ready at `lost`. It is ready now, but it counts only if it stays ready until `until`.
     Unsteady { lost: Timestamp, until: Timestamp },
-    /// The object was ready, and has not been ready for long enough since this time.
+    /// The object is not ready. It was ready before, and has not been ready for long enough since this time.
     Lost(Timestamp),
 }
 
-/// An object, and what it shows.
+/// An object, and its evidence about the revision.
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
     pub(super) sight: ObjectSight,
@@ -57,15 +62,15 @@ pub(super) struct Watched {
 #[derive(Debug, Clone, Default)]
 struct Track {
     moved_at: Option<Timestamp>,
-    /// A hash of the spec at the last look before the move.
+    /// The hash [`ObjectSight::spec`] at the last look before the move.
     spec: u64,
-    /// Whether a user changed the spec after the move.
+    /// Whether a user changed the spec, or an annotation that policies can read, after the move.
     is_edited: bool,
     /// Whether the object was unready or unsteady before the move, and has not been ready for long enough since.
     is_unproven: bool,
     /// Whether the object was ready for long enough at a look.
     was_good: bool,
-    /// What the object showed at the last look.
+    /// The object's evidence at the last look.
     last: Option<Shown>,
     loss: Option<Loss>,
     /// The first look at which the object was missing.
@@ -148,7 +153,7 @@ impl Watched {
 }
 
 impl Track {
-    /// Returns what the object shows now, and remembers what later looks need.
+    /// Returns the object's evidence at this look, and remembers the facts that later looks need.
     fn shown(
         &mut self,
         sight: &ObjectSight,
@@ -178,7 +183,7 @@ impl Track {
         shown
     }
 
-    /// `begin` is the time after which a loss counts.
+    /// Judges an object from its condition `Ready`. Losses count from `begin` on.
     fn judge(&mut self, sight: &ObjectSight, begin: Timestamp, steady: SignedDuration, now: Timestamp) -> Shown {
         if sight.pods.is_scaled_to_zero {
             return Shown::Excluded;

@@ -1,5 +1,5 @@
-//! Plays random histories of one package. A user changes, deletes and creates the package. The operator admits and
-//! refuses its contents, rolls them out, and returns from contents that fail. While the package exists, its last good
+//! Plays random histories of one package. A user changes, deletes and creates the package. The operator admits or
+//! refuses each content, rolls it out, and returns from a content that fails. While the package exists, its last good
 //! revision serves.
 
 use super::*;
@@ -68,7 +68,8 @@ impl History {
         let own = self.status(&name).predecessor.clone();
         let predecessor = match (&before, status.open_rollout()) {
             (Some(before), Some(_)) => {
-                // The objects return from a revision that has not reached all of them.
+                // The rollout of `before` had not reached all objects. Its objects return, and `before` does not count
+                // as good.
                 self.good.retain(|good| good != before);
                 if is_way_back { own } else { status.predecessor }
             }

@@ -31,7 +31,7 @@ fn rollout(shares: &[&str]) -> PolicyRollout {
     }
 }
 
-/// Returns an object that is ready since long ago.
+/// Returns an object that has been ready for a long time.
 fn object(number: u64, hash: u64) -> ObjectSight {
     let of = ResourceType::new("test.io/v1", "Widget");
     ObjectSight {

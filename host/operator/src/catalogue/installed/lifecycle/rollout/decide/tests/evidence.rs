@@ -103,7 +103,7 @@ fn pods_that_crash_again_and_again_return_although_each_crash_is_short() {
     let (mut watched, mut minute) = (Watched::new(&rollout, &all, at(100)), 101);
     let why = loop {
         assert!(minute < 130, "the rollout does not return");
-        // The pods run for two minutes of five.
+        // The pods run for two of every five minutes.
         let crash = minute / 5 * 5;
         if minute < crash + 3 {
             not_ready(&mut all[0], crash);

@@ -1,6 +1,6 @@
 //! Plays rollouts on random clusters, minute by minute: a rollout ends, moves only what its steps allow, and returns if
-//! and only if the package harms objects. Objects also fail by themselves, are edited, scaled to zero or deleted, and get
-//! their passes late or never. A process that ends at any time changes nothing.
+//! and only if the package harms objects. Objects also fail by themselves, are edited, scaled to zero or deleted, and
+//! get their passes late or never. The result is the same if a process ends at any time and the next process continues.
 
 use super::*;
 use crate::catalogue::installed::lifecycle::random::Random;
@@ -20,7 +20,7 @@ enum Fate {
     Slow(i64),
     /// The pods never become ready.
     Broken,
-    /// The pods run for two minutes of five.
+    /// The pods run for two of every five minutes.
     Crashing,
 }
 
