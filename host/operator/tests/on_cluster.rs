@@ -309,7 +309,7 @@ async fn plan_names_a_policy_that_only_the_flags_of_the_operator_contain() {
     let script = format!("{template}/javascript/policy.js");
     let ran = stage.policy(&["plan", &script]).await;
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
-    let told = "Website team/old: policy site answers for this object, but no PolicyRevision contains the policy";
+    let told = "Website team/old: policy site answers for this object, but no PolicyRevision contains this policy";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("name its component with --policy"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("Website team/new: policy"), "{}", ran.stderr);
     let ran = stage.policy(&["plan", &script, "--policy", &script]).await;

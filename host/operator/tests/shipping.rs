@@ -322,6 +322,17 @@ async fn push_refuses_settings_that_make_a_pod_invalid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn push_refuses_a_scope_that_the_namespace_of_the_package_does_not_allow() {
+    let stage = Stage::start("push-scope").await;
+    let settings = stage.settings("x:1");
+    let wide = ["push", "--namespace", "team", "--scope", "other", "--settings", &settings, "--for", "agent"];
+    let ran = stage.policy(&wide).await;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("a policy in namespace team can apply only in this namespace"), "{}", ran.stderr);
+    assert!(stage.cluster.object("", "configmaps", "team", "policy-agent-settings").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn operator_compiles_policies_after_its_program_file_was_deleted() {
     let stage = Stage::start("deleted").await;
     team(&stage);

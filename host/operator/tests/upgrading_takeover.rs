@@ -170,7 +170,7 @@ fn the_recorded_preset_counts_and_a_change_of_it_is_told() {
     assert_eq!((ran.json()["preset"].clone(), of(&ran, "rolls")), (json!("kaos-0.1"), Vec::new()));
     let ran = checked(&[NEW], &of_january, "compatibility: kaos-0.8");
     let note = of(&ran, "note").into_iter().find(|(about, _)| about == "compatibility").unwrap();
-    assert!(note.1.contains("the preset becomes kaos-0.8, and is kaos-0.1 now"), "{note:?}");
+    assert!(note.1.contains("the upgrade changes the preset from kaos-0.1 to kaos-0.8"), "{note:?}");
     assert_eq!(ran.json()["preset"], "kaos-0.8");
 }
 

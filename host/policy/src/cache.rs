@@ -46,10 +46,13 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
+        // Comparing two `blake3` hashes takes constant time.
+        if ours != tag {
+            return None;
+        }
         // Store the time of this use. If the file system does not store the time, the cache removes the entry earlier.
         let _ = file.set_modified(SystemTime::now());
-        // Comparing two `blake3` hashes takes constant time.
-        (ours == tag).then(|| Compiled::from_authenticated_cache(path))
+        Some(Compiled::from_authenticated_cache(path))
     }
 
     /// Stores the code of a component. Another process sees either the whole entry or no entry.

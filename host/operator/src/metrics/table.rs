@@ -100,7 +100,7 @@ rows! {
     STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Compressed size of the objects of a type that the operator keeps in memory";
     RECORDED: Gauge "recorded_decisions" [] "Decisions of policies in the flight recorder";
     RECORDED_SIZE: Gauge "recorded" in "bytes" [] "Size of the decisions in the flight recorder";
-    RECORDED_DROPPED: Counter "recorded_decisions_dropped" [] "Decisions that the flight recorder did not keep for a day, because they did not fit into --record-memory, or because too many decisions came at once";
+    RECORDED_DROPPED: Counter "recorded_decisions_dropped" [] "Decisions that the flight recorder did not keep for a day: --record-memory was used up, a decision was too large, or too many decisions came at once or concerned one object";
 }
 
 impl MetricRow {

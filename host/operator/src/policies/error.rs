@@ -54,8 +54,8 @@ pub enum PolicyError {
     },
     /// An overlay claims a kind that no other policy claims.
     #[error(
-        "{origin}: is an environment overlay for {of}, which no policy claims: name a policy that claims this kind \
-         with --policy"
+        "{origin}: is an overlay for {of}, but no policy claims this kind: also name a policy that claims it with \
+         --policy"
     )]
     NothingBelow {
         /// The overlay.

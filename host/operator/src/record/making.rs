@@ -44,7 +44,7 @@ impl RecordedPass<'_> {
             .iter()
             .map(|Without { revision, how, .. }| PassedOver { revision: revision.to_string(), how: how.clone() });
         let incomplete = (!rendered.is_whole()).then(|| {
-            "the object or an object that it needs is too large for policies, so a case has only its name".to_owned()
+            "the object or a needed object is too large for policies, so the case contains only its name".to_owned()
         });
         Case {
             format: FORMAT.to_owned(),

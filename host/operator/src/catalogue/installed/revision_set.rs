@@ -327,8 +327,8 @@ impl RevisionSet {
         };
         serving.iter().find(holds).map(|older| {
             Conflict::over_place(format!(
-                "{older} already claims the same kind in the same namespaces, although the operator cannot load it any \
-                 more: delete one of the two packages, or give them different scopes"
+                "{older} already claims the same kind in the same namespaces, and keeps its place although the \
+                 operator can no longer load {older}: delete one of the two packages, or give them different scopes"
             ))
         })
     }

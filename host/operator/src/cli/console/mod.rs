@@ -22,6 +22,7 @@ mod site;
 mod updates;
 
 use std::{
+    io::ErrorKind,
     net::{Ipv4Addr, Ipv6Addr},
     process::ExitCode,
     sync::Arc,
@@ -127,11 +128,20 @@ impl ServedConsole {
     }
 }
 
-/// Listens on both loopback addresses. Ignores an error of IPv6, because the machine may have no IPv6.
+/// Listens on both loopback addresses, or only on that of IPv4 if the machine has no IPv6.
 async fn listen(port: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
     let remedy = || format!("cannot listen on 127.0.0.1:{port}: name another port with --port, or 0 for a free port");
     let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(remedy)?;
     let port = first.local_addr()?.port();
-    let second = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.ok();
+    let second = match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+        Ok(second) => Some(second),
+        // For `localhost`, a browser would show the page of the other program.
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            return Err(error).with_context(|| {
+                format!("cannot listen on [::1]:{port}: name another port with --port, or 0 for a free port")
+            });
+        }
+        Err(_) => None,
+    };
     Ok((std::iter::once(first).chain(second).collect(), port))
 }

@@ -106,8 +106,8 @@ impl RootCause {
                  set, lists namespace {namespace}"
             ),
             Self::NotThere { .. } => {
-                "create the object, or correct its name where another object refers to it; the operator then continues \
-                 by itself"
+                "create the object, or correct its name in the object that refers to it; then the operator continues \
+                 without further action"
                     .to_owned()
             }
             Self::Condition { reason, .. } => of_reason(reason).to_owned(),

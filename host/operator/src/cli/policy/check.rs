@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Check {
     /// The component; the verb also reads a policy.yaml in the same directory
     file: PathBuf,
-    /// Files with CRDs: of the policy's kinds, and of custom kinds that the policy makes; the CRDs of KAOS are known
+    /// Files with the CRDs of the policy's kinds and of other custom kinds in its plans; the verb has the CRDs of KAOS
     #[arg(long, value_name = "FILE")]
     crds: Vec<String>,
     /// Format of the output

@@ -106,7 +106,7 @@ fn because(standing: &PolicySet, snapshot: &Snapshot, kind: &Kind, object: &Valu
         let from = answering().find(|shipped| shipped.policy.as_ref().is_some_and(|policy| policy.id() == id));
         told.push(match from {
             Some(shipped) => format!("policy {id}: {}", shipped.told()),
-            None => format!("policy {id}: a default policy, which no installed package replaces"),
+            None => format!("policy {id}: the operator has this policy at its start, and no package replaces it"),
         });
     }
     told.extend(

@@ -16,6 +16,7 @@ use super::{
     shipment::{Ready, Shipment, agreed},
 };
 use crate::{
+    catalogue::reach,
     package::{Package, Packed, unpack},
     policies::{Loader, sample_cluster},
 };
@@ -72,8 +73,9 @@ impl Push {
         if let Some(loaded) = &policy {
             left_settings::tell_of_defaults(&loaded.policy);
         }
+        let package = whole(&packed)?;
+        reach(&package.file, &package.namespace, &operator_namespace)?;
         super::on_cluster(connection, async |client| {
-            let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);
             if is_placed && !moves {
                 installer.refuse_move(&packed).await?;

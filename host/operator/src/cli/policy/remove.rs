@@ -155,8 +155,12 @@ impl Going {
                      which this revision is the fallback",
                     shown(&going.source)
                 ),
+                None if !going.kept.is_empty() => bail!(
+                    "ConfigMap {} is already deleted, and its records stay because other policies fall back to them",
+                    shown(&going.source)
+                ),
                 None => {
-                    bail!("ConfigMap {} was deleted already: --with-history removes its records", shown(&going.source))
+                    bail!("ConfigMap {} is already deleted: --with-history removes its records", shown(&going.source))
                 }
             }
         }

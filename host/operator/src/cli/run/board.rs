@@ -96,9 +96,10 @@ fn works(barred: &BTreeSet<String>, denied: usize, loading: &[String]) -> String
         );
     }
     if denied > 0 {
+        let objects_wait = if denied == 1 { "object waits" } else { "objects wait" };
         said += &format!(
-            ", but {denied} objects wait for rights that the operator lacks: the conditions of the \
-            objects name these rights"
+            ", but {denied} {objects_wait} for rights that the operator lacks: the conditions of the objects name these \
+             rights"
         );
     }
     if !loading.is_empty() {
@@ -121,7 +122,7 @@ mod tests {
         );
         let told = works(&BTreeSet::from(["a".to_owned()]), 1, &[]);
         assert!(
-            told.starts_with("ok, but the operator can read nothing in a: ") && told.contains(", but 1 objects"),
+            told.starts_with("ok, but the operator can read nothing in a: ") && told.contains(", but 1 object waits"),
             "{told}"
         );
         assert_eq!(

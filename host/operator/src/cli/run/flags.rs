@@ -95,7 +95,7 @@ pub(in crate::cli) struct Run {
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
     /// Fuel that the policies may use each minute for the objects of one kind in one namespace, such as 500M or 20G; 0 for
-    /// no limit. If it is used up, objects wait. After a quiet minute, twice as much is possible in a minute
+    /// no limit. If the fuel is used up, objects wait. After an unused minute, twice this fuel is possible in a minute
     #[arg(long, env = "NAMESPACE_FUEL", value_name = "NUMBER", default_value = "0", value_parser = amount)]
     namespace_fuel: u64,
     /// Number of passes each minute over the objects of one kind in one namespace; 0 for no limit. See --namespace-fuel

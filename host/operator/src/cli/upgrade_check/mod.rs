@@ -83,9 +83,9 @@ pub(super) struct UpgradeCheck {
     /// With -f, the namespace of objects that name no namespace
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
-    /// Preset to compare with, or a file; default: the preset in the Helm value `compatibility`, or if it is empty, the
-    /// preset that the chart recorded in ConfigMap kaos-operator-config, or if it recorded none, the preset of the KAOS that
-    /// works now, or kaos-0.8
+    /// Preset to compare with, or a file. Default: the first of these that exists: the Helm value `compatibility`, the
+    /// preset that the chart recorded in ConfigMap kaos-operator-config, the preset of the KAOS that works now,
+    /// kaos-0.8
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
     #[command(flatten)]

@@ -173,13 +173,13 @@ impl Changes {
         let mut found = self.further.clone();
         for (path, image) in &self.kept {
             let message = format!(
-                "stays {image}, with which the release took over KAOS's operator under the preset {}",
+                "stays {image}: the release used this image at the takeover from KAOS's operator, with the preset {}",
                 self.before
             );
             found.push(note(path, message, format!("set it if the preset {preset} needs another image")));
         }
         if !self.before.is_empty() && self.before != preset {
-            let message = format!("the preset becomes {preset}, and is {} now: pods are replaced", self.before);
+            let message = format!("the upgrade changes the preset from {} to {preset}, and replaces pods", self.before);
             found.push(note("compatibility", message, format!("set it to {} to keep the pods", self.before)));
         }
         for (path, given, image) in &self.images {

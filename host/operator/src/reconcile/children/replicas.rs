@@ -49,8 +49,9 @@ pub(crate) async fn leave_replicas(
     let operations = with_annotation(&object, REPLICAS, EXTERNAL);
     access.patch(&subject.served, &mut object, &operations).await?;
     let message = format!(
-        "{} keeps its {} replicas, which another client set before the takeover: the annotation {REPLICAS} leaves the \
-         number to this client; to use the number of the object, set spec.replicas and remove the annotation",
+        "{} keeps its {} replicas, which another client set before the takeover. With the annotation {REPLICAS}, the \
+         operator does not change this number. To set the number in the object, set spec.replicas and remove the \
+         annotation",
         named(workload),
         live["spec"]["replicas"]
     );

@@ -80,8 +80,8 @@ impl Lifecycle {
         let name = revision.metadata.name.clone().unwrap_or_default();
         tracing::error!(revision = name, why, "default policy of another version cannot be loaded");
         let message = format!(
-            "this version of the operator cannot load this default policy ({why}), so its own default policy serves at \
-             once"
+            "this version of the operator cannot load this default policy ({why}), so the default policy of this \
+             version serves at once"
         );
         self.revisions.entries.remove(&name);
         self.enter_or_owe(&name, Transition::new(RevisionState::Superseded, NOT_LOADED, message), end).await;

@@ -38,8 +38,8 @@ impl Lifecycle {
         let twin = self.quarantined_with(name, &digest)?;
         let why = self.records.status(twin).message.unwrap_or_default();
         let message = format!(
-            "this build gives the same answers for its samples as {twin}, which is in quarantine: if the build corrects \
-             the failure, give the policy another version, or request an attempt: {}; {twin}: {why}",
+            "for its samples, this build gives the same answers as {twin}, which is in quarantine ({why}). If the \
+             build corrects the failure, give the policy another version, or request an attempt: {}",
             self.remedy(name)
         );
         let transition = Transition::new(RevisionState::Held, ANSWERS_LIKE_QUARANTINED, message);

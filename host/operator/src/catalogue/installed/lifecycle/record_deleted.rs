@@ -19,13 +19,13 @@ impl Lifecycle {
             return Ok(());
         }
         if let Some(package) = package {
-            tracing::warn!(revision = name, "writing the deleted record of a serving revision again");
+            tracing::warn!(revision = name, "the record of a serving revision was deleted; writing it again");
             self.keep_soon(name.to_owned(), package);
         } else {
             tracing::error!(
                 revision = name,
-                "writing the deleted record of a serving revision again, but its stored bytes are lost: apply the \
-                 revision's ConfigMap again, or the operator cannot load the revision after its next start"
+                "the record of a serving revision was deleted; writing it again. The stored bytes are lost: apply the \
+                 revision's ConfigMap again, because otherwise the operator cannot load the revision after a restart"
             );
         }
         Ok(())

@@ -107,9 +107,9 @@ fn tell_unnamed(documents: &[Document], differences: &[Difference]) {
             complain(
                 "note",
                 format_args!(
-                    "{object}: policy {policy} answers for this object, but no PolicyRevision contains the policy, so \
-                     `no policy` and `new` only mean that this verb does not know it: the operator probably got the \
-                     policy with --policy: {remedy}"
+                    "{object}: policy {policy} answers for this object, but no PolicyRevision contains this policy. \
+                     The operator probably got it with --policy. Because this verb does not know its plans, the \
+                     output shows `no policy` and `new`: {remedy}"
                 ),
             );
         }

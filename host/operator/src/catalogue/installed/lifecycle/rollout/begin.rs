@@ -132,8 +132,8 @@ impl Lifecycle {
             NotAdmitted::pending("OldDefinition", OLD_DEFINITION)
         } else if let Some(unloaded) = self.unloaded_predecessor(candidate) {
             let message = format!(
-                "the rollout begins when the operator can load {unloaded}, which must serve the objects that are not \
-                 moved: install the package of {unloaded} again, or use rollout.mode: now"
+                "the rollout begins when the operator can load {unloaded}, because this revision serves the objects \
+                 that are not moved yet: install the package of {unloaded} again, or use rollout.mode: now"
             );
             NotAdmitted::pending(PREDECESSOR_MISSING, message)
         } else {

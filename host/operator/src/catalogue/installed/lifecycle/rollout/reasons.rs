@@ -39,9 +39,9 @@ pub(super) fn is_about_harm(reason: &str) -> bool {
 
 /// Returns the reason to pause while the objects that are not moved have no policy.
 pub(super) fn predecessor_missing() -> Lack {
-    let message = "the operator cannot load the revision that serves the objects that are not moved, so these objects \
-                   wait and keep their children, and no object can return: install the package that served before again, \
-                   or run `policy promote`";
+    let message = "the operator cannot load the revision that served before. So the objects that are not moved wait \
+                   and keep their children, and no object can return: install the package of this revision again, or \
+                   run `policy promote`";
     Lack::new(PREDECESSOR_MISSING, message.to_owned())
 }
 

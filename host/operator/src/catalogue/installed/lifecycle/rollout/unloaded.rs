@@ -62,7 +62,7 @@ impl UnloadedFacts {
                 None
             }
             Some(RolloutRequest { verb: verb @ (Verb::Promote | Verb::Return), by }) => {
-                Some(format!("{by} requested `policy {}`, which the operator could not do", verb.name()))
+                Some(format!("the operator could not run `policy {}`, which {by} requested", verb.name()))
             }
             Some(RolloutRequest { verb: Verb::Pause, by }) => {
                 let (reason, message) = (PAUSED_BY_PERSON.to_owned(), format!("{by} paused the rollout"));
