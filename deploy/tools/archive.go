@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// archiveCommand packs a folder. The bytes depend only on the names and contents of the files, on which of them are
-// executable, and on the arguments.
+// archiveCommand packs a folder. The bytes of the archive depend only on the arguments, and on the names, contents and
+// executable bits of the files.
 func archiveCommand(arguments []string) error {
 	flags := flag.NewFlagSet("archive", flag.ExitOnError)
 	to := flags.String("to", "", "the archive to write")
@@ -50,7 +50,8 @@ func compressCommand([]string) error {
 	return packed.Close()
 }
 
-// compressor compresses with the code that go.sum fixes. The code of Go's own library changes with the version of Go.
+// compressor returns a writer that compresses. It uses a library whose version go.mod fixes, because the output of Go's
+// own library changes with the version of Go.
 func compressor(to io.Writer) *gzip.Writer {
 	packed, err := gzip.NewWriterLevel(to, gzip.BestCompression)
 	if err != nil {
@@ -117,10 +118,10 @@ func writeFile(to *tar.Writer, header *tar.Header, content []byte) error {
 	return err
 }
 
-// The largest file that the tools read from an archive.
+// mostBytes is the size of the largest file that the tools read from an archive.
 const mostBytes = 512 << 20
 
-// readTar calls the function for each file of an archive.
+// readTar calls `each` for each entry of an archive.
 func readTar(from io.Reader, each func(header *tar.Header, content []byte) error) error {
 	packed := tar.NewReader(from)
 	for {
@@ -147,10 +148,10 @@ func readTar(from io.Reader, each func(header *tar.Header, content []byte) error
 // contents are the files of an archive by their names.
 type contents map[string][]byte
 
-// archived is a compressed archive.
+// archived is the content of a compressed archive.
 type archived struct {
 	files contents
-	// The symbolic links with their targets, and the names of the programs.
+	// The symbolic links with their targets, and for each file whether it is executable.
 	links    map[string]string
 	programs map[string]bool
 	// The time of the newest file.
@@ -159,7 +160,8 @@ type archived struct {
 	comment string
 }
 
-// unpack reads an archive. It refuses names that two tools may read as different files.
+// unpack reads an archive. It refuses names that are unclean or occur twice: two tools could unpack different files
+// from such an archive.
 func unpack(name string) (*archived, error) {
 	file, err := os.Open(name)
 	if err != nil {

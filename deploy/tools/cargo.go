@@ -72,7 +72,8 @@ func (m *metadata) licenses() map[crate]string {
 	return found
 }
 
-// compiled returns the crates that are compiled into the policies, or into the crate with the given name.
+// compiled returns the crates that are compiled into the crate `root`. If `root` is empty, these are the crates that
+// are compiled into the policies.
 func (m *metadata) compiled(root string) ([]crate, error) {
 	names, next := map[string]crate{}, []string{}
 	for _, one := range m.Packages {

@@ -12,7 +12,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// cargoManifest is a Cargo.toml. cargo writes a new one into each packaged crate: without paths and inherited values.
+// cargoManifest is a Cargo.toml. When cargo packages a crate, it writes a new Cargo.toml: without the paths of
+// dependencies, and with the values that the crate inherits from its workspace.
 type cargoManifest map[string]any
 
 func readManifest(text []byte) (cargoManifest, error) {
@@ -28,7 +29,7 @@ func (m cargoManifest) table(names ...string) map[string]any {
 	return at
 }
 
-// publishedCrate is a crate of the sources that a release contains.
+// publishedCrate is what the sources tell about a crate that a release contains.
 type publishedCrate struct {
 	folder          string
 	name, version   string
@@ -37,14 +38,14 @@ type publishedCrate struct {
 
 func (c publishedCrate) file() string { return c.name + "-" + c.version + ".crate" }
 
-// publishedCrates returns the crates with `publish = true` by the names of their files.
+// publishedCrates returns the crates whose Cargo.toml has `publish = true`, by the names of their files in the release.
 func (s *sources) publishedCrates() (map[string]publishedCrate, error) {
 	found := map[string]publishedCrate{}
 	for name, text := range s.files {
 		if path.Base(name) != "Cargo.toml" {
 			continue
 		}
-		// Templates of projects are no manifests.
+		// Skip a Cargo.toml that cannot be parsed: it can be the template of a project.
 		read, err := readManifest(text)
 		if published, _ := read.table("package")["publish"].(bool); err != nil || !published {
 			continue
@@ -75,7 +76,7 @@ func (s *sources) workspace(folder string) (cargoManifest, error) {
 	}
 }
 
-// inherited returns a value of the package, which may be that of the workspace.
+// inherited returns a value of the package. If the crate inherits the value, this is the value of the workspace.
 func (c publishedCrate) inherited(key string) any {
 	value := c.read.table("package")[key]
 	if from, is := value.(map[string]any); is && from["workspace"] == true {
@@ -84,8 +85,9 @@ func (c publishedCrate) inherited(key string) any {
 	return value
 }
 
-// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources. It looks at everything
-// that decides which code is compiled. `has` tells whether the crate has a file.
+// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources: what it says about the
+// package, the features and the dependencies. The files of its targets must be in the crate. `has` tells whether the
+// crate has a file.
 func (c publishedCrate) differences(packaged cargoManifest, has func(name string) bool) []string {
 	var found []string
 	known := []string{"package", "features", "lib", "bin", "example", "test", "bench", "target", "lints"}
@@ -142,7 +144,7 @@ func targetsOf(of cargoManifest) []map[string]any {
 
 var dependencyTables = []string{"dependencies", "build-dependencies", "dev-dependencies"}
 
-// dependenciesOf returns all dependencies by table and name, each in the same form.
+// dependenciesOf returns each dependency as a text, by its table and name. The texts of equal dependencies are equal.
 func dependenciesOf(of, workspace cargoManifest) map[string]string {
 	found := map[string]string{}
 	add := func(under string, tables map[string]any) {
@@ -150,7 +152,7 @@ func dependenciesOf(of, workspace cargoManifest) map[string]string {
 			dependencies, _ := tables[kind].(map[string]any)
 			for name, written := range dependencies {
 				plain := plainDependency(name, written, workspace)
-				// cargo leaves out dependencies of tests that no registry has.
+				// cargo leaves out dev-dependencies that have only a path.
 				if kind == "dev-dependencies" && plain["version"] == nil && plain["git"] == nil {
 					continue
 				}
@@ -166,7 +168,8 @@ func dependenciesOf(of, workspace cargoManifest) map[string]string {
 	return found
 }
 
-// plainDependency returns a dependency as cargo packages it: as a table, with what it inherits, and without its path.
+// plainDependency returns a dependency as cargo packages it: as a table, with the inherited values, and without its
+// path.
 func plainDependency(name string, written any, workspace cargoManifest) map[string]any {
 	plain := map[string]any{}
 	switch written := written.(type) {

@@ -10,8 +10,8 @@ import (
 )
 
 // certificates returns the certificates of public authorities as PEM. They come from Mozilla's list, in the version
-// that go.sum fixes, so that they do not depend on the machine. A PEM file cannot say that an authority is trusted with
-// a restriction, so the list leaves out such authorities.
+// that go.mod fixes, so they do not depend on the machine. Mozilla trusts some authorities only with a restriction. A
+// PEM file cannot contain this restriction, so `certificates` leaves out these authorities.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
@@ -25,7 +25,7 @@ func certificates() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// A line of go.mod with the module of the certificates.
+// certificatesModule finds the version of the module with the certificates in a go.mod.
 var certificatesModule = regexp.MustCompile(`(?m)^\tgolang\.org/x/crypto/x509roots/fallback (\S+)$`)
 
 // certificatesVersion returns the version of the certificates that a go.mod fixes.

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// compareCommand compares two releases file by file. Provenance names the builder, so it may differ.
+// compareCommand compares two releases file by file. Their provenance may differ, because it names who made the
+// release.
 func compareCommand(arguments []string) error {
 	if len(arguments) != 2 {
 		return fmt.Errorf("name two folders of releases")

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// cratesCommand unpacks the crates of lock files from the files that cargo has downloaded. cargo itself compares the
-// checksum of a crate only when it downloads the crate. So a crate that somebody changed on this machine would get into
-// the release. The folder is a source for cargo (`source.NAME.directory`).
+// cratesCommand unpacks crates from cargo's cache: all crates that lock files name. It compares the checksum of each
+// crate with the lock file, because cargo itself does this only when it downloads the crate. Otherwise, a crate that
+// somebody changed on this machine would get into the release. cargo can use the written folder as a source
+// (`source.NAME.directory`).
 func cratesCommand(arguments []string) error {
 	flags := flag.NewFlagSet("crates", flag.ExitOnError)
 	cache := flags.String("cache", "", "the folder registry/cache of cargo")
@@ -77,7 +78,8 @@ func unpackCrate(one crate, checksum, cache, to string) error {
 	return os.WriteFile(filepath.Join(folder, ".cargo-checksum.json"), sum, 0o644)
 }
 
-// cachedCrate returns the file with this checksum. Each registry and each mirror has its own folder in the cache.
+// cachedCrate returns the file with this checksum. Several files can match the pattern, because each registry and each
+// mirror has its own folder in the cache.
 func cachedCrate(pattern, checksum string) (string, error) {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// cachedIn writes a crate into a cache of cargo and its lock file. Returns the cache, the crate and the lock file.
+// cachedIn writes a cache of cargo with one crate, and a lock file that names this crate. It returns the paths of the
+// cache, of the crate and of the lock file.
 func cachedIn(t *testing.T) (string, string, string) {
 	cache := t.TempDir()
 	file := filepath.Join(cache, "mirror.example-0123", "thing-1.0.0.crate")

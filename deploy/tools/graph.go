@@ -8,8 +8,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// graph has what the sources say about the crates of a part, without cargo: which crates must be in it, and which can
-// be. The exact list depends on features and platforms of crates from the registry, which only cargo can resolve.
+// graph is what the sources tell about the dependencies of a part, without cargo: which crates a build of the part must
+// contain, and which crates it can contain. The exact list depends on features and platforms of crates from the
+// registry, which only cargo can resolve.
 type graph struct {
 	// The dependencies of each crate, of all kinds, from the lock file.
 	needs map[crate][]crate
@@ -40,7 +41,8 @@ func (s *sources) graph(part part) (*graph, error) {
 		from := crate{one.Name, one.Version}
 		made.needs[from] = nil
 		for _, written := range one.Dependencies {
-			// A name, a version if the lock file has several, and a source if the version has several.
+			// The lock file names a dependency by its name. If several crates have this name, the version follows. If
+			// several crates have this name and version, the source follows.
 			words := strings.Fields(written)
 			to, found := named[strings.Join(words[:min(2, len(words))], " ")]
 			if !found {
@@ -68,7 +70,7 @@ func (s *sources) ownCrates() map[string]cargoManifest {
 	return found
 }
 
-// roots returns the crates that a part compiles for themselves: the policies, or the crate with the given name.
+// roots returns the crates for which a part is built: the crate `part.root`, or all policies if `part.root` is empty.
 func (g *graph) roots(part part) []crate {
 	var found []crate
 	for one := range g.needs {
@@ -94,7 +96,8 @@ func (g *graph) reached(part part, follow func(crate) []crate) map[crate]bool {
 	return seen
 }
 
-// required returns the crates that a build of a part always contains: the own crates, and what these always need.
+// required returns the crates that a build of a part always contains: the repository's own crates, and the crates that
+// these always need.
 func (g *graph) required(part part) map[crate]bool {
 	return g.reached(part, func(one crate) []crate { return g.direct(one, false) })
 }
@@ -109,8 +112,8 @@ func (g *graph) possible(part part) map[crate]bool {
 	})
 }
 
-// direct returns the dependencies that an own crate lists for its library, with or without those that depend on
-// features and platforms.
+// direct returns the dependencies that one of the repository's own crates lists for its library. If `all` is false, it
+// leaves out dependencies that depend on a feature or a platform.
 func (g *graph) direct(one crate, all bool) []crate {
 	manifest := g.own[one.name]
 	listed := map[string]bool{}

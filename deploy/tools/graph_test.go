@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// A policy, its library, and crates of the registry: one is always needed, one only by another crate, one by a feature,
-// and one by tests.
+// partSources has a policy, its library, and crates of the registry. The policy always needs `always` 2.0.0, and
+// nothing needs `always` 1.0.0. The need for each other crate comes from a crate of the registry, a feature or the
+// tests.
 var partSources = &sources{files: contents{
 	"guest-policies/Cargo.lock": []byte(`
 [[package]]

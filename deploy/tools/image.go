@@ -30,8 +30,8 @@ const (
 	versionLabel     = "org.opencontainers.image.version"
 )
 
-// imageCommand writes the image of all architectures as an OCI layout in a tar archive, and prints its name with its
-// digest.
+// imageCommand writes the image of all architectures as an OCI layout in a tar archive. It prints the name of the image
+// with the image's digest.
 func imageCommand(arguments []string) error {
 	flags := flag.NewFlagSet("image", flag.ExitOnError)
 	to := flags.String("to", "", "the archive to write")
@@ -141,8 +141,8 @@ func imageWith(files []byte, config *v1.ConfigFile) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// configOf returns the configuration of the image with these files. It has the digest of the files, so two images with
-// the same configuration have the same files.
+// configOf returns the configuration of the image with these files. The configuration contains the digest of the files,
+// so two images with the same configuration have the same files.
 func configOf(files []byte, platform v1.Platform, facts imageFacts) *v1.ConfigFile {
 	at := v1.Time{Time: facts.created}
 	return &v1.ConfigFile{
@@ -152,7 +152,7 @@ func configOf(files []byte, platform v1.Platform, facts imageFacts) *v1.ConfigFi
 	}
 }
 
-// layerFiles returns the only layer as a tar archive: the program, and the certificates of public authorities.
+// layerFiles returns the image's only layer as a tar archive: the program, and the certificates of public authorities.
 func layerFiles(program, roots []byte, modified time.Time) ([]byte, error) {
 	var written bytes.Buffer
 	files := tar.NewWriter(&written)
@@ -194,7 +194,8 @@ func namesOf(version string) map[string]string {
 	return map[string]string{refName: version, "io.containerd.image.name": repository + ":" + version}
 }
 
-// dockerImage is an entry of manifest.json. Versions of `docker load` without the store of containerd need this file.
+// dockerImage is an entry of manifest.json. `docker load` needs this file if docker does not use containerd's image
+// store.
 type dockerImage struct {
 	Config   string
 	RepoTags []string

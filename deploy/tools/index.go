@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// The interface has a method of its own name, so it cannot be embedded under this name.
+// images is v1.ImageIndex under another name. A struct that embeds v1.ImageIndex itself would have a field ImageIndex,
+// which would hide the interface's method ImageIndex.
 type images = v1.ImageIndex
 
-// plainIndex writes an index with only the fields that every tool knows, in the order of the specification. skopeo
-// writes each index that it copies again in this form. So the copy keeps the digest, which the chart names.
+// plainIndex writes an index with only the fields that every tool knows, in the order of the specification. When skopeo
+// copies an index, it writes the index again in this form. So the copy keeps the digest, which the chart names.
 type plainIndex struct {
 	images
 	text []byte

@@ -15,7 +15,8 @@ var krewText string
 
 type krewPlatform struct{ System, Architecture, File, Sum string }
 
-// krewCommand writes the manifest for krew, with the plugin's archives in a folder.
+// krewCommand writes the manifest for krew into the folder of a release. The manifest lists the plugin's archives in
+// this folder.
 func krewCommand(arguments []string) error {
 	flags := flag.NewFlagSet("krew", flag.ExitOnError)
 	version := flags.String("version", "", "the version of the release")

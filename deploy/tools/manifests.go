@@ -15,7 +15,7 @@ import (
 const (
 	chartName   = "kaos-operator"
 	chartSource = "deploy/helm/" + chartName + "/"
-	// The annotation of the chart that names the image with its digest. The chart's templates use it.
+	// The chart's annotation that names the image with the image's digest. The chart's templates use the annotation.
 	imageAnnotation = "kaos.tools/image"
 )
 
@@ -25,7 +25,8 @@ type manifests struct {
 	install, crds []byte
 }
 
-// manifestsOf returns the manifests that belong to the sources. They name the image by its digest.
+// manifestsOf makes the manifests of a release from its sources. The chart and install.yaml name the image by its
+// digest.
 func manifestsOf(from *sources, version, image string) (*manifests, error) {
 	made := &manifests{chart: contents{}}
 	var crds bytes.Buffer
@@ -54,7 +55,8 @@ func manifestsOf(from *sources, version, image string) (*manifests, error) {
 	return made, nil
 }
 
-// manifestsCommand writes the chart, install.yaml and the CRDs into the folder of a release with its sources.
+// manifestsCommand writes the chart, install.yaml and the CRDs into the folder of a release. The folder must already
+// contain the release's sources.
 func manifestsCommand(arguments []string) error {
 	flags := flag.NewFlagSet("manifests", flag.ExitOnError)
 	version := flags.String("version", "", "the version of the release")

@@ -22,7 +22,8 @@ func imageFile(version string) string  { return "kaos-operator-" + version + ".o
 func chartFile(version string) string  { return "kaos-operator-" + version + ".tgz" }
 func sourceFile(version string) string { return "kaos-operator-" + version + "-source.tar.gz" }
 
-// A platform has the names of Go and of container images, such as linux-amd64.
+// programFile returns the file name of the program for a platform. A platform is an operating system and an
+// architecture, with the names that Go and container images use, such as linux-amd64.
 func programFile(platform string) string { return "kaos-operator-" + platform }
 func sbomFile(platform string) string    { return programFile(platform) + ".cdx.json" }
 func pluginFile(platform string) string  { return "kubectl-kaos-" + platform + ".tar.gz" }

@@ -53,7 +53,7 @@ type externalParameters struct {
 }
 
 type internalParameters struct {
-	// The programs that deploy/release did not build, because somebody gave it the files.
+	// The platforms whose programs deploy/release did not build, because its caller gave it the built programs.
 	Given []string `json:"givenPrograms"`
 }
 
@@ -82,8 +82,8 @@ func (s *statement) commit() string { return s.source().Digest.GitCommit }
 
 func (s *statement) origin() string { return s.source().URI }
 
-// provenanceCommand writes the provenance of all files in the folder of a release. The file names no time, so two
-// releases that are made by hand have the same file.
+// provenanceCommand writes the provenance of all files in the folder of a release. The provenance contains no time. So
+// if two people make the same release by hand, both get the same provenance.
 func provenanceCommand(arguments []string) error {
 	flags := flag.NewFlagSet("provenance", flag.ExitOnError)
 	version := flags.String("version", "", "the version of the release")

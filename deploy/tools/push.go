@@ -24,7 +24,8 @@ import (
 var logins = remote.WithAuthFromKeychain(authn.DefaultKeychain)
 
 // pushCommand pushes the image and the chart of a release, and prints the name of each with its digest. It uses the
-// logins of docker. Before it writes anything, it refuses a version that the registry has with other digests.
+// logins of docker. If the registry already has the image or the chart of this version with another digest, pushCommand
+// fails and pushes nothing.
 func pushCommand(arguments []string) error {
 	flags := flag.NewFlagSet("push", flag.ExitOnError)
 	owner := flags.String("owner", path.Dir(repository), "the registry, and the owner of the image there")
@@ -54,7 +55,7 @@ func pushCommand(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	// A tag has no plus sign, so Helm replaces it.
+	// A tag cannot contain a plus sign, so Helm replaces it with an underscore.
 	chartTag, err := name.NewTag(*owner + "/charts/" + chartName + ":" + strings.ReplaceAll(r.version, "+", "_"))
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func pushCommand(arguments []string) error {
 	return nil
 }
 
-// isFree refuses a tag that already names something else.
+// isFree returns an error if the registry has the tag with another digest.
 func isFree(tag name.Tag, digest v1.Hash) error {
 	found, err := remote.Head(tag, logins)
 	var answer *transport.Error

@@ -12,8 +12,9 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 )
 
-// signCommand signs SHA256SUMS with a private key: a PEM file of openssl, or of `cosign generate-key-pair`, whose
-// password is in COSIGN_PASSWORD. The signature is the base64 of what openssl makes and reads.
+// signCommand signs SHA256SUMS with a private key. The key is a PEM file that openssl or `cosign generate-key-pair`
+// wrote. COSIGN_PASSWORD contains the password of a key from cosign. The signature file contains openssl's signature in
+// base64.
 func signCommand(arguments []string) error {
 	if len(arguments) != 2 {
 		return fmt.Errorf("name the key and the folder of the release")

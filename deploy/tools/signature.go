@@ -22,7 +22,7 @@ const (
 	projectIdentity = project + "/.github/workflows/release.yaml@refs/tags/v"
 )
 
-// fitsKey checks the signature of SHA256SUMS by the owner of a public key.
+// fitsKey checks the signature of SHA256SUMS with a public key.
 func fitsKey(folder, key string) error {
 	text, err := os.ReadFile(key)
 	if err != nil {
@@ -54,8 +54,9 @@ func fitsKey(folder, key string) error {
 	return nil
 }
 
-// fitsIdentity checks the signature of SHA256SUMS by an identity that Sigstore certified. It needs the network, unless
-// a file has Sigstore's roots of trust. The certificate of a workflow must have the commit of the workflow.
+// fitsIdentity checks that an identity with a certificate from Sigstore signed SHA256SUMS. This needs the network,
+// unless the file `trusted` contains Sigstore's roots of trust. If the identity is a workflow of GitHub, its
+// certificate must name the release's commit.
 func fitsIdentity(folder, identity, issuer, commit, trusted string) error {
 	read, err := bundle.LoadJSONFromPath(filepath.Join(folder, bundleFile))
 	if err != nil {
@@ -82,7 +83,8 @@ func fitsIdentity(folder, identity, issuer, commit, trusted string) error {
 
 func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identity, issuer, commit string, content []byte) error {
 	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
-	// Only an instance of Sigstore without a log of certificates issues certificates without a proof of that log.
+	// An instance of Sigstore with a log of certificates proves that each certificate is in this log, so require the
+	// proof.
 	if len(material.CTLogs()) > 0 {
 		options = append(options, verify.WithSignedCertificateTimestamps(1))
 	}

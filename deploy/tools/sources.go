@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sources are the files of the commit of a release, as its archive of the sources has them.
+// sources are the files of a release's commit. They come from the source archive of the release.
 type sources struct {
 	files contents
 	// The symbolic links with their targets.
@@ -16,7 +16,7 @@ type sources struct {
 	at time.Time
 }
 
-// readSources reads the archive of a version's sources, and returns the commit in the archive.
+// readSources reads the source archive of a version. It returns the sources, and the commit that the archive names.
 func readSources(name, version string) (*sources, string, error) {
 	read, err := unpack(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func readSources(name, version string) (*sources, string, error) {
 	return found, read.comment, nil
 }
 
-// file returns a file, also below a link to a folder.
+// file returns the content of a file. The name may lead through a symbolic link.
 func (s *sources) file(name string) ([]byte, bool) {
 	if content, found := s.files[name]; found {
 		return content, true

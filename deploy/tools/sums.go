@@ -28,7 +28,7 @@ func sumOf(file string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// sumsOf returns the digests of all files in the folder of a release.
+// sumsOf returns the digests of the files in the folder of a release, without the files in `unlisted`.
 func sumsOf(folder string) (map[string]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

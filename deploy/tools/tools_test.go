@@ -22,7 +22,7 @@ func must[V any](value V, err error) V {
 	return value
 }
 
-// writeImage writes an image with two texts as its programs, and returns the path of the archive.
+// writeImage writes an image with a text instead of the program for each platform, and returns the path of the archive.
 func writeImage(t *testing.T, platforms ...string) string {
 	folder := t.TempDir()
 	to := filepath.Join(folder, "image.tar")
@@ -89,7 +89,7 @@ func TestTheCertificatesAreAuthorities(t *testing.T) {
 	}
 }
 
-// Both ways to build an image must start the program in the same way.
+// deploy/tools and deploy/Dockerfile both build an image. Both images must start the program in the same way.
 func TestTheImageStartsAsThatOfTheDockerfile(t *testing.T) {
 	text := string(must(os.ReadFile("../Dockerfile")))
 	wanted := settings(imageFacts{})
@@ -111,7 +111,7 @@ func TestTheImageStartsAsThatOfTheDockerfile(t *testing.T) {
 	}
 }
 
-// krew-index refuses a manifest that breaks one of these rules.
+// krew-index refuses a manifest that breaks one of the rules in this test.
 func TestTheManifestForKrewFollowsTheRulesOfItsIndex(t *testing.T) {
 	folder := t.TempDir()
 	for _, platform := range []string{"linux-amd64", "darwin-arm64"} {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// released is a release in a folder, whose sums are correct.
+// released is a release in a folder. The checks store their results in it.
 type released struct {
 	folder, version, commit string
 	sums                    map[string]string
@@ -37,7 +37,7 @@ func (r *released) problem(file, format string, arguments ...any) {
 	r.problems = append(r.problems, file+": "+fmt.Sprintf(format, arguments...))
 }
 
-// unchecked tells the user what nobody checked.
+// unchecked tells the user what the command did not check.
 func (r *released) unchecked(format string, arguments ...any) {
 	fmt.Printf("NOT CHECKED: "+format+"\n", arguments...)
 }
@@ -58,7 +58,7 @@ func (r *released) has(name string) bool {
 	return false
 }
 
-// The checks after the sums and the signature. Each check relies on the checks before it.
+// checks are the checks after those of the sums and of the signature. Each check relies on the checks before it.
 var checks = []struct {
 	says string
 	run  func(*released)
@@ -120,7 +120,7 @@ func verifyCommand(arguments []string) error {
 	return r.checkAll()
 }
 
-// contradiction refuses options of which one would be ignored.
+// contradiction returns an error if the user gave two options of which one would have no effect.
 func contradiction(given map[string]bool) error {
 	for _, pair := range [][2]string{
 		{"unsigned", "key"}, {"unsigned", "identity"}, {"unsigned", "issuer"}, {"unsigned", "trusted-root"},
@@ -241,7 +241,8 @@ func (r *released) checkProvenance() {
 	r.expect(provenanceFile, "the type of the build", build.BuildType, buildType)
 	r.expect(provenanceFile, "the repository", build.ExternalParameters.Repository, project)
 	r.expect(provenanceFile, "the origin of the commit", r.said.origin(), "git+"+project)
-	// The workflow of the project signs only what it made itself.
+	// A release that the project's workflow signed must come from this workflow. Other signers may also sign a release
+	// that somebody built by hand.
 	builders := []string{r.signer}
 	if r.signer != projectIdentity+r.version {
 		builders = append(builders, byHand)

@@ -13,7 +13,7 @@ func hexSum(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkNames refuses files that no release has. The check of the crates refuses other crates.
+// checkNames notes a problem for each file that does not belong to a release. For crates, checkCrates does this.
 func (r *released) checkNames() {
 	known := map[string]bool{
 		provenanceFile: true, installFile: true, crdsFile: true, krewFile: true,
@@ -29,7 +29,7 @@ func (r *released) checkNames() {
 	}
 }
 
-// checkManifests compares the manifests with those that belong to the sources and the image.
+// checkManifests makes the manifests again from the sources and the image, and compares them with those of the release.
 func (r *released) checkManifests() {
 	file := chartFile(r.version)
 	if !r.has(file) || !r.has(installFile) || !r.has(crdsFile) {
@@ -57,7 +57,7 @@ func (r *released) checkManifests() {
 	}
 }
 
-// sameFiles notes each file of an archive that differs from the wanted files.
+// sameFiles notes each difference between the files of an archive and the wanted files.
 func (r *released) sameFiles(archive string, is, wanted contents) {
 	for _, name := range sorted(is) {
 		if _, found := wanted[name]; !found {
@@ -73,8 +73,8 @@ func (r *released) sameFiles(archive string, is, wanted contents) {
 	}
 }
 
-// checkPlugin checks the archives of kubectl's plugin. No source has the man pages, because the program writes them, but
-// they are the same in all archives.
+// checkPlugin checks the archives of kubectl's plugin, and krew's manifest. The sources do not contain the man pages,
+// because the program writes them. So checkPlugin only checks that the man pages are the same in all archives.
 func (r *released) checkPlugin() {
 	var pages contents
 	for _, platform := range platforms {

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// The tools of this checkout have the certificates of this version.
+// ownGoMod is the go.mod of these tools. It names the version of their certificates.
 //
 //go:embed go.mod
 var ownGoMod []byte
@@ -137,7 +137,8 @@ func (r *released) checkIndex(file string, read *unpacked) error {
 	return nil
 }
 
-// checkOneImage makes the image's files and configuration again from the released program, and compares both.
+// checkOneImage makes the files and the configuration of an image again from the released program. It compares them
+// with those of the image.
 func (r *released) checkOneImage(file, platform string, image v1.Image, known map[string]bool) error {
 	manifest, err := image.Manifest()
 	if err != nil {
@@ -226,7 +227,8 @@ func (r *released) readLayer(file, platform string, layer v1.Layer) ([]byte, []b
 	return is, roots, r.checkCertificates(file, roots)
 }
 
-// checkCertificates compares the certificates with those of the tools. Tools with other certificates cannot do this.
+// checkCertificates compares the image's certificates with those of these tools. If the release needs another version
+// of the certificates than these tools have, checkCertificates tells the user that it compared nothing.
 func (r *released) checkCertificates(file string, roots []byte) error {
 	released, err := certificatesVersion(r.sources.files["deploy/tools/go.mod"])
 	if err != nil {
@@ -248,7 +250,7 @@ func (r *released) checkCertificates(file string, roots []byte) error {
 	return err
 }
 
-// checkDocker checks the list of images for docker: it names the same blobs as the index.
+// checkDocker checks manifest.json, the list of images for docker. The list must name the same blobs as the index.
 func (r *released) checkDocker(file string, index v1.ImageIndex) {
 	text, err := os.ReadFile(filepath.Join(r.scratch, "manifest.json"))
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// checkBills compares the bill of each program with the list in the program, and each crate with its lock file.
+// checkBills checks the bill of materials of each program. The bill must list the crates that the program itself lists,
+// and each crate must have the checksum of its lock file.
 func (r *released) checkBills() {
 	locks := map[string]lockFile{}
 	for _, part := range parts {
@@ -85,7 +86,7 @@ func (r *released) checkBill(platform string, locks map[string]lockFile) {
 	}
 }
 
-// checkPart compares the listed crates of a part with what the sources say about this part.
+// checkPart compares the crates that a bill lists for a part with what the sources tell about this part.
 func (r *released) checkPart(file string, part part, listed []crate) {
 	known, err := r.sources.graph(part)
 	if err != nil {

@@ -42,7 +42,7 @@ func (r *released) checkSources() {
 	}
 }
 
-// git runs a command in the repository. The settings of the user do not change the result.
+// git runs a command of git in the repository. It overrides the user's settings that would change the result.
 func (r *released) git(arguments ...string) ([]byte, error) {
 	plain := []string{"-C", r.repository, "-c", "tar.umask=0002", "-c", "core.autocrlf=false", "-c", "core.eol=lf", "-c", "core.attributesFile="}
 	text, err := exec.Command("git", append(plain, arguments...)...).Output()
@@ -82,7 +82,7 @@ func (r *released) equalsRepository(file string) error {
 	return nil
 }
 
-// checkTag compares the commit with the tag of the version. A release that the project signed has a tag.
+// checkTag compares the commit with the tag of the version. If the project signed the release, the tag must exist.
 func (r *released) checkTag() error {
 	tag := "v" + r.version
 	text, err := r.git("rev-parse", "--verify", "--quiet", "refs/tags/"+tag+"^{commit}")
@@ -97,8 +97,8 @@ func (r *released) checkTag() error {
 	return nil
 }
 
-// checkCrates compares the files of each crate with the sources. cargo writes two of the files: Cargo.toml, whose
-// original is in the crate, too, and the name of the commit.
+// checkCrates compares the files of each crate with the sources. cargo itself writes two of the files: Cargo.toml, and
+// .cargo_vcs_info.json, which names the commit. The crate also contains the original Cargo.toml, as Cargo.toml.orig.
 func (r *released) checkCrates() {
 	wanted, err := r.sources.publishedCrates()
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Both fields of an Argo CD health state are texts. A value of another type would be an error in Argo CD.
+// health is a health state of Argo CD. Both fields must be texts: Argo CD fails on a value of another type.
 type health struct {
 	Status  string
 	Message string
 }
 
-// customizations returns the patch of Argo CD's ConfigMap in this file.
+// customizations returns the data of the patch in this file. The patch changes Argo CD's ConfigMap.
 func customizations(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/deploy/argocd/" + file)
@@ -31,7 +31,8 @@ func customizations(t *testing.T, file string) map[string]string {
 	return patch.Data
 }
 
-// everyKind returns the script for all kinds. Argo CD accepts wildcards only inside of the key resource.customizations.
+// everyKind returns the script for all kinds. Argo CD accepts wildcards only in the value of the key
+// `resource.customizations`.
 func everyKind(t *testing.T) string {
 	t.Helper()
 	var overrides map[string]map[string]string
@@ -56,7 +57,7 @@ func eachKind(t *testing.T) map[string]string {
 	return scripts
 }
 
-// assess runs a script like Argo CD, with only these libraries, and for at most a second.
+// assess runs a script as Argo CD does: without most of Lua's libraries, and for at most a second.
 func assess(t *testing.T, script string, object map[string]any) health {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})

@@ -1,7 +1,7 @@
 // Package gitops tests how the libraries of other tools judge the operator's objects. The libraries are kstatus of kpt,
 // the fork of kstatus in Flux and Helm, and the Lua interpreter of Argo CD.
 //
-// The folder recorded contains objects that the suites of this repository recorded. Each object has the expected
+// The folder `recorded` contains objects that the suites of this repository recorded. Each record also has the expected
 // verdicts, which the author of the recording test wrote.
 package gitops
 
@@ -105,7 +105,8 @@ func newStatuses(t *testing.T) map[string]map[string]any {
 	return statuses
 }
 
-// numbers converts the numbers in a status from YAML to the integers of a Kubernetes object.
+// numbers converts the whole numbers in a status to int64, as in other unstructured objects. The YAML parser returns
+// float64.
 func numbers(t *testing.T, status map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Status", "status": status})
@@ -119,8 +120,8 @@ func numbers(t *testing.T, status map[string]any) map[string]any {
 	return object.Object["status"].(map[string]any)
 }
 
-// states returns a recorded object in further states, for example while it is being deleted. Each state has its own
-// verdicts, whatever the conditions of the object are.
+// states returns a recorded object in further states, for example while it is being deleted. The verdicts about these
+// states do not depend on the conditions of the object.
 func states(t *testing.T, recorded record) []record {
 	t.Helper()
 	edited := recorded.Object.DeepCopy()

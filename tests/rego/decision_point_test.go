@@ -1,6 +1,3 @@
-// Runs OPA with the arguments of the Deployment kaos-pdp of the chart, on the folder that the Deployment mounts. The test
-// asks OPA over HTTP. The decision point's image has a plugin that answers the Gateway over gRPC. This plugin is not a
-// part of OPA's library, so the test reads only the plugin's configuration.
 package rego
 
 import (
@@ -33,7 +30,7 @@ const (
 	release = "kaos-system"
 )
 
-// The fields of the chart's objects that the test reads.
+// manifest has the fields of the chart's objects that the test reads.
 type manifest struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -76,7 +73,8 @@ type podSpec struct {
 	} `json:"volumes"`
 }
 
-// The plugin's configuration, and a plugin that only stores this configuration.
+// envoy is the configuration of the plugin that answers the Gateway. It also makes a plugin that only stores this
+// configuration.
 type envoy struct {
 	Addr string `json:"addr"`
 	Path string `json:"path"`
@@ -109,7 +107,7 @@ func (s *started) Start(context.Context) error {
 func (*started) Stop(context.Context)             {}
 func (*started) Reconfigure(context.Context, any) {}
 
-// Returns the objects that the chart renders with the values in ci/decision-point-values.yaml.
+// rendered returns the objects that the chart renders with the values in ci/decision-point-values.yaml.
 func rendered(t *testing.T) []manifest {
 	t.Helper()
 	helm, err := filepath.Abs("../../target/control-plane/helm")
@@ -146,8 +144,9 @@ func find(t *testing.T, all []manifest, kind, name string) manifest {
 	return all[at]
 }
 
-// A folder with the content of a ConfigMap, as Kubernetes mounts a ConfigMap: links to a hidden folder, which one
-// rename replaces.
+// mounted is a folder with the content of a ConfigMap, as Kubernetes mounts a ConfigMap: the files are links that lead
+// through the link `..data` into a hidden folder. To update all files at once, `write` replaces `..data` with one
+// rename.
 type mounted struct {
 	t      *testing.T
 	folder string
@@ -179,7 +178,7 @@ func (m *mounted) write(content map[string]string) {
 	must(os.RemoveAll(filepath.Join(m.folder, fmt.Sprintf("..version_%d", m.number-1))))
 }
 
-// Returns an address that no other process uses now.
+// freeAddress returns an address that no other process uses now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "localhost:0")
@@ -199,13 +198,16 @@ func text(t *testing.T, path string) string {
 	return string(read)
 }
 
+// TestOPARunsWithTheArgumentsOfTheChart runs OPA with the arguments of the chart's Deployment kaos-pdp. OPA loads the
+// content that the Deployment mounts. The test asks OPA over HTTP. The decision point's image has a plugin that answers
+// the Gateway over gRPC. This plugin is not a part of OPA's library, so the test reads only the plugin's configuration.
 func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	all := rendered(t)
 	pod := find(t, all, "Deployment", name).Spec.Template.Spec
 	container := pod.Containers[0]
 	volume, mount := pod.Volumes[0].ConfigMap, container.VolumeMounts[0]
 
-	// The operator writes the ConfigMap that the Deployment mounts, with the same keys.
+	// The Deployment must mount the ConfigMap that the operator writes, with all keys.
 	if wanted := find(t, all, "ConfigMap", "kaos-operator-config").Data["AUTHZ_POLICY_CONFIGMAP_NAME"]; volume.Name != wanted {
 		t.Errorf("the Deployment mounts ConfigMap %s, and the operator writes %s", volume.Name, wanted)
 	}
@@ -251,7 +253,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	opa.SetArgs(arguments)
 	ended := make(chan error, 1)
 	go func() { ended <- opa.Execute() }()
-	// OPA ends after the signal that ends a pod. In this process, only OPA has a handler for this signal.
+	// Send OPA the signal that ends a pod. Only OPA handles this signal in this process, so the test goes on.
 	defer func() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -284,7 +286,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		return answer.StatusCode == http.StatusOK
 	})
 
-	// The plugin listens on the port of the Service.
+	// The Service must lead to the port on which the plugin listens.
 	service := find(t, all, "Service", name).Spec.Ports[0]
 	if configured.Addr != fmt.Sprintf(":%v", service.TargetPort) {
 		t.Errorf("the plugin listens on %s, and the Service's port leads to %v", configured.Addr, service.TargetPort)

@@ -1,6 +1,7 @@
-// Tests the rules of the Gateway's decision point. Like the decision point, the tests evaluate the rules with OPA's own
-// library. The policy `authorization` made the data for a team of Agents. The tests replace only the keys in these
-// data. All paths come from rendered routes: a test of the operator writes routes.json.
+// Package rego tests the rules of the Gateway's decision point. Like the decision point, the tests evaluate the rules
+// with OPA's own library. The data in data.json are those that the policy `authorization` makes for a team of Agents.
+// The tests replace the keys in these data, and add an Agent. All paths come from rendered routes: a test of the
+// operator writes routes.json.
 package rego
 
 import (
@@ -40,7 +41,7 @@ var (
 	toNotes   = to("memorystore/team/notes") + "/v1/recall"
 )
 
-// Returns the path of each rendered route, by the resource that the route leads to.
+// routesByTarget returns the path of each rendered route, by the resource to which the route leads.
 func routesByTarget() map[string]string {
 	rendered, err := os.ReadFile("routes.json")
 	if err != nil {
@@ -53,7 +54,7 @@ func routesByTarget() map[string]string {
 	return paths
 }
 
-// Returns the path of the route that leads to a resource.
+// to returns the path of the route that leads to a resource.
 func to(resource string) string {
 	path, there := routes["kaos://"+resource]
 	if !there {
@@ -80,7 +81,7 @@ func key(t *testing.T) *rsa.PrivateKey {
 	return key
 }
 
-// Returns a token that this key signs with RS256.
+// signed returns a token that this key signs with RS256.
 func signed(t *testing.T, key *rsa.PrivateKey, of claims) string {
 	t.Helper()
 	body := part(map[string]string{"alg": "RS256", "kid": "k", "typ": "JWT"}) + "." + part(of)
@@ -123,7 +124,7 @@ type point struct {
 	query rego.PreparedEvalQuery
 }
 
-// Returns the content of data.json, with these keys. Adds an Agent that does not use the identity of its
+// dataWithKeys returns the content of data.json with these keys. It adds an Agent that does not use the identity of its
 // ServiceAccount.
 func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]any {
 	t.Helper()
@@ -148,13 +149,13 @@ func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]
 	return data
 }
 
-// Returns a decision point that trusts these keys.
+// decisionPoint returns a decision point that trusts these keys.
 func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
 	t.Helper()
 	return decisionPointWith(t, dataWithKeys(t, ofCluster, ofPeople))
 }
 
-// Returns a decision point with these data.
+// decisionPointWith returns a decision point with these data.
 func decisionPointWith(t *testing.T, data map[string]any) point {
 	t.Helper()
 	text, err := os.ReadFile(rules)
@@ -172,7 +173,7 @@ func decisionPointWith(t *testing.T, data map[string]any) point {
 	return point{t, query}
 }
 
-// Returns whether the decision point allows a request.
+// allows returns whether the decision point allows a request.
 func (p point) allows(path string, headers map[string]string) bool {
 	p.t.Helper()
 	sent := map[string]any{}
@@ -196,12 +197,12 @@ func (p point) allows(path string, headers map[string]string) bool {
 	return allowed
 }
 
-// Returns the headers of a request from outside with this token.
+// outside returns the headers of a request from outside with this token.
 func outside(token string) map[string]string {
 	return map[string]string{"authorization": "Bearer " + token}
 }
 
-// Returns the headers of an Agent's request. If `subject` is a token, the Agent acts for the owner of this token.
+// hop returns the headers of an Agent's request. If `subject` is a token, the Agent acts for the owner of this token.
 func hop(actor, subject string) map[string]string {
 	headers := map[string]string{"x-agent-authorization": actor}
 	if subject != "" {

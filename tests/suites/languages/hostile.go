@@ -1,4 +1,4 @@
-// A policy that takes an action that a policy must not take. The title of the Website chooses the action.
+// Command hostile is a policy that panics, never ends or uses what policies lack. A Website's title chooses the action.
 package main
 
 import (
@@ -90,8 +90,8 @@ func (hostile) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 	return plan, nil
 }
 
-// averted writes texts that begin like the text of a fatal error, and goes on. Fresh memory must still contain only
-// zeros, and nothing may write into it.
+// averted writes texts that begin like the text of a fatal error, and goes on. After such a text, new memory must still
+// contain only zeros, and nothing else may write into it.
 func averted(plan *kaos.Plan) {
 	fmt.Fprintln(os.Stderr, "panic averted")
 	dirty := 0
