@@ -45,9 +45,11 @@ func (s *sources) publishedCrates() (map[string]publishedCrate, error) {
 		if path.Base(name) != "Cargo.toml" {
 			continue
 		}
-		// Skip a Cargo.toml that cannot be parsed: it can be the template of a project.
 		read, err := readManifest(text)
-		if published, _ := read.table("package")["publish"].(bool); err != nil || !published {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if read.table("package")["publish"] != true {
 			continue
 		}
 		one := publishedCrate{folder: path.Dir(name), read: read}
@@ -85,10 +87,9 @@ func (c publishedCrate) inherited(key string) any {
 	return value
 }
 
-// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources: what it says about the
-// package, the features and the dependencies. The files of its targets must be in the crate. `has` tells whether the
-// crate has a file.
-func (c publishedCrate) differences(packaged cargoManifest, has func(name string) bool) []string {
+// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources: the package, the features,
+// the targets and the dependencies. `files` are the files of the crate.
+func (c publishedCrate) differences(packaged cargoManifest, files []string) []string {
 	var found []string
 	known := []string{"package", "features", "lib", "bin", "example", "test", "bench", "target", "lints"}
 	for _, key := range sorted(packaged) {
@@ -99,23 +100,18 @@ func (c publishedCrate) differences(packaged cargoManifest, has func(name string
 	about := packaged.table("package")
 	for _, key := range sorted(about) {
 		switch {
-		case key == "build":
-			if script, is := about[key].(string); is && !has(script) || about[key] == true {
-				found = append(found, "package.build")
-			}
-		case key == "readme" || strings.HasPrefix(key, "auto"):
+		case key == "build" || key == "readme" || strings.HasPrefix(key, "auto"):
 		case !reflect.DeepEqual(about[key], c.inherited(key)):
 			found = append(found, "package."+key)
 		}
 	}
+	if !reflect.DeepEqual(publishedCrate{read: packaged}.buildScript(files), c.buildScript(files)) {
+		found = append(found, "package.build")
+	}
 	if !reflect.DeepEqual(packaged["features"], c.read["features"]) {
 		found = append(found, "the features")
 	}
-	for _, target := range targetsOf(packaged) {
-		if at, is := target["path"].(string); !is || !has(at) {
-			found = append(found, fmt.Sprintf("the path of the target %v", target["name"]))
-		}
-	}
+	found = append(found, c.differentTargets(packaged, files)...)
 	is, wanted := dependenciesOf(packaged, nil), dependenciesOf(c.read, c.workspace)
 	for _, name := range sorted(is) {
 		if is[name] != wanted[name] {
@@ -126,18 +122,6 @@ func (c publishedCrate) differences(packaged cargoManifest, has func(name string
 		if is[name] == "" {
 			found = append(found, name)
 		}
-	}
-	return found
-}
-
-func targetsOf(of cargoManifest) []map[string]any {
-	var found []map[string]any
-	if library := of.table("lib"); library != nil {
-		found = append(found, library)
-	}
-	for _, kind := range []string{"bin", "example", "test", "bench"} {
-		list, _ := of[kind].([]map[string]any)
-		found = append(found, list...)
 	}
 	return found
 }

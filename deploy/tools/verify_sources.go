@@ -129,6 +129,10 @@ func (r *released) checkCrate(one publishedCrate) {
 	}
 	under := strings.TrimSuffix(file, ".crate")
 	has := func(name string) bool { return read.files[path.Join(under, name)] != nil }
+	var files []string
+	for name := range read.files {
+		files = append(files, strings.TrimPrefix(name, under+"/"))
+	}
 	for _, name := range sorted(read.files) {
 		content, inside := read.files[name], strings.TrimPrefix(name, under+"/")
 		switch inside {
@@ -141,7 +145,7 @@ func (r *released) checkCrate(one publishedCrate) {
 				r.problem(file, "Cargo.toml: %v", err)
 				continue
 			}
-			for _, what := range one.differences(packaged, has) {
+			for _, what := range one.differences(packaged, files) {
 				r.problem(file, "Cargo.toml: %s differs from that of the sources", what)
 			}
 			continue
