@@ -4,6 +4,7 @@
 pub mod blocks;
 pub mod case;
 pub mod control_plane;
+pub mod default_policies;
 pub mod fuzzed;
 pub mod gadget;
 pub mod guests;

@@ -1,9 +1,11 @@
-//! Measures five parts in one run, in real time on an embedded cluster:
+//! Measures six parts in one run, in real time on an embedded cluster:
 //! - how fast a component starts to serve after its ConfigMap changes
 //! - how fast a script starts to serve after its ConfigMap changes
 //! - how much a policy that burns fuel slows down other policies
+//! - how long the operator takes to show the effect of a candidate on ten thousand Agents, and how much this slows down
+//!   other objects
 //! - how long a plan for a thousand objects takes, and how long the replay of a thousand cases takes
-//! - how much the flight recorder costs during a swap
+//! - how much the flight recorder and budgets cost during a swap
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
 //! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.
@@ -11,6 +13,7 @@
 mod isolation;
 mod part;
 mod planning;
+mod previewing;
 mod recording;
 mod replaying;
 mod scripted;
@@ -35,6 +38,7 @@ fn main() -> Result<ExitCode> {
             swap::measure().await?,
             scripted::measure().await?,
             isolation::measure().await?,
+            previewing::measure().await?,
             planning::measure().await?,
             recording::measure().await?,
         ];

@@ -66,7 +66,10 @@ pub(crate) async fn measure() -> Result<Part> {
         )
     });
     let text = format!(
-        "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, of which listing the Agents takes {listing:.0} ms (aim: 2000 ms and the listing). `policy replay` of {OBJECTS} cases of these Agents with the same settings, which gives the same counts: {replayed:.0} ms (aim: 2000 ms), {:.2} times as long as the plan.\n",
+        "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, \
+         of which listing the Agents takes {listing:.0} ms (aim: {PLAN:.0} ms and the listing). `policy replay` of \
+         {OBJECTS} cases of these Agents with the same settings, which gives the same counts: {replayed:.0} ms (aim: \
+         {REPLAY:.0} ms), {:.2} times as long as the plan.\n",
         replayed / whole
     );
     Ok(Part { text, missed: missed.or(slow) })

@@ -20,12 +20,13 @@ const BEYOND: f64 = 300.0;
 /// The number of Agents that the policy serves.
 const AGENTS: usize = 20;
 
-/// Returns an edition of the Agents' policy: the package, its component, and the component's digest.
-pub(crate) fn edition(number: u32) -> Result<(Value, Vec<u8>, String)> {
+/// Returns an edition of the Agents' policy: the package, its component, and the component's digest. `rollout` is a line
+/// of the package's `policy.yaml`, or empty.
+pub(crate) fn edition(number: u32, rollout: &str) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
     let mut file = file.to_owned();
-    write!(file, "\nsettings: {{extraAnnotations: {{example.com/edition: e{number}}}}}\n")?;
+    write!(file, "\nsettings: {{extraAnnotations: {{example.com/edition: e{number}}}}}\n{rollout}\n")?;
     let digest = Digest::of(&component).to_string();
     Ok((shipped::package("agents", Some(&component), &file)?, component, digest))
 }
@@ -46,7 +47,7 @@ pub(crate) async fn measure() -> Result<Part> {
     let (mut compiled, mut first, mut all, mut meanwhile) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut size, mut edits) = (0, 0);
     for number in 0..=CHANGES {
-        let (package, component, digest) = edition(number)?;
+        let (package, component, digest) = edition(number, "")?;
         size = component.len();
         // Wait until the cluster has no work left from the previous change.
         stage.cluster.settled().await;

@@ -156,6 +156,34 @@ async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_p
 }
 
 #[tokio::test]
+async fn objects_wait_for_the_budget_of_their_namespace_until_an_operator_without_limits_serves_them() {
+    let release = Release::install(&[]).await;
+    let (system, world) = (release.over(SYSTEM), release.world("budgeted").await);
+    let is_used_up = async || {
+        let all = system.list("PolicyRevision").await;
+        all.iter().any(|revision| revision["status"]["namespacesOverBudget"] == json!(["budgeted"]))
+    };
+    {
+        let operator = release.working_operator_with(&["--namespace-passes=4"]).await;
+        world.apply_all(&many(10)).await;
+        world.until_true("the budget is used up", is_used_up).await;
+        until("the metric counts the waiting objects", &operator, || {
+            counted(&operator.get("/metrics"), "kaos_operator_objects_over_budget", &[]) > 0.0
+        })
+        .await;
+        let is_told = async || {
+            let events = world.list("Event").await;
+            events.iter().any(|event| event["reason"] == "BudgetUsedUp")
+        };
+        world.until_true("an Event reports the budget", is_told).await;
+        assert!(ready_of(&world).await < 10, "all objects are ready, so the test proves nothing");
+    }
+    let _operator = release.working_operator().await;
+    until_ready(&world, &many(10)).await;
+    world.until_true("no namespace is over its budget", async || !is_used_up().await).await;
+}
+
+#[tokio::test]
 async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     let release = Release::install(&["--set", "defaultImages.litellm=registry.example/litellm:1"]).await;
     let (system, world) = (release.over(SYSTEM), release.world("unfit").await);

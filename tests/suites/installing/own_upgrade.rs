@@ -1,17 +1,11 @@
 //! Another version of the operator brings other default policies along.
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
-use std::sync::Arc;
-
 use kaos_cluster::faults::Failure;
 use kaos_operator::catalogue::{DefaultPolicy, DefaultsRollout};
-use kaos_operator::package::{Package, PolicyCode};
-use kaos_operator::policies::{Candidate, ComponentOrigin, Loader, sample_cluster};
-use kaos_policy::gate;
-use kaos_policy::manifest::PolicyFile;
+use kaos_tests::default_policies::{default_policy, mcp_servers_with_level};
 use kaos_tests::harness::read::{name, text, uid};
 use kaos_tests::harness::{Fault, World, condition, is_true, play};
-use kaos_tests::shipped;
 use kaos_tests::widgets::component;
 use serde_json::{Value, json};
 
@@ -25,27 +19,14 @@ pub(crate) const WIDGETS: &str = "default:widget.test.example.com";
 /// The source of the MCPServers' default policy.
 const MCP_SERVERS: &str = "default:mcpserver.kaos.tools";
 
-/// Returns a default policy with this component and this `policy.yaml`.
-fn default_policy(component: &[u8], file: &str) -> DefaultPolicy {
-    let file = PolicyFile::parse(file).unwrap();
-    let inner = gate::Candidate { bytes: component.to_vec(), file: file.clone(), ..gate::Candidate::default() };
-    // The loader compiles an embedded component in this process, and any other component in a compile child.
-    let candidate = Candidate { origin: ComponentOrigin::Embedded, inner };
-    let policy = Loader::cached(sample_cluster()).unwrap().check(&candidate).result.unwrap();
-    let (name, component) = (policy.id().name.clone(), Some(PolicyCode::component(component.to_vec())));
-    DefaultPolicy { policy, package: Arc::new(Package { name, namespace: String::new(), file, component }) }
-}
-
 /// Returns an edition of the Widgets' policy as a default policy.
 pub(crate) fn edition(edition: &str) -> DefaultPolicy {
-    default_policy(&component(edition).unwrap(), "{}")
+    default_policy(&component(edition).unwrap(), "{}").unwrap()
 }
 
-/// Returns the embedded policy of MCPServers with another log level, which changes all pods.
+/// Returns the policy of MCPServers with this log level, which changes all pods.
 fn level(level: &str) -> DefaultPolicy {
-    let (component, file) = shipped::embedded("mcpserver").unwrap();
-    let steps = "rollout: {steps: [1, 50%, 100%], pause: 30s, patience: 1m}";
-    default_policy(component, &format!("{file}\nsettings: {{logLevel: {level}}}\n{steps}\n"))
+    mcp_servers_with_level(level).unwrap()
 }
 
 /// Ends the running operator, and starts one with another default policy.

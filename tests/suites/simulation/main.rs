@@ -14,6 +14,7 @@
 //! | `rollouts` | rollouts under crashes, and two stories that end the operator at each write of a rollout |
 //! | `shrink` | finds the steps that a failed seed needs for its failure |
 //! | `sweep` | ends the operator at each write of one story |
+//! | `upgrades` | upgrades of the operator to versions with other default policies, under crashes |
 //!
 //! `KAOS_SEEDS` sets the number of seeds. `KAOS_SEED` runs one seed and prints its events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
@@ -26,6 +27,7 @@ mod run;
 mod shrink;
 mod sweep;
 mod trouble;
+mod upgrades;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

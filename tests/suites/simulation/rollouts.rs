@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout};
 use crate::check::{self, State};
 use crate::number;
 
-const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
+pub(crate) const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 /// The names of the ConfigMap, which users sometimes rename.
 const NAMES: [&str; 2] = ["levels", "levels-renamed"];
 const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 30s, patience: 30s}";
@@ -40,7 +40,7 @@ fn levels(name: &str, level: &str, rollout: &str) -> Value {
     shipped::package(name, None, &file).unwrap()
 }
 
-fn ready(seconds: u64) -> PodFate {
+pub(crate) fn ready(seconds: u64) -> PodFate {
     PodFate::ReadyAfter(Duration::from_secs(seconds))
 }
 
@@ -54,7 +54,7 @@ async fn begin(w: &World) {
 }
 
 /// Returns the servers whose pods have this log level.
-async fn with_level(w: &World, level: &str) -> BTreeSet<&'static str> {
+pub(crate) async fn with_level(w: &World, level: &str) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     for server in SERVERS {
         let template = w.look(&format!("Deployment/mcpserver-{server}")).await["spec"]["template"].to_string();
@@ -66,7 +66,7 @@ async fn with_level(w: &World, level: &str) -> BTreeSet<&'static str> {
 }
 
 /// Waits for this time. If the operator ends, starts another operator.
-async fn pass(w: &World, time: Duration, replicas: &[String]) {
+pub(crate) async fn pass(w: &World, time: Duration, replicas: &[String]) {
     let until = Instant::now() + time;
     while let Ok(user) = timeout(until.saturating_duration_since(Instant::now()), w.crash_point.reached()).await {
         w.crash_one(&user).await;
@@ -74,7 +74,7 @@ async fn pass(w: &World, time: Duration, replicas: &[String]) {
     }
 }
 
-async fn revisions(w: &World) -> Vec<Value> {
+pub(crate) async fn revisions(w: &World) -> Vec<Value> {
     w.list_in(Kind::named("PolicyRevision"), "kaos-system").await
 }
 
@@ -97,7 +97,7 @@ async fn wrong_revisions(w: &World) -> Vec<String> {
 }
 
 /// Returns the state at the end, and a message for each mistake. Requests of an idle operator are a mistake, too.
-async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
+pub(crate) async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
     pass(w, Duration::from_mins(15), replicas).await;
     let mut wrong = check::strays(w).await;
     wrong.extend(wrong_revisions(w).await);
@@ -109,7 +109,7 @@ async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
 }
 
 /// Steers the open rollout as a user, if there is one.
-async fn steer(w: &World, verb: &str) {
+pub(crate) async fn steer(w: &World, verb: &str) {
     for revision in revisions(w).await {
         let rollout = &revision["status"]["rollout"];
         if revision["status"]["state"] != "Active" || rollout.is_null() || !rollout["ended"].is_null() {
@@ -202,9 +202,19 @@ async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Runs one seed. Returns the actions, the state at the end, and a message for each mistake.
-fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
-    let told = RefCell::new((Vec::new(), State::default(), Vec::new()));
+/// The end of a run.
+#[derive(Default)]
+pub(crate) struct Run {
+    /// The actions.
+    pub(crate) trace: Vec<String>,
+    pub(crate) state: State,
+    /// A message for each mistake.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// Runs one seed.
+fn simulate(seed: Option<u64>) -> Run {
+    let told = RefCell::new(Run::default());
     play(scenario(), async |w| {
         let mut rng = Rng::with_seed(seed.unwrap_or_default());
         let replicas: Vec<String> =
@@ -242,19 +252,18 @@ fn simulate(seed: Option<u64>) -> (Vec<String>, State, Vec<String>) {
         if served.len() != SERVERS.len() {
             wrong.push(format!("only these servers have the last level: {served:?}"));
         }
-        *told.borrow_mut() = (trace, state, wrong);
+        *told.borrow_mut() = Run { trace, state, wrong };
     });
     told.into_inner()
 }
 
-#[test]
-fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
-    let (_, wanted, wrong) = simulate(None);
-    assert!(wrong.is_empty(), "without faults: {wrong:#?}");
-    let only = number("KAOS_SEED");
-    let (first, seeds) = match only {
+/// Runs the seeds of a simulation, and compares the state at the end with that of a run without faults.
+pub(crate) fn run_seeds(seeds: u64, simulate: impl Fn(Option<u64>) -> Run + Sync) {
+    let wanted = simulate(None);
+    assert!(wanted.wrong.is_empty(), "without faults: {:#?}", wanted.wrong);
+    let (first, seeds) = match number("KAOS_SEED") {
         Some(seed) => (seed, 1),
-        None => (number("KAOS_FIRST_SEED").unwrap_or(0), number("KAOS_SEEDS").unwrap_or(SEEDS)),
+        None => (number("KAOS_FIRST_SEED").unwrap_or(0), number("KAOS_SEEDS").unwrap_or(seeds)),
     };
     let (next, failed) = (AtomicU64::new(first), Mutex::new(Vec::new()));
     let worker = || {
@@ -263,8 +272,8 @@ fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
             if seed >= first + seeds {
                 return;
             }
-            let (trace, state, mut wrong) = simulate(Some(seed));
-            wrong.extend(check::differences(&state, &wanted));
+            let Run { trace, state, mut wrong } = simulate(Some(seed));
+            wrong.extend(check::differences(&state, &wanted.state));
             if !wrong.is_empty() {
                 failed.lock().unwrap().push(format!(
                     "=== seed {seed}\n{}\n---\n{}",
@@ -278,6 +287,11 @@ fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(worker))));
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail", failed[..failed.len().min(3)].join("\n"), failed.len());
+}
+
+#[test]
+fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
+    run_seeds(SEEDS, simulate);
 }
 
 /// Plays a rollout. Ends the operator once, at this write, before or after its effect. Returns the state at the end, a

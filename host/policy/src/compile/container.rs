@@ -16,6 +16,9 @@ const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarch
 /// The file that shows the path of this process's own control group.
 const OWN: &str = "/proc/self/cgroup";
 
+/// A larger number is no limit: version 1 of control groups shows such a number for a container without a limit.
+const LARGEST: u64 = 1 << 50;
+
 /// Returns the number of bytes that this container can use at most: the lowest limit that the container can read.
 /// Returns `None` if the container can read no limit.
 pub fn memory() -> Option<u64> {
@@ -24,7 +27,7 @@ pub fn memory() -> Option<u64> {
 
 /// Returns the lowest of the limits in the control group files and in `variable`, or `None` if both contain no limit.
 fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Option<u64> {
-    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| *bytes > 0);
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| (1..=LARGEST).contains(bytes));
     let groups = groups(read(OWN).as_deref().unwrap_or_default());
     let files = groups.iter().map(|group| format!("{UNIFIED}{group}/memory.max")).chain([LEGACY.to_owned()]);
     let limits = files.filter_map(|file| number(&read(&file)?));
@@ -61,7 +64,7 @@ mod tests {
         assert_eq!(of(&[("/sys/fs/cgroup/memory.max", "max\n")], None), None);
         assert_eq!(of(&[(LEGACY, "268435456\n")], None), Some(256 << 20));
         // Version 1 of control groups uses this number for "no limit".
-        assert_eq!(of(&[(LEGACY, "9223372036854771712\n")], None), Some(9_223_372_036_854_771_712));
+        assert_eq!(of(&[(LEGACY, "9223372036854771712\n")], None), None);
         assert_eq!(of(&[], None), None);
     }
 

@@ -1,0 +1,129 @@
+//! Measures how long the operator takes to show the effect of a candidate on ten thousand Agents, and how much this slows
+//! down passes over other objects.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use kaos_tests::harness::read::text;
+use kaos_tests::harness::samples;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::part::Part;
+use crate::stage::{Stage, milliseconds, percentile};
+use crate::swap::edition;
+
+/// The number of Agents that a candidate would change.
+const AGENTS: usize = 10_000;
+/// The number of candidates. No candidate serves, because each exceeds the limit for changed objects.
+const CANDIDATES: u32 = 5;
+/// The limit of each candidate.
+const GATE: &str = "rollout: {gate: {maxObjectsChanged: 0}}";
+/// The upper bound in milliseconds from the ConfigMap of a candidate until its effect can be read.
+const EFFECT: f64 = 5000.0;
+/// The number of edits without a preview.
+const EDITS: usize = 2_000;
+/// The upper bound for the time of an edit during a preview, divided by the time of an edit without a preview.
+const LONGER: f64 = 1.3;
+/// The time limit until the operator has served all Agents.
+const LOAD: Duration = Duration::from_mins(15);
+
+/// Edits an MCPServer. Returns the time until the operator has served the edit.
+async fn edit(stage: &Stage, number: usize) -> Result<Duration> {
+    let mut server = samples::mcp_server("edited");
+    server["spec"]["container"] = json!({"env": [{"name": "EDITS", "value": number.to_string()}]});
+    stage.served(&server).await
+}
+
+/// Creates the Agents, and waits until the operator has served them.
+async fn load(stage: &Stage) -> Result<()> {
+    stage.apply(&samples::model_api("llm")).await?;
+    for number in 0..AGENTS {
+        stage.apply(&samples::agent(&format!("a{number}"), "llm", &json!({}))).await?;
+    }
+    let began = Instant::now();
+    while !stage.all("Agent").iter().all(|agent| agent["status"]["ready"] == true) {
+        ensure!(began.elapsed() < LOAD, "timed out waiting until the operator has served all Agents");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    stage.cluster.settled().await;
+    Ok(())
+}
+
+/// Installs a candidate. Returns the time until its effect can be read, and the times of the edits meanwhile.
+async fn preview(stage: &Stage, number: u32, edits: &mut usize) -> Result<(Duration, Vec<Duration>)> {
+    let name = |revision: &Value| text(&revision["metadata"]["name"]).to_owned();
+    let earlier: BTreeSet<String> = stage.all("PolicyRevision").iter().map(|it| name(it)).collect();
+    let (package, ..) = edition(number, GATE)?;
+    let began = Instant::now();
+    stage.apply(&package).await?;
+    let held = || {
+        let all = stage.all("PolicyRevision");
+        all.into_iter().find(|it| !earlier.contains(&name(it)) && it["status"]["state"] == "Held")
+    };
+    let mut times = Vec::new();
+    let revision = loop {
+        if let Some(revision) = held() {
+            break revision;
+        }
+        *edits += 1;
+        times.push(edit(stage, *edits).await?);
+    };
+    let (took, effect) = (began.elapsed(), &revision["status"]["preview"]);
+    let counts = [&effect["objects"], &effect["changed"]];
+    ensure!(counts == [&json!(AGENTS), &json!(AGENTS)], "the effect does not count all Agents: {effect:#}");
+    ensure!(effect["paths"].as_array().is_some_and(|paths| paths.len() == 1), "not one path: {effect:#}");
+    Ok((took, times))
+}
+
+/// Measures the candidates. Returns the rows of the table.
+pub(crate) async fn measure() -> Result<Part> {
+    let stop = CancellationToken::new();
+    let stage = Stage::with_operator(&stop).await?;
+    load(&stage).await?;
+    let mut edits = 0;
+    // The first candidate and the first edits prepare both measurements.
+    preview(&stage, 0, &mut edits).await?;
+    let mut alone = Vec::new();
+    for _ in 0..EDITS {
+        edits += 1;
+        alone.push(edit(&stage, edits).await?);
+    }
+    let (mut effects, mut beside) = (Vec::new(), Vec::new());
+    for number in 1..=CANDIDATES {
+        let (took, times) = preview(&stage, number, &mut edits).await?;
+        effects.push(took);
+        beside.extend(times);
+    }
+    stop.cancel();
+    let ratio = |percent| percentile(&beside, percent).as_secs_f64() / percentile(&alone, percent).as_secs_f64();
+    let row = |what: &str, times: &[Duration]| {
+        let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
+        format!("| {what} | {median:.1} | {most:.1} |\n")
+    };
+    let slowest = milliseconds(percentile(&effects, 95));
+    let missed = if slowest > EFFECT {
+        Some(format!(
+            "the effect on {AGENTS} Agents can be read after {slowest:.0} ms, but the aim is at most {EFFECT:.0}"
+        ))
+    } else if ratio(95) > LONGER {
+        Some(format!(
+            "edits take {:.2} times as long at p95 during a preview, but the aim is at most {LONGER}",
+            ratio(95)
+        ))
+    } else {
+        None
+    };
+    let text = format!(
+        "{CANDIDATES} candidates that change one annotation of {AGENTS} Agents, and edits of an MCPServer, each until the \
+         operator served the edit:\n\n| ms | median | p95 |\n|---|---:|---:|\n{}{}{}| times as long (aim: {LONGER}) | \
+         {:.2} | {:.2} |\n",
+        row(&format!("from the ConfigMap until the effect can be read (aim: {EFFECT:.0})"), &effects),
+        row(&format!("{EDITS} edits without a preview"), &alone),
+        row(&format!("{} edits during the previews", beside.len()), &beside),
+        ratio(50),
+        ratio(95),
+    );
+    Ok(Part { text, missed })
+}
