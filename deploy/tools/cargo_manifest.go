@@ -98,9 +98,9 @@ func (c publishedCrate) differences(packaged cargoManifest, files []string) []st
 		}
 	}
 	about := packaged.table("package")
-	for _, key := range sorted(about) {
+	for _, key := range union(about, c.read.table("package")) {
 		switch {
-		case key == "build" || key == "readme" || strings.HasPrefix(key, "auto"):
+		case key == "build" || key == "readme" || key == "workspace" || strings.HasPrefix(key, "auto"):
 		case !reflect.DeepEqual(about[key], c.inherited(key)):
 			found = append(found, "package."+key)
 		}
@@ -112,14 +112,16 @@ func (c publishedCrate) differences(packaged cargoManifest, files []string) []st
 		found = append(found, "the features")
 	}
 	found = append(found, c.differentTargets(packaged, files)...)
-	is, wanted := dependenciesOf(packaged, nil), dependenciesOf(c.read, c.workspace)
-	for _, name := range sorted(is) {
-		if is[name] != wanted[name] {
-			found = append(found, name)
+	for platform := range packaged.table("target") {
+		for key := range packaged.table("target", platform) {
+			if !slices.Contains(dependencyTables, key) {
+				found = append(found, "the table target."+platform+"."+key)
+			}
 		}
 	}
-	for _, name := range sorted(wanted) {
-		if is[name] == "" {
+	is, wanted := dependenciesOf(packaged, nil), dependenciesOf(c.read, c.workspace)
+	for _, name := range union(is, wanted) {
+		if is[name] != wanted[name] {
 			found = append(found, name)
 		}
 	}
@@ -152,8 +154,8 @@ func dependenciesOf(of, workspace cargoManifest) map[string]string {
 	return found
 }
 
-// plainDependency returns a dependency as cargo packages it: as a table, with the inherited values, and without its
-// path.
+// plainDependency returns a dependency as cargo packages it: as a table, with the inherited values. Paths of the sources
+// are left out, as cargo does. A packaged Cargo.toml has no workspace, and a path in it is a difference.
 func plainDependency(name string, written any, workspace cargoManifest) map[string]any {
 	plain := map[string]any{}
 	switch written := written.(type) {
@@ -164,7 +166,7 @@ func plainDependency(name string, written any, workspace cargoManifest) map[stri
 	}
 	features, _ := plain["features"].([]any)
 	if plain["workspace"] == true {
-		inherited := plainDependency(name, workspace.table("workspace", "dependencies")[name], nil)
+		inherited := plainDependency(name, workspace.table("workspace", "dependencies")[name], cargoManifest{})
 		more, _ := inherited["features"].([]any)
 		features = append(slices.Clone(features), more...)
 		maps.Copy(plain, inherited)
@@ -174,7 +176,10 @@ func plainDependency(name string, written any, workspace cargoManifest) map[stri
 	if features = slices.Compact(features); len(features) > 0 {
 		plain["features"] = features
 	}
-	for key, usual := range map[string]any{"default-features": true, "optional": false, "path": plain["path"], "workspace": true} {
+	if workspace != nil {
+		delete(plain, "path")
+	}
+	for key, usual := range map[string]any{"default-features": true, "optional": false, "workspace": true} {
 		if plain[key] == usual {
 			delete(plain, key)
 		}

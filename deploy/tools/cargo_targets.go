@@ -1,17 +1,29 @@
 package main
 
 import (
+	"maps"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// kindsOfTargets are the tables of the targets other than the library, and the folders where cargo finds such targets.
-var kindsOfTargets = map[string]string{"bin": "src/bin", "example": "examples", "test": "tests", "bench": "benches"}
+// foldersOfTargets has the tables of all targets but the library, each with the folder where cargo finds such targets.
+var foldersOfTargets = map[string]string{"bin": "src/bin", "example": "examples", "test": "tests", "bench": "benches"}
 
-// targets returns the targets that cargo builds of a crate with these files, by kind and name: the targets that the
-// Cargo.toml declares, and those that cargo finds by itself. Each target has its path.
+// sourceTargets returns the targets that cargo packages of a crate with these files, by kind and name: the targets that
+// the Cargo.toml of the sources declares, and those that cargo finds by itself. Each target has its path. cargo leaves out
+// the targets whose files it does not package.
+func (c publishedCrate) sourceTargets(files []string) map[string]map[string]any {
+	found := c.targets(files)
+	maps.DeleteFunc(found, func(_ string, target map[string]any) bool {
+		at, _ := target["path"].(string)
+		return !slices.Contains(files, at)
+	})
+	return found
+}
+
+// targets returns the targets that cargo builds of a crate with these files, by kind and name.
 func (c publishedCrate) targets(files []string) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	add := func(kind, name string, declared map[string]any, places []string) {
@@ -19,22 +31,19 @@ func (c publishedCrate) targets(files []string) map[string]map[string]any {
 		if at := slices.IndexFunc(places, func(place string) bool { return slices.Contains(files, place) }); at >= 0 {
 			target["path"] = places[at]
 		}
-		for key, value := range declared {
-			target[key] = value
-		}
-		// cargo leaves out targets whose files it does not package.
-		if at, is := target["path"].(string); is && slices.Contains(files, at) {
-			found[kind+" "+name] = target
-		}
+		maps.Copy(target, declared)
+		found[kind+" "+name] = target
 	}
-	library := c.read.table("lib")
-	name, named := library["name"].(string)
-	if !named {
-		name = strings.ReplaceAll(c.name, "-", "_")
+	about, library := c.read.table("package"), c.read.table("lib")
+	if library != nil || about["autolib"] != false && slices.Contains(files, "src/lib.rs") {
+		name, named := library["name"].(string)
+		if !named {
+			name = strings.ReplaceAll(c.name, "-", "_")
+		}
+		add("lib", name, library, []string{"src/lib.rs"})
 	}
-	add("lib", name, library, []string{"src/lib.rs"})
-	for kind, folder := range kindsOfTargets {
-		if c.read.table("package")["auto"+plural(kind)] != false {
+	for kind, folder := range foldersOfTargets {
+		if about["auto"+plural(kind)] != false {
 			for _, name := range c.foundBelow(folder, files) {
 				add(kind, name, nil, c.placesOf(folder, name))
 			}
@@ -50,15 +59,18 @@ func (c publishedCrate) targets(files []string) map[string]map[string]any {
 
 // differentTargets compares the targets of a packaged Cargo.toml with those of the sources.
 func (c publishedCrate) differentTargets(packaged cargoManifest, files []string) []string {
-	is, wanted := publishedCrate{name: c.name, read: packaged}.targets(files), c.targets(files)
-	all := map[string]bool{}
-	for _, targets := range []map[string]map[string]any{is, wanted} {
-		for target := range targets {
-			all[target] = true
+	var found []string
+	// cargo writes a target as a table of its own. The comparison below cannot read another form.
+	for _, kind := range sorted(foldersOfTargets) {
+		if _, is := packaged[kind].([]map[string]any); packaged[kind] != nil && !is {
+			found = append(found, "the table "+kind)
 		}
 	}
-	var found []string
-	for _, target := range sorted(all) {
+	if packaged["lib"] != nil && packaged.table("lib") == nil {
+		found = append(found, "the table lib")
+	}
+	is, wanted := publishedCrate{name: c.name, read: packaged}.targets(files), c.sourceTargets(files)
+	for _, target := range union(is, wanted) {
 		if !reflect.DeepEqual(is[target], wanted[target]) {
 			found = append(found, "the target "+target)
 		}
@@ -66,10 +78,17 @@ func (c publishedCrate) differentTargets(packaged cargoManifest, files []string)
 	return found
 }
 
+// union returns the keys of two maps, in order.
+func union[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return sorted(all)
+}
+
 // placesOf returns the files in which cargo looks for a target.
 func (c publishedCrate) placesOf(folder, name string) []string {
 	places := []string{path.Join(folder, name+".rs"), path.Join(folder, name, "main.rs")}
-	if folder == kindsOfTargets["bin"] && name == c.name {
+	if folder == foldersOfTargets["bin"] && name == c.name {
 		places = append(places, "src/main.rs")
 	}
 	return places
@@ -80,7 +99,7 @@ func (c publishedCrate) foundBelow(folder string, files []string) []string {
 	var names []string
 	for _, file := range files {
 		switch {
-		case folder == kindsOfTargets["bin"] && file == "src/main.rs":
+		case folder == foldersOfTargets["bin"] && file == "src/main.rs":
 			names = append(names, c.name)
 		case path.Dir(file) == folder && path.Ext(file) == ".rs":
 			names = append(names, strings.TrimSuffix(path.Base(file), ".rs"))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -128,7 +129,6 @@ func (r *released) checkCrate(one publishedCrate) {
 		r.problem(file, "%s is a link", name)
 	}
 	under := strings.TrimSuffix(file, ".crate")
-	has := func(name string) bool { return read.files[path.Join(under, name)] != nil }
 	var files []string
 	for name := range read.files {
 		files = append(files, strings.TrimPrefix(name, under+"/"))
@@ -160,7 +160,7 @@ func (r *released) checkCrate(one publishedCrate) {
 		}
 	}
 	for _, needed := range []string{"Cargo.toml", "Cargo.toml.orig", ".cargo_vcs_info.json"} {
-		if !has(needed) {
+		if !slices.Contains(files, needed) {
 			r.problem(file, "the crate has no %s", needed)
 		}
 	}

@@ -22,8 +22,8 @@ pub fn default_policy(component: &[u8], file: &str) -> Result<DefaultPolicy> {
     Ok(DefaultPolicy { policy, package: Arc::new(Package { name, namespace: String::new(), file, component }) })
 }
 
-/// Returns the embedded policy of MCPServers with another log level, which changes all pods. A rollout in steps moves one
-/// object, half of the objects, and then the rest.
+/// Returns the embedded policy of MCPServers with another log level, which changes all pods. A rollout in steps moves
+/// one object, half of the objects, and then the rest.
 pub fn mcp_servers_with_level(level: &str) -> Result<DefaultPolicy> {
     let (component, file) = shipped::embedded("mcpserver")?;
     let steps = "rollout: {steps: [1, 50%, 100%], pause: 30s, patience: 1m}";

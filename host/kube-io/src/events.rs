@@ -42,7 +42,8 @@ pub struct NewEvent<'a> {
     pub action: &'a str,
     /// The message. The API server accepts at most 1024 bytes.
     pub note: &'a str,
-    /// An annotation of the Event: its name and its value. Two Events that differ only in the annotation are repetitions.
+    /// An annotation of the Event: its name and its value. Two Events that differ only in the annotation are
+    /// repetitions.
     pub annotation: Option<(&'a str, &'a str)>,
 }
 

@@ -210,7 +210,11 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
     }
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(ran.code == 0 && ran.stderr.contains("agent-1 is left out"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("the operator has this policy at its start, and no package replaces it"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("the operator has this policy at its start, and no package replaces it"),
+        "{}",
+        ran.stdout
+    );
     // If an operator started now, it would find the same package in the source ConfigMap.
     let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());

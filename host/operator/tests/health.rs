@@ -1,4 +1,5 @@
-//! Runs `kaos-operator status`, `tree`, `why`, `events` and `logs` on an embedded cluster with an operator, as a user does.
+//! Runs `kaos-operator status`, `tree`, `why`, `events` and `logs` on an embedded cluster with an operator, as a user
+//! does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{

@@ -1,4 +1,5 @@
-//! Tests that a collector receives the spans of each pass and of its steps, with the real binary and an embedded cluster.
+//! Tests that a collector receives the spans of each pass and of its steps, with the real binary and an embedded
+//! cluster.
 #![cfg(feature = "otlp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

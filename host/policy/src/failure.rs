@@ -83,7 +83,8 @@ pub enum Failure {
         /// The cause of the trap.
         reason: String,
     },
-    /// A script threw an error or returned a wrong value. The text has the form `policy.js:LINE:COLUMN: problem: remedy`.
+    /// A script threw an error or returned a wrong value. The text has the form `policy.js:LINE:COLUMN: problem:
+    /// remedy`.
     #[error("{reason}")]
     Script {
         /// The function that was running.

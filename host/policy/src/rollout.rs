@@ -58,8 +58,8 @@ pub enum RolloutMode {
     Now,
     /// The package serves more objects in each step.
     Staged,
-    /// The operator computes the effect of the package. If the package would replace pods, it serves in steps. Otherwise
-    /// it serves at once.
+    /// The operator computes the effect of the package. If the package would replace pods, it serves in steps.
+    /// Otherwise it serves at once.
     Auto,
     /// The operator shows the effect of the package. The package serves only after an approval.
     Shadow,

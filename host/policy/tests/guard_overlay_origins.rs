@@ -1,5 +1,5 @@
-//! Tests origins that an overlay declares for the values that it adds or changes. The guard checks these origins like the
-//! origins of a policy, and names the overlay.
+//! Tests origins that an overlay declares for the values that it adds or changes. The guard checks these origins like
+//! the origins of a policy, and names the overlay.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{

@@ -192,8 +192,8 @@ fn endless_work_ends_at_the_limit_for_fuel_and_names_the_line() {
     }
 }
 
-/// The engine records every 16th poll. If the sandbox ends before the first recorded poll of a function, the error names
-/// the place of the function's definition: `2:8`.
+/// The engine records every 16th poll. If the sandbox ends before the first recorded poll of a function, the error
+/// names the place of the function's definition: `2:8`.
 #[test]
 fn too_much_memory_ends_at_the_limit_and_names_the_line() {
     let mut wrong = Vec::new();

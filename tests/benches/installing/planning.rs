@@ -1,5 +1,5 @@
-//! Measures `policy plan` as a separate process on a cluster with a thousand objects, and `policy replay` of cases of the
-//! same objects.
+//! Measures `policy plan` as a separate process on a cluster with a thousand objects, and `policy replay` of cases of
+//! the same objects.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Measures `policy replay` as a separate process with a case of each object of a plan. Checks that the replay counts the
-//! same changes as the plan.
+//! Measures `policy replay` as a separate process with a case of each object of a plan. Checks that the replay counts
+//! the same changes as the plan.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -20,8 +20,8 @@ const BEYOND: f64 = 300.0;
 /// The number of Agents that the policy serves.
 const AGENTS: usize = 20;
 
-/// Returns an edition of the Agents' policy: the package, its component, and the component's digest. `rollout` is a line
-/// of the package's `policy.yaml`, or empty.
+/// Returns an edition of the Agents' policy: the package, its component, and the component's digest. `rollout` is a
+/// line of the package's `policy.yaml`, or empty.
 pub(crate) fn edition(number: u32, rollout: &str) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;

@@ -1,7 +1,7 @@
 //! The events during which the bench measures a fleet. A first operator starts, and then a second operator replaces the
 //! first operator. Then the bench changes a ModelAPI that a thousand Agents use. First, the bench adds a label, which
-//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests. At the end, the second
-//! operator records which objects are settled, and a third operator uses these records.
+//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests. At the end, the
+//! second operator records which objects are settled, and a third operator uses these records.
 
 use std::fs;
 use std::time::Duration;

@@ -60,8 +60,8 @@ impl User {
 /// The files with the key that signs service account tokens, and with its public half.
 const KEYS: [&str; 2] = ["service-accounts.key", "service-accounts.pub"];
 
-/// Writes the API server's authentication files into `folder`. Copies the key for service account tokens from the folder
-/// `keys`. Without `keys`, generates a key.
+/// Writes the API server's authentication files into `folder`. Copies the key for service account tokens from the
+/// folder `keys`. Without `keys`, generates a key.
 pub(super) fn credentials(folder: &Path, keys: Option<&Path>) -> Result<()> {
     let mut users = String::new();
     for (number, user) in User::ALL.into_iter().enumerate() {

@@ -16,7 +16,8 @@ use crate::decision_point::{AGENTS, CONFIG, KEYS, clear, install_kaos, prepare, 
 use crate::support::{Release, SYSTEM};
 use crate::today::{Left, lost, put, remember, until_taken_over};
 
-/// The samples with objects that a secured cluster has. Sample 20 contains the Deployment of a cluster without security.
+/// The samples with objects that a secured cluster has. Sample 20 contains the Deployment of a cluster without
+/// security.
 const SAMPLES: [&str; 9] = [
     "02-modelapi-hosted",
     "03-mcp-codemode",
@@ -32,8 +33,8 @@ const SAMPLES: [&str; 9] = [
 const USERS: &str = "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos";
 const KINDS: [&str; 3] = ["HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
-/// Returns the SecurityPolicy or the NetworkPolicy of KAOS that has the name of the rendered `child`. Returns a child of
-/// another kind unchanged. `all` are the children of the same object.
+/// Returns the SecurityPolicy or the NetworkPolicy of KAOS that has the name of the rendered `child`. Returns a child
+/// of another kind unchanged. `all` are the children of the same object.
 pub(crate) fn described(child: &Value, all: &Value) -> Value {
     let mut described = child.clone();
     match text(&child["kind"]) {

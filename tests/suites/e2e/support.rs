@@ -79,7 +79,8 @@ impl Release {
         world.until_true("admission accepts the kinds as owners", are_known).await;
     }
 
-    /// Asks admission about a child of an object of this kind, without writing. Returns whether admission knows the kind.
+    /// Asks admission about a child of an object of this kind, without writing. Returns whether admission knows the
+    /// kind.
     async fn is_known_as_owner(&self, kind: &str) -> bool {
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
             "blockOwnerDeletion": true});
@@ -121,8 +122,8 @@ impl Release {
         self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat())
     }
 
-    /// Deletes the definitions of KAOS's kinds, like a user who wants nothing to stay. Waits until the cluster no longer
-    /// serves the kinds.
+    /// Deletes the definitions of KAOS's kinds, like a user who wants nothing to stay. Waits until the cluster no
+    /// longer serves the kinds.
     pub(crate) async fn delete_definitions(&self) {
         let all = self.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
         let own: Vec<&str> = all.lines().filter(|name| name.ends_with(".kaos.tools")).collect();

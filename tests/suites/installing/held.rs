@@ -1,5 +1,5 @@
-//! Packages that the operator holds until another package leaves their place, or until a person approves them. Also
-//! tests the change back to an earlier edition.
+//! Packages that the operator holds: until nobody else occupies the place that they ask for, or until a person approves
+//! them. Also tests the change back to an earlier edition.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

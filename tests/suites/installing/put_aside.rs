@@ -85,7 +85,7 @@ fn a_quarantine_survives_an_edit_that_restores_the_package() {
     });
 }
 
-/// Returns a component of this edition with the bytes of another build: its only difference is a section without effect.
+/// Returns a component of this edition as another build makes it: with an additional section, which has no effect.
 fn rebuilt(edition: &str) -> Vec<u8> {
     let mut bytes = component(edition).unwrap();
     let section = b"build:2";

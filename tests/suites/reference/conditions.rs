@@ -26,8 +26,8 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// The test skips these folders. Their words are values of Kubernetes' own fields, values that `policy conform` tries, or
-/// headings of the console's pages.
+/// The test skips these folders. Their words are values of Kubernetes' own fields, values that `policy conform` tries,
+/// or headings of the console's pages.
 const OTHER_FOLDERS: [&str; 4] = [
     "host/policy/src/kubernetes/",
     "host/operator/src/fuzz/",

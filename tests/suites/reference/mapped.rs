@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::page::ROOT;
 use crate::sources;
 
-/// A kind, and a variable in the form of the page.
+/// A kind, and the name of a variable as the page writes it.
 pub(crate) type Row = (String, String);
 
 /// The folders with the code that sets variables.

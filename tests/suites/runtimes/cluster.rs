@@ -15,8 +15,8 @@ use crate::kubelet::Kubelet;
 use crate::node::{LOOK, Pod};
 
 /// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM only starts with
-/// a master key or a permission to run without one. Without a secured cluster, users have no identity, so a setting lets
-/// Agents read the memories of users.
+/// a master key or a permission to run without one. Without a secured cluster, users have no identity, so a setting
+/// lets Agents read the memories of users.
 const SETTINGS: [&str; 4] =
     ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
 

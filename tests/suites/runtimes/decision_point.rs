@@ -1,7 +1,7 @@
 //! OPA as the decision point. OPA has the rules and the data of the ConfigMap that the operator writes.
 //!
-//! The decision point of the chart answers the gateway over gRPC, by a plugin that is not a part of OPA. This suite asks
-//! the same rules over HTTP. A test in `tests/rego` starts OPA with the chart's arguments.
+//! The decision point of the chart answers the gateway over gRPC, by a plugin that is not a part of OPA. This suite
+//! asks the same rules over HTTP. A test in `tests/rego` starts OPA with the chart's arguments.
 
 use std::cell::RefCell;
 use std::process::{Child, Command};

@@ -29,8 +29,8 @@ impl GatewayPolicy {
         Some(Self { namespace, authorization: policy["spec"]["extAuth"].clone() })
     }
 
-    /// Returns whether the gateway reaches the decision point of the chart: the SecurityPolicy must name this Service, and
-    /// a `ReferenceGrant` must allow this. `grants` are the `ReferenceGrants` in the namespace of the Service.
+    /// Returns whether the gateway reaches the decision point of the chart: the SecurityPolicy must name this Service,
+    /// and a `ReferenceGrant` must allow this. `grants` are the `ReferenceGrants` in the namespace of the Service.
     pub(crate) fn reaches(&self, grants: &[Value]) -> bool {
         let backends = list(&self.authorization["grpc"]["backendRefs"]);
         let is_ours = |it: &Value| {

@@ -28,8 +28,8 @@ impl Response {
     }
 }
 
-/// Sends a request to a port of this machine: GET without a body, and POST with a body. `patience` is the time limit for
-/// each part of the response.
+/// Sends a request to a port of this machine: GET without a body, and POST with a body. `patience` is the time limit
+/// for each part of the response.
 pub(crate) fn send(
     port: u16,
     path: &str,

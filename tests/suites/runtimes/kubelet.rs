@@ -177,7 +177,8 @@ impl Work {
             let objects = self.objects(pod, volumes).await?;
             lock(node).start(&key, &pod["spec"], &objects)?;
             self.given += 1;
-            // This range of addresses is reserved for network tests. Requests to these addresses never leave the process.
+            // This range of addresses is reserved for network tests. Requests to these addresses never leave the
+            // process.
             let [high, low] = self.given.to_be_bytes();
             self.addresses.insert(key.clone(), format!("198.18.{high}.{low}"));
         }

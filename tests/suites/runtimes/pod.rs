@@ -57,8 +57,8 @@ pub(crate) struct Objects {
 }
 
 impl Containers {
-    /// Reads the containers of a pod. Creates the pod's volumes below `root`. If a pod has several containers, reads the
-    /// first one with a known image: users can add containers with other images.
+    /// Reads the containers of a pod. Creates the pod's volumes below `root`. If a pod has several containers, reads
+    /// the first one with a known image: users can add containers with other images.
     pub(crate) fn of(pod: &Value, objects: &Objects, root: &Path) -> Result<Self> {
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
         let main =

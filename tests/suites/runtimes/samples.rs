@@ -1,9 +1,9 @@
 //! Samples like the eight samples of KAOS 0.8.4 become ready, because the probes of real processes pass.
 //!
 //! The recorded cases contain samples 1 to 4. The folder `tests/runtimes/samples` contains samples 5 to 8, written from
-//! a description of KAOS's samples. Three images have no package, so a stand-in of `tests/runtimes/images` runs instead:
-//! Ollama (samples 1, 2 and 6), and the MCP runtimes `kubernetes` (sample 6) and `python-string` (samples 1 to 6). No
-//! sample reaches a provider of models. So only the samples with Ollama or with mock responses answer a chat.
+//! a description of KAOS's samples. Three images have no package, so a stand-in of `tests/runtimes/images` runs
+//! instead: Ollama (samples 1, 2 and 6), and the MCP runtimes `kubernetes` (sample 6) and `python-string` (samples 1 to
+//! 6). No sample reaches a provider of models. So only the samples with Ollama or with mock responses answer a chat.
 
 use kaos_tests::case;
 use kaos_tests::harness::read::{condition, name, text};

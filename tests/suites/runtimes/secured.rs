@@ -92,8 +92,8 @@ impl Secured {
     }
 }
 
-/// Renders the chart for this cluster, as the guide for secured clusters says. Leaves out the Deployment of the decision
-/// point, because [`DecisionPoint`] replaces it.
+/// Renders the chart for this cluster, as the guide for secured clusters says. Leaves out the Deployment of the
+/// decision point, because [`DecisionPoint`] replaces it.
 fn rendered(control: &ControlPlane, users: &Value) -> Result<PathBuf> {
     let raw = |path: &str| control.kubectl(&["get", "--raw", path]).expect();
     let about: Value = serde_json::from_str(&raw("/.well-known/openid-configuration"))?;
@@ -176,8 +176,9 @@ fn call_tool(secured: &Secured, path: &str, headers: &[(&str, &str)]) -> std::re
     Ok(send(&session, &request(2, "tools/call", arguments)).body)
 }
 
-/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself: the
-/// MCP client among the pinned packages uses `httpx2`, and KAOS's runtime adds its tokens only to requests of `httpx`.
+/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself:
+/// the MCP client among the pinned packages uses `httpx2`, and KAOS's runtime adds its tokens only to requests of
+/// `httpx`.
 async fn only_callers_with_a_grant_reach_tools(secured: &Secured, world: &World) {
     world.apply_all(&tools()).await;
     secured.cluster.until_ready(world, &["MCPServer/sums".to_owned(), "Agent/adder".to_owned()]).await;

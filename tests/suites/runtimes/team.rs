@@ -54,8 +54,8 @@ fn provider() -> Vec<Value> {
     ]
 }
 
-/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, runs code
-/// that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
+/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, runs
+/// code that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();

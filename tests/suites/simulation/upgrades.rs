@@ -1,5 +1,5 @@
-//! Upgrades of the operator under crashes. Users replace the operator by versions with other default policies, approve and
-//! steer the rollouts of these policies, and replace servers. Pods fail and crash, and the operator ends at random
+//! Upgrades of the operator under crashes. Users replace the operator by versions with other default policies, approve
+//! and steer the rollouts of these policies, and replace servers. Pods fail and crash, and the operator ends at random
 //! writes. In every case, the default policy of the last version must serve everywhere at the end.
 
 use std::cell::RefCell;
@@ -54,7 +54,8 @@ async fn upgrade(w: &World, level: &str, rollout: DefaultsRollout, replicas: &[S
 /// Approves each revision that the operator holds.
 async fn approve(w: &World) {
     for held in revisions(w).await.into_iter().filter(|it| it["status"]["state"] == "Held") {
-        let annotations = json!({"kaos.tools/approved-by": "alice", "kaos.tools/approved-for": held["status"]["since"]});
+        let annotations =
+            json!({"kaos.tools/approved-by": "alice", "kaos.tools/approved-for": held["status"]["since"]});
         let at = format!("kaos-system:PolicyRevision/{}", name(&held));
         drop(w.try_patch(&at, &json!({"metadata": {"annotations": annotations}})).await);
     }

@@ -167,7 +167,7 @@ impl Cache {
         self.reached = self.reached.max(version);
     }
 
-    /// Applies the object in the answer to a write.
+    /// Stores the object that the API server returned for a write.
     pub(super) fn wrote(&mut self, arrived: Arrived) -> Option<Change> {
         if arrived.item.version <= self.reached { None } else { self.put(arrived) }
     }

@@ -249,8 +249,8 @@ fn is_shared(managed: Option<&Value>) -> bool {
     })
 }
 
-/// Returns the last time at which a client other than the operator changed the spec, or an annotation that policies read.
-/// All times have the same format, so comparing their texts compares the times.
+/// Returns the last time at which a client other than the operator changed the spec, or an annotation that policies
+/// read. All times have the same format, so comparing their texts compares the times.
 fn last_change(managed: Option<&Value>) -> Option<Box<str>> {
     let is_change = |entry: &&Value| {
         let annotations = entry["fieldsV1"]["f:metadata"]["f:annotations"].as_object();

@@ -190,8 +190,8 @@ impl Watch {
         self.0.with(|state| Moment { changes: state.changes, wakes: state.wake_log.count() })
     }
 
-    /// Returns whether nothing has changed for an object since an earlier moment: the watch has not woken the object, and
-    /// no type has changed. Returns false if the watch does not know.
+    /// Returns whether nothing has changed for an object since an earlier moment: the watch has not woken the object,
+    /// and no type has changed. Returns false if the watch does not know.
     pub fn is_unchanged_since(&self, moment: Moment, key: &ObjectKey) -> bool {
         let Moment { changes, wakes } = moment;
         self.0.with(|state| state.changes == changes && !state.wake_log.may_contain(key, wakes))
@@ -212,8 +212,8 @@ impl Watch {
         self.0.options.scope == Scope::All
     }
 
-    /// Applies the object in the answer to a write of the operator. The cache keeps the object until the watch has
-    /// passed its version.
+    /// Stores the object that the API server returned for a write of the operator. The cache keeps this object until
+    /// the watch reports a newer version.
     pub fn wrote(&self, object: &Value) {
         self.0.tell(|state| apply_event::wrote(state, object));
     }

@@ -114,8 +114,8 @@ impl Budgets {
         all
     }
 
-    /// Returns the kinds and namespaces in which objects wait, by the revision that answers for them. The key is `None` for
-    /// a policy of the process. Objects that waited a short time ago count, too.
+    /// Returns the kinds and namespaces in which objects wait, by the revision that answers for them. The key is `None`
+    /// for a policy of the process. Objects that waited a short time ago count, too.
     pub(crate) fn used_up(&self, now: Instant) -> BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> {
         let mut used_up: BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> = BTreeMap::new();
         for (namespace, of, account) in lock(&self.accounts).all() {

@@ -240,8 +240,8 @@ impl Kind {
         self.members.iter().map(|member| &member.policy)
     }
 
-    /// Returns the revision of a policy, and the origin of the settings in its package. Both are `None` for a policy that
-    /// the process loaded at startup.
+    /// Returns the revision of a policy, and the origin of the settings in its package. Both are `None` for a policy
+    /// that the process loaded at startup.
     pub(crate) fn source_of(&self, policy: &PolicyId) -> (Option<Arc<str>>, Option<Origin>) {
         let member = self.members.iter().find(|member| member.policy.id() == policy);
         let Some(revision) = member.and_then(|member| member.revision.clone()) else { return (None, None) };

@@ -137,8 +137,9 @@ impl Ledger {
         }
     }
 
-    /// Returns for each object whether a pass ended with a result of the revision, and the object's status shows this
-    /// result. A pass while the revision was not loaded has no result of the revision.
+    /// Returns for each object whether two conditions hold: a pass over the object ended with a result of the revision,
+    /// and the object's status shows this result. A pass while the revision was not loaded has no result of the
+    /// revision.
     pub fn had_pass(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
         let (books, unreported) = (lock(&self.books), lock(&self.unreported));
         let book = books.get(revision);
@@ -146,7 +147,8 @@ impl Ledger {
         keys.iter().map(|key| book.is_some_and(|book| has_result(book, key)) && !unreported.contains(key)).collect()
     }
 
-    /// Returns for each object whether its last pass ended without the revision, and the object's status shows the result.
+    /// Returns for each object whether its last pass ended without the revision, and the object's status shows the
+    /// result.
     pub fn had_pass_without(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
         let (books, unreported) = (lock(&self.books), lock(&self.unreported));
         let book = books.get(revision);

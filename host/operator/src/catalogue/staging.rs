@@ -1,7 +1,7 @@
 //! The running rollouts, and the policies that answer for the objects that these rollouts have not moved yet.
 //!
-//! A rollout moves the objects with the smallest hashes first. The hash depends only on the object's kind, namespace and
-//! name, so every process gives the same answer for an object.
+//! A rollout moves the objects with the smallest hashes first. The hash depends only on the object's kind, namespace
+//! and name, so every process gives the same answer for an object.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,8 +72,8 @@ pub struct RolloutStage {
     pub predecessor: Option<Arc<str>>,
     /// Whether the predecessor is loaded. Otherwise, the objects that are not moved have no policy for now.
     pub can_yield: bool,
-    /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If neither
-    /// is loaded, all these objects have no policy for now: an older revision must not take them over.
+    /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If
+    /// neither is loaded, all these objects have no policy for now: an older revision must not take them over.
     pub is_lost: bool,
 }
 

@@ -32,8 +32,8 @@ pub(super) struct GrantableFlags {
     /// ConfigMap, Secret, and the kinds that the default policies read
     #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
     grantable_reads: Option<Vec<GrantableEntry<GroupKind>>>,
-    /// Accept installed policies that contain an interpreter, as in Python: components of up to 24 MiB instead of 8 MiB,
-    /// with functions of up to 512 KiB instead of 128 KiB and up to 64 MiB of compiled code instead of 32 MiB
+    /// Accept installed policies that contain an interpreter, as in Python: components of up to 24 MiB instead of 8
+    /// MiB, with functions of up to 512 KiB instead of 128 KiB and up to 64 MiB of compiled code instead of 32 MiB
     #[arg(long, env = "LARGE_POLICIES")]
     large_policies: bool,
 }

@@ -1,5 +1,5 @@
-//! Finds the secret parts of a text without knowing its format: values after secret names and secret flags, passwords in
-//! URLs, private keys, and values of authorization headers.
+//! Finds the secret parts of a text without knowing its format: values after secret names and secret flags, passwords
+//! in URLs, private keys, and values of authorization headers.
 
 use std::ops::Range;
 

@@ -110,7 +110,11 @@ impl Probe {
     pub async fn decision(&self, id: &str) -> Result<Value, String> {
         let id: DecisionId = id.parse().map_err(|error: DecisionIdError| error.to_string())?;
         let runner = &self.context.runner;
-        let unknown = || format!("the flight recorder has no decision {id}: it drops old decisions, and decisions beyond its size limit");
+        let unknown = || {
+            format!(
+                "the flight recorder has no decision {id}: it drops old decisions, and decisions beyond its size limit"
+            )
+        };
         let case = runner.recorder.case(id, runner.clock.now()).ok_or_else(unknown)?;
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();

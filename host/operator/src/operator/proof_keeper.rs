@@ -1,5 +1,5 @@
-//! Keeps the proofs that objects are settled: reads the proofs of the last process at the start, and writes the proofs of
-//! this process in quiet times and at shutdown.
+//! Keeps the proofs that objects are settled: reads the proofs of the last process at the start, and writes the proofs
+//! of this process in quiet times and at shutdown.
 //!
 //! If the last pass over an object wrote something, the object has no proof. So in a quiet time, the keeper first asks
 //! for another pass over each object without a proof. The keeper does this only once before each write, so an object
@@ -28,8 +28,8 @@ const LOOK: Duration = Duration::from_secs(30);
 const WRITE_PAUSE: Duration = Duration::from_mins(10);
 /// The delay between two checks whether the operator knows the definitions.
 const BEAT: Duration = Duration::from_millis(50);
-/// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies about
-/// all objects.
+/// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies
+/// about all objects.
 const LOAD_TIME: Duration = Duration::from_secs(30);
 
 /// Keeps the proofs of one operator.
@@ -50,7 +50,8 @@ impl ProofKeeper {
         Some(Self { context: Arc::clone(context), proofs, queue: queue.clone(), store, has_read: false })
     }
 
-    /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first passes wait for this.
+    /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first passes wait for
+    /// this.
     pub(super) async fn load(&mut self) {
         // Computing the digest has no time limit: on a busy processor, asking the policies would take even longer.
         if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
@@ -123,8 +124,8 @@ impl ProofKeeper {
         }
     }
 
-    /// Collects the proofs, also for objects at which this process has not looked yet. Objects with equal needs share one
-    /// copy of the needs.
+    /// Collects the proofs, also for objects at which this process has not looked yet. Objects with equal needs share
+    /// one copy of the needs.
     fn collect(&self) -> BTreeMap<ObjectKey, Proof> {
         let mut distinct: BTreeSet<Arc<[Followed]>> = BTreeSet::new();
         let mut proofs = self.proofs.unused();

@@ -37,9 +37,9 @@ pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_o
     context.access.watch.cover(coverage);
 }
 
-/// Covers the types that the active policies claim. If a kind in `before` lost its policy, keeps watching it: the status
-/// of its objects, including new objects, reports the loss. If a policy claims another version of the kind, the kind has
-/// not lost its policy, because both versions have the same objects.
+/// Covers the types that the active policies claim. If a kind in `before` lost its policy, keeps watching it: the
+/// status of its objects, including new objects, reports the loss. If a policy claims another version of the kind, the
+/// kind has not lost its policy, because both versions have the same objects.
 fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);

@@ -9,8 +9,8 @@ use super::{Operator, rollout, tools::tools, watching::Watching};
 use crate::catalogue::installed;
 
 impl Operator {
-    /// Keeps the watches and the policies warm until `leads` is ready, and returns the value of `leads`. The caller runs
-    /// the operator afterwards. The operator then looks at every object once, as after a start.
+    /// Keeps the watches and the policies warm until `leads` is ready, and returns the value of `leads`. The caller
+    /// runs the operator afterwards. The operator then looks at every object once, as after a start.
     pub async fn stand_by<T>(&mut self, leads: impl Future<Output = T>) -> T {
         let Self { context, options, installing, waker, .. } = &*self;
         waker.sleep();

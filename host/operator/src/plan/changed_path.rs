@@ -134,7 +134,8 @@ pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     paths.into_iter().flatten().collect()
 }
 
-/// Fields, by their parent and their value without the name. Each field has its index and its name.
+/// The fields with equal parents and equal values, which differ only in their names. The key is the parent and the text
+/// of the value. Each field has its index and its name.
 type Alike<'a> = HashMap<(&'a str, String), Vec<(usize, &'a str)>>;
 
 /// Returns the fields that exist only on one side, by their parent and their value.

@@ -1,4 +1,5 @@
-//! Finds out whether plan gates hold back a plan, as a pass would. A held plan changes no children until its gates open.
+//! Finds out whether plan gates hold back a plan, as a pass would. A held plan changes no children until its gates
+//! open.
 
 use std::collections::BTreeMap;
 

@@ -58,8 +58,9 @@ pub struct Difference {
     /// earlier revision answers instead.
     #[serde(skip)]
     pub newest: [Option<Said>; 2],
-    /// The objects that the plan after the change waits for, if plan gates hold back this plan. The children then change
-    /// only when the gates open, so `children` is empty. Empty if the plan is not held, or would change no child.
+    /// The objects that the plan after the change waits for, if plan gates hold back this plan. The children then
+    /// change only when the gates open, so `children` is empty. Empty if the plan is not held, or would change no
+    /// child.
     #[serde(skip)]
     pub waits_for: Vec<Reference>,
 }

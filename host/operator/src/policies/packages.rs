@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Returns each policy that answers for all its kinds, with its package. `files` are the files of the user's policies.
-/// Leaves out overlays, policies that another policy replaces for some kinds, and policies whose file changed after this
-/// process loaded them.
+/// Leaves out overlays, policies that another policy replaces for some kinds, and policies whose file changed after
+/// this process loaded them.
 pub fn packages(loaded: &[Loaded], files: &[PathBuf]) -> Result<Vec<DefaultPolicy>, PolicyError> {
     let mut known: BTreeMap<Digest, (PolicyFile, PolicyCode)> = BTreeMap::new();
     for policy in DEFAULTS {

@@ -57,8 +57,8 @@ impl ProofStore {
         Ok(stored.flatten().collect())
     }
 
-    /// Returns the data of the ConfigMaps with proofs, by name. Ignores ConfigMaps with other names, because other users
-    /// can set the label.
+    /// Returns the data of the ConfigMaps with proofs, by name. Ignores ConfigMaps with other names, because other
+    /// users can set the label.
     async fn stored(&self) -> kube::Result<BTreeMap<String, Vec<u8>>> {
         let labelled = self.api.list(&ListParams::default().labels(LABEL)).await?.items;
         let mut labelled: BTreeMap<String, ConfigMap> =

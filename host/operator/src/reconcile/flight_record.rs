@@ -1,5 +1,5 @@
-//! Keeps decisions of the policies in the flight recorder: every failure, refusal, fallback and change of a plan, and some
-//! of the routine decisions. A pass with the same inputs as the pass before keeps nothing.
+//! Keeps decisions of the policies in the flight recorder: every failure, refusal, fallback and change of a plan, and
+//! some of the routine decisions. A pass with the same inputs as the pass before keeps nothing.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::{
 };
 
 /// Keeps the decision of the policies that were asked last, if the recorder wants it. Does not wait until the case is
-/// written. If too many cases wait, leaves the decision out: the next pass offers a failure, a refusal or a fallback again.
+/// written. If too many cases wait, leaves the decision out: the next pass offers a failure, a refusal or a fallback
+/// again.
 pub(crate) fn keep_decision(
     runner: &PolicyRunner,
     renderer: &Arc<Renderer>,
@@ -77,7 +78,8 @@ impl Recording {
         }
     }
 
-    /// Keeps an assessment that failed. Returns its id. Returns `None` for a failure that says nothing about the object.
+    /// Keeps an assessment that failed. Returns its id. Returns `None` for a failure that says nothing about the
+    /// object.
     pub(crate) fn keep_assessment(
         &self,
         renderer: &Renderer,

@@ -1,5 +1,5 @@
-//! Makes proofs that objects are settled, and skips the passes over objects whose proof holds. [`crate::proofs`] explains
-//! proofs.
+//! Makes proofs that objects are settled, and skips the passes over objects whose proof holds. [`crate::proofs`]
+//! explains proofs.
 //!
 //! A proof covers everything that a settled pass reads:
 //!

@@ -1,5 +1,5 @@
-//! Finds the code of recorded policies: in the case itself, among the default policies of this program, or in files that
-//! the user names.
+//! Finds the code of recorded policies: in the case itself, among the default policies of this program, or in files
+//! that the user names.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! Masks the secret values of a case. Repeats the pass with the masked inputs, so that the answer and the id in the case
-//! belong to the inputs in the case.
+//! Masks the secret values of a case. Repeats the pass with the masked inputs, so that the answer and the id in the
+//! case belong to the inputs in the case.
 
 use std::{collections::BTreeSet, sync::Arc};
 

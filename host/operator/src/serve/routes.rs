@@ -42,8 +42,8 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// Returns the routes `/debug/objects/<kind>/<namespace>/<name>[/decisions]` and `/debug/decisions[/<id>]`, for callers on
-/// this machine. The caller must serve these routes only on loopback.
+/// Returns the routes `/debug/objects/<kind>/<namespace>/<name>[/decisions]` and `/debug/decisions[/<id>]`, for callers
+/// on this machine. The caller must serve these routes only on loopback.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let (listing, of_object, recorded) = (Arc::clone(&report), Arc::clone(&report), Arc::clone(&report));
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {

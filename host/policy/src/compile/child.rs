@@ -182,8 +182,9 @@ fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
 }
 
 /// Runs the hidden subcommand. `arguments` contain the limits: bytes of memory, seconds of processor time for the
-/// inspection and in total, the niceness, and the bounds of a component. Applies the limits to this process. After that,
-/// inspects and compiles the component on standard input, and writes the inspection and the code to standard output.
+/// inspection and in total, the niceness, and the bounds of a component. Applies the limits to this process. After
+/// that, inspects and compiles the component on standard input, and writes the inspection and the code to standard
+/// output.
 pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     match compile(arguments) {
         Ok(code) => code,

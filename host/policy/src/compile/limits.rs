@@ -53,8 +53,8 @@ impl CompileLimits {
         Self::default().within(container::memory())
     }
 
-    /// Returns the limits for components up to this size class. A component of the large class has up to three times the
-    /// bytes, so its compilation gets twice the time.
+    /// Returns the limits for components up to this size class. A component of the large class has up to three times
+    /// the bytes, so its compilation gets twice the time.
     #[must_use]
     pub fn up_to(self, size: SizeClass) -> Self {
         let factor = if size == SizeClass::Large { 2 } else { 1 };

@@ -225,8 +225,8 @@ impl Run<'_> {
         Ok((digest, code))
     }
 
-    /// Checks the bytes of a script, and returns their digest and the code. The first script of a process also loads the
-    /// script engine.
+    /// Checks the bytes of a script, and returns their digest and the code. The first script of a process also loads
+    /// the script engine.
     fn script(
         &mut self,
         candidate: &Candidate,

@@ -115,7 +115,8 @@ fn is_for(place: &OriginPlace<'_>, raised: &Raised<'_>) -> bool {
 }
 
 /// Returns whether a place has the name of the field: its path ends in the names of the field. So `spec.debug: true` is
-/// never the origin of `hostNetwork: true`. In settings, the first name may have a word before it: `podSecurityContext`.
+/// never the origin of `hostNetwork: true`. In settings, the first name may have a word before it:
+/// `podSecurityContext`.
 fn is_named(place: &OriginPlace<'_>, names: &[&str]) -> bool {
     let own: Vec<&str> = place.path.iter().filter_map(PathStep::name).collect();
     let Some(own) = own.len().checked_sub(names.len()).map(|before| &own[before..]) else { return false };

@@ -45,8 +45,8 @@ fn kind(version: &str, kind: &str) -> String {
     format!("{version}/{kind}")
 }
 
-/// Returns the names of a type's fields. If a field's value has fields too, its name comes with the name of the value's
-/// type.
+/// Returns the name of each field of a type. If the value of a field is an object with its own fields, also returns the
+/// name of the object's type.
 fn fields(listed: &'static str) -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
     listed.split(' ').map(|field| field.split_once(':').map_or((field, None), |(name, of)| (name, Some(of))))
 }

@@ -141,8 +141,8 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
     })
 }
 
-/// Returns a digest of all inputs of a pass over an object, except the found objects. Returns `None` if the host refuses
-/// the object without asking a policy.
+/// Returns a digest of all inputs of a pass over an object, except the found objects. Returns `None` if the host
+/// refuses the object without asking a policy.
 pub(super) fn inputs_digest(binding: &Binding, object: &Value) -> Option<Digest> {
     let of = ObjectRef::of(object).ok()?.of_type();
     let mut base = PassLayer::of(&binding.base, &of).ok()?;

@@ -96,9 +96,9 @@ impl Renderer {
         pass::run(&self.0, object, lookup)
     }
 
-    /// Returns a digest of all inputs of a pass over an object, except the objects that the policies need. Equal digests
-    /// and equal needed objects give equal answers. Returns `None` if the host refuses the object without asking a
-    /// policy.
+    /// Returns a digest of all inputs of a pass over an object, except the objects that the policies need. Equal
+    /// digests and equal needed objects give equal answers. Returns `None` if the host refuses the object without
+    /// asking a policy.
     pub fn inputs_digest(&self, object: &Value) -> Option<Digest> {
         pass::inputs_digest(&self.0, object)
     }

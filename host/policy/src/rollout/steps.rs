@@ -8,8 +8,8 @@ use super::share::Share;
 
 /// The maximum number of steps.
 const MAX_STEPS: usize = 20;
-/// The shortest pause between two steps. In a shorter time, the controllers of a busy cluster do not report whether pods
-/// stay ready.
+/// The shortest pause between two steps. In a shorter time, the controllers of a busy cluster do not report whether
+/// pods stay ready.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
 /// The longest possible [`Wait`].
 const LONGEST: Duration = Duration::from_hours(24 * 365);

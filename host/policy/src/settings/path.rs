@@ -19,8 +19,8 @@ impl Path {
             let quoted = rest.strip_prefix("[\"").and_then(|inner| inner.split_once("\"]"));
             let (name, after) = quoted.unwrap_or_else(|| rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())));
             if name.is_empty() && quoted.is_none() {
-                // The text has a stray dot or bracket. Keep the rest of the text as one name: no schema has such a name,
-                // so the path matches no setting.
+                // The text has a stray dot or bracket. Keep the rest of the text as one name: no schema has such a
+                // name, so the path matches no setting.
                 names.push(rest.to_owned());
                 break;
             }

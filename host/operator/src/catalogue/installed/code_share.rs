@@ -8,8 +8,8 @@ use kaos_policy::units::bytes;
 
 /// The container's memory divided by this number is the limit for the code of all tenants.
 const SHARE: usize = 4;
-/// The assumed memory of a container without a known limit. A container with more memory gets no larger limits: without a
-/// limit, the downward API reports the memory of the whole node, which the operator must not fill.
+/// The assumed memory of a container without a known limit. A container with more memory gets no larger limits: without
+/// a limit, the downward API reports the memory of the whole node, which the operator must not fill.
 const UNKNOWN: usize = 1 << 30;
 /// The limit for one namespace is the limit for all tenants together, divided by this number.
 const PART: usize = 2;

@@ -1,7 +1,7 @@
 //! Opens the console in the user's browser.
 //!
-//! Other users of this machine can see the arguments of a program. So the browser gets the path of a file that only this
-//! user can read, and the file leads to the console.
+//! Other users of this machine can see the arguments of a program. So the browser gets the path of a file that only
+//! this user can read, and the file leads to the console.
 
 use std::{
     fs,

@@ -32,8 +32,12 @@ pub(super) fn kustomized(file: &Path) -> anyhow::Result<Option<Kustomized>> {
     let Some(path) = FILES.iter().map(|name| directory.join(name)).find(|path| path.is_file()) else {
         return Ok(None);
     };
-    let kustomization = input::document(&path)
-        .with_context(|| format!("{}: cannot read the name of the package from this file: correct the file, or delete it", path.display()))?;
+    let kustomization = input::document(&path).with_context(|| {
+        format!(
+            "{}: cannot read the name of the package from this file: correct the file, or delete it",
+            path.display()
+        )
+    })?;
     let name = file.file_name().and_then(|name| name.to_str()).and_then(|name| name_in(&kustomization, name));
     Ok(name.map(|name| Kustomized { path, name }))
 }

@@ -94,8 +94,9 @@ pub(in crate::cli) struct Run {
     /// Maximum number of objects per second that get a pass because a policy or its settings changed; 0 for no limit
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
-    /// Fuel that the policies may use each minute for the objects of one kind in one namespace, such as 500M or 20G; 0 for
-    /// no limit. If the fuel is used up, objects wait. After an unused minute, twice this fuel is possible in a minute
+    /// Fuel that the policies may use each minute for the objects of one kind in one namespace, such as 500M or 20G; 0
+    /// for no limit. If the fuel is used up, objects wait. After an unused minute, twice this fuel is possible in a
+    /// minute
     #[arg(long, env = "NAMESPACE_FUEL", value_name = "NUMBER", default_value = "0", value_parser = amount)]
     namespace_fuel: u64,
     /// Number of passes each minute over the objects of one kind in one namespace; 0 for no limit. See --namespace-fuel
@@ -141,8 +142,8 @@ pub(in crate::cli) struct Run {
     /// steps come from --rollout, and the limits of --rollout-gate apply
     #[arg(long, env = "DEFAULT_POLICIES_ROLLOUT", value_enum, default_value_t)]
     pub(super) default_policies_rollout: DefaultsRollout,
-    /// Size limit of the flight recorder, which keeps decisions of the policies for a day: 512KiB, 16MiB, or 0 to switch
-    /// it off
+    /// Size limit of the flight recorder, which keeps decisions of the policies for a day: 512KiB, 16MiB, or 0 to
+    /// switch it off
     #[arg(long, env = "RECORD_MEMORY", value_name = "SIZE", default_value = "16MiB", value_parser = size)]
     record_memory: usize,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Finds the namespaces that lose access because the AuthorizationPolicy has no room for them. KAOS's operator writes the
-//! data of any number of namespaces.
+//! Finds the namespaces that lose access because the AuthorizationPolicy has no room for them. KAOS's operator writes
+//! the data of any number of namespaces.
 
 use std::collections::BTreeSet;
 

@@ -66,11 +66,12 @@ const FINDINGS: u8 = UNUSABLE;
                   there are findings other than notes."
 )]
 pub(super) struct UpgradeCheck {
-    /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file wins
+    /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file
+    /// wins
     #[arg(long, value_name = "FILE")]
     values: Vec<String>,
-    /// Check `helm upgrade --reuse-values`: the chart adds only its new values; write the output of `helm get values NAME
-    /// --all -o yaml` into the files of --values
+    /// Check `helm upgrade --reuse-values`: the chart adds only its new values; write the output of `helm get values
+    /// NAME --all -o yaml` into the files of --values
     #[arg(long, requires = "values")]
     reuse_values: bool,
     /// File or directory with the objects of the cluster, or - for standard input; default: read them from a running

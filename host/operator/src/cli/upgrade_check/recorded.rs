@@ -1,5 +1,5 @@
-//! Finds the preset and the images that the chart records of an installation, so that later upgrades keep both. The chart
-//! writes them into annotations of the ConfigMap `kaos-operator-config`.
+//! Finds the preset and the images that the chart records of an installation, so that later upgrades keep both. The
+//! chart writes them into annotations of the ConfigMap `kaos-operator-config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -218,8 +218,8 @@ fn damaged(home: &str) -> UpgradeFinding {
     UpgradeFinding::new(Sort::Stops, format!("ConfigMap {home}/{OPERATOR_CONFIG}"), message, remedy)
 }
 
-/// Returns the preset for the version of KAOS's operator with these variables. KAOS of January 2026 had no memory service
-/// and no security.
+/// Returns the preset for the version of KAOS's operator with these variables. KAOS of January 2026 had no memory
+/// service and no security.
 fn version(variables: &Value) -> Option<&'static str> {
     let variables = variables.as_object().filter(|all| all.contains_key("DEFAULT_AGENT_IMAGE"))?;
     let is_newer = |name: &String| name == "DEFAULT_MEMORY_SERVICE_IMAGE" || name.starts_with("SECURITY_");

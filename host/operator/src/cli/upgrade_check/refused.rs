@@ -226,7 +226,11 @@ fn projection(values: &Values, home: &str) -> Vec<UpgradeFinding> {
         found.push(stops(NAMESPACE, message, "leave it empty"));
     }
     if !values.works_in(home) {
-        found.push(stops("watchNamespaces", format!("lacks {home}, the namespace of the AuthorizationPolicy"), "add it"));
+        found.push(stops(
+            "watchNamespaces",
+            format!("lacks {home}, the namespace of the AuthorizationPolicy"),
+            "add it",
+        ));
     }
     found
 }

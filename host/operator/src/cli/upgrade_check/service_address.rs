@@ -4,8 +4,8 @@
 #[allow(dead_code, reason = "the policies also need the port, and the namespaces of other addresses")]
 mod address;
 
-/// Returns the name and the namespace of the Service in an address such as `grpc://pdp.authz.svc:9191`. `None` if the text
-/// is not the address of a Service.
+/// Returns the name and the namespace of the Service in an address such as `grpc://pdp.authz.svc:9191`. `None` if the
+/// text is not the address of a Service.
 pub(super) fn service(text: &str) -> Option<(&str, &str)> {
     address::service(text).map(|it| (it.name, it.namespace))
 }

@@ -161,8 +161,8 @@ fn decision_point(environment: &Environment, home: &str) -> (String, bool) {
 }
 
 impl Row {
-    /// Returns whether the change from one text to another weakens protection. `was` tells whether objects were protected
-    /// before.
+    /// Returns whether the change from one text to another weakens protection. `was` tells whether objects were
+    /// protected before.
     pub(super) fn weakens(&self, from: &str, to: &str, was: bool) -> bool {
         match self.weaker {
             None => false,

@@ -93,7 +93,8 @@ pub(crate) async fn render(
 
 /// Makes the watch follow the needs of an object. Returns whether the watch knows all of these needs.
 fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-    // Invalidate the stored needs first: an aborted pass loses its memory, and then the stored needs would be wrong.
+    // Invalidate the stored needs first. If the pass is aborted, the operator forgets these needs. Without this line,
+    // it would take the older stored needs for those that the watch follows.
     runner.memories.doubt_needs(key);
     memory.plan.followed = None;
     let known = runner.watch.set_needs(key, needs.iter().map(Need::followed))?;

@@ -25,8 +25,8 @@ pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
 pub(super) struct IdleOrigins {
     /// The findings about each origin, by kind, path and place.
     origins: BTreeMap<[String; 3], Known>,
-    /// For each variable whose origin names a place that cannot exist, the reason. The key consists of the container,
-    /// the variable's name and the place.
+    /// The variables whose origin names a place that cannot exist, each with the reason why it cannot exist. The key
+    /// consists of the container, the variable's name and the place.
     variables: BTreeMap<[String; 3], String>,
 }
 

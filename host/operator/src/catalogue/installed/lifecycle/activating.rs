@@ -67,8 +67,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns refused, waiting or held settings for a policy, if these settings would replace active settings of the same
-    /// ConfigMap.
+    /// Returns refused, waiting or held settings for a policy, if these settings would replace active settings of the
+    /// same ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);

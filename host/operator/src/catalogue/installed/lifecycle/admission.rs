@@ -91,8 +91,8 @@ impl Lifecycle {
                     self.permitted.remove(name);
                 }
                 if activated.is_err() {
-                    // Keep the checked content: passing the gate again would take time. But the objects can change until
-                    // the next attempt, so forget the effect.
+                    // Keep the checked content: passing the gate again would take time. But the objects can change
+                    // until the next attempt, so forget the effect.
                     self.waiting.insert(name.to_owned(), content);
                     self.previews.forget(name);
                 }

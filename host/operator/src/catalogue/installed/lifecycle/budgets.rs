@@ -15,8 +15,8 @@ use super::{LOOK_AGAIN, Lifecycle};
 const MAX_NAMESPACES: usize = 10;
 
 impl Lifecycle {
-    /// Updates the records of all revisions in whose namespaces a budget is used up, or no longer used up. Returns the time
-    /// until the next look. Without limits, no further look is needed.
+    /// Updates the records of all revisions in whose namespaces a budget is used up, or no longer used up. Returns the
+    /// time until the next look. Without limits, no further look is needed.
     pub(super) async fn note_budgets(&mut self) -> Option<Duration> {
         let budgets = &self.tools.budgets;
         let has_limits = budgets.have_limits();

@@ -77,8 +77,8 @@ impl Lifecycle {
         (status, is_news)
     }
 
-    /// Returns the time at which a revision enters a state. Two holds of a revision have different times, even within one
-    /// second: otherwise the approval of the first hold would also count for the second.
+    /// Returns the time at which a revision enters a state. Two holds of a revision have different times, even within
+    /// one second: otherwise the approval of the first hold would also count for the second.
     fn start_of(&self, name: &str, state: RevisionState) -> String {
         let annotations = self.records.get(name).and_then(|revision| revision.metadata.annotations.as_ref());
         let approved = annotations.and_then(|all| all.get(APPROVED_FOR)).filter(|_| state == RevisionState::Held);

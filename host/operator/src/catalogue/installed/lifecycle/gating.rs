@@ -35,8 +35,8 @@ pub(super) enum GateAnswer {
 }
 
 impl Lifecycle {
-    /// Returns whether the effect of candidates is within the limits. The caller proposed the candidates, and found that
-    /// they can serve together with the other revisions in `serving`. The answer is about the last candidate.
+    /// Returns whether the effect of candidates is within the limits. The caller proposed the candidates, and found
+    /// that they can serve together with the other revisions in `serving`. The answer is about the last candidate.
     pub(super) async fn gate(
         &mut self,
         candidates: &[Candidate],

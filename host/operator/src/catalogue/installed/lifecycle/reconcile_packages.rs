@@ -35,7 +35,8 @@ enum Step {
     Acknowledge,
     /// Waits until the next attempt is due.
     Wait,
-    /// Handles an interrupted check or preview: a previous process ended meanwhile. The value is the number of attempts.
+    /// Handles an interrupted check or preview: a previous process ended meanwhile. The value is the number of
+    /// attempts.
     Interrupted(i64),
     /// Checks the package and lets it serve.
     Admit,

@@ -188,7 +188,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns the age of a revision, with the creation time of its ConfigMap if this ConfigMap exists.
+/// Returns the age of a revision. If its ConfigMap exists, the age contains the creation time of the ConfigMap.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
     installed::age_of(revision, source.map(|found| found.age.created.clone()))

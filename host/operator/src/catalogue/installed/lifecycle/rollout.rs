@@ -256,8 +256,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Judges the objects that a rollout concerns. Returns `None` while the operator does not see all objects, or before
-    /// the swap to the tables of the rollout.
+    /// Judges the objects that a rollout concerns. Returns `None` while the operator does not see all objects, or
+    /// before the swap to the tables of the rollout.
     async fn judged(
         &self,
         name: &str,

@@ -155,7 +155,8 @@ impl Objects {
         self.served.insert(of, served);
     }
 
-    /// Returns how the cluster serves a type. Returns `Unasked` if the console has not asked the cluster about the type.
+    /// Returns how the cluster serves a type. Returns `Unasked` if the console has not asked the cluster about the
+    /// type.
     pub(super) fn served(&self, of: &ResourceType) -> KnownType {
         match self.served.get(of) {
             Some(Some(served)) => KnownType::Served(served.clone()),

@@ -88,8 +88,8 @@ impl Page {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, ..Self::new("Error", "", fixed, Vec::new()) }
     }
 
-    /// Returns the whole document, for a page below `base`. `address` is the address of the page; `None` if the page does
-    /// not change.
+    /// Returns the whole document, for a page below `base`. `address` is the address of the page; `None` if the page
+    /// does not change.
     pub(in crate::cli::console) fn html(&self, base: &str, address: Option<&Address>) -> String {
         let entry = |title: &str, to: &str| {
             html! { li { a href=(to) aria-current=[(to == self.entry).then_some("page")] { (title) } } }

@@ -49,7 +49,7 @@ pub(super) fn shown(groups: Groups, filter: &Filter) -> Markup {
     }
 }
 
-/// The name of the boxes for the namespaces without boxes of their own.
+/// The name that the boxes show for all namespaces that have no boxes of their own.
 const OTHERS: &str = "other namespaces";
 
 fn drawn(GroupKey { namespace, kind }: &GroupKey, count: Count, filter: &Filter) -> PictureBox {

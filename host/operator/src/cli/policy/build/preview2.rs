@@ -67,7 +67,8 @@ pub(super) fn is_interface(module: &str) -> bool {
     module.starts_with("wasi:") && module.contains("@0.2.")
 }
 
-/// Returns a module for each interface of WASI 0.2 that `module` imports. The module answers the calls of the interface.
+/// Returns a module for each interface of WASI 0.2 that `module` imports. The module answers the calls of the
+/// interface.
 pub(super) fn adapters(module: &[u8], stub: bool) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let calls = calls(module)?;
     let mut outside = BTreeMap::<&str, BTreeSet<String>>::new();

@@ -41,8 +41,8 @@ use shipped::ShippedSources;
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// Name of the policy: lower-case letters, digits and inner hyphens. With --from, leave out the name to keep that of
-    /// the default policy, so that presets and the owner's settings apply to the new policy too
+    /// Name of the policy: lower-case letters, digits and inner hyphens. With --from, leave out the name to keep that
+    /// of the default policy, so that presets and the owner's settings apply to the new policy too
     #[arg(value_parser = name, required_unless_present = "from")]
     name: Option<String>,
     /// Start from the default policy of this name; for an unknown name, the error lists all default policies
@@ -73,8 +73,8 @@ pub(super) struct New {
     /// Language of the policy. A policy in JavaScript is a script, and needs no compiler. A policy in Go needs only Go
     #[arg(long, value_enum, default_value_t)]
     language: Language,
-    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published version.
-    /// A URL can end with # and a tag of the repository
+    /// Source of kaos-policy-sdk for a policy in Rust: a directory, the URL of a git repository, or a published
+    /// version. A URL can end with # and a tag of the repository
     #[arg(long, value_name = "PATH|URL|VERSION", required_unless_present = "language")]
     sdk: Option<String>,
     /// Source from which the CI file of the project installs kaos-operator: the URL of a git repository, or a path in

@@ -81,8 +81,8 @@ impl Lifecycle {
         preview.is_none_or(|preview| preview.pods_replaced > 0 || preview.unknown > 0)
     }
 
-    /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is rolled out,
-    /// the predecessor is the revision that still serves the other objects.
+    /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is rolled
+    /// out, the predecessor is the revision that still serves the other objects.
     pub(in super::super) fn predecessor_after(&self, name: &str, before: &str) -> Option<String> {
         let status = self.records.status(before);
         if status.open_rollout().is_none() {

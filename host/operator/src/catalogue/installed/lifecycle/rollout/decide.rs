@@ -1,5 +1,5 @@
-//! Decides the next step of a rollout, from its recorded state, the objects, the time, and the request of a person. This
-//! code is pure, and stores nothing: a process can end at any time, and the next process decides the same.
+//! Decides the next step of a rollout, from its recorded state, the objects, the time, and the request of a person.
+//! This code is pure, and stores nothing: a process can end at any time, and the next process decides the same.
 
 use std::collections::BTreeMap;
 
@@ -176,8 +176,8 @@ impl RolloutFacts<'_> {
         }
     }
 
-    /// Returns the largest hash up to which the current step can move further objects now. Returns `None` if the step has
-    /// moved all its objects, or if too many pods are unavailable.
+    /// Returns the largest hash up to which the current step can move further objects now. Returns `None` if the step
+    /// has moved all its objects, or if too many pods are unavailable.
     fn further(&self, objects: &[Judged], unavailable: u64) -> Option<u64> {
         let step = self.rollout.current()?;
         let goal = MovedObjects::read_hash(step.goal.as_deref()?)?;
@@ -265,8 +265,8 @@ pub(super) fn accept(rollout: &mut PolicyRollout, request: Option<&RolloutReques
     }
 }
 
-/// Returns the largest hash up to which objects can move without more than `max` unavailable pods. Returns `None` if not
-/// even one object can move. An object with more pods than `max` moves alone.
+/// Returns the largest hash up to which objects can move without more than `max` unavailable pods. Returns `None` if
+/// not even one object can move. An object with more pods than `max` moves alone.
 fn room(objects: &[Judged], moved: Option<u64>, goal: u64, max: u64, unavailable: u64) -> Option<u64> {
     let mut pods: BTreeMap<u64, u64> = BTreeMap::new();
     for Judged { sight, .. } in objects.iter().filter(|it| moved < Some(it.sight.hash) && it.sight.hash <= goal) {

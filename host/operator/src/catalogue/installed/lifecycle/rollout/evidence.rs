@@ -144,8 +144,8 @@ impl Evidence {
                 evidence.lost.push(harmed);
             }
         }
-        // With enough objects that are not moved, all moved objects are suspects. Otherwise, compare the objects of this
-        // step also with those of earlier steps.
+        // With enough objects that are not moved, all moved objects are suspects. Otherwise, compare the objects of
+        // this step also with those of earlier steps.
         let judged = earlier.all + last.all;
         evidence.counted = judged;
         let is_enough = unmoved.all > 0 && unmoved.all * ENOUGH_OTHERS >= judged;

@@ -29,7 +29,8 @@ const READ_BY_POLICIES: &str = "kaos.tools/";
 pub(super) struct ObjectSight {
     pub(super) key: ObjectKey,
     pub(super) hash: u64,
-    /// Whether only the predecessor answered for the object. The object moves too, but shows nothing about the revision.
+    /// Whether only the predecessor answered for the object. The object moves too, but shows nothing about the
+    /// revision.
     pub(super) is_left: bool,
     /// Whether a pass after the move has ended, and the status shows its result.
     pub(super) had_pass: bool,

@@ -115,8 +115,8 @@ pub(super) fn pods_missing(missing: u64, max: u64) -> Lack {
     Lack::new("PodsMissing", message)
 }
 
-/// Returns why the evidence does not suffice for the next step. Returns `None` if the evidence suffices, or if no object
-/// is moved.
+/// Returns why the evidence does not suffice for the next step. Returns `None` if the evidence suffices, or if no
+/// object is moved.
 pub(super) fn lack(evidence: &Evidence) -> Option<Lack> {
     let Evidence { moved, ready, lost, .. } = evidence;
     let moved_objects = format!("{moved} moved object{}", if *moved == 1 { "" } else { "s" });

@@ -1,5 +1,5 @@
-//! The rollout of a revision that is not loaded. No object moves, and the predecessor answers for the moved objects too.
-//! Persons can still pause the rollout, and return all objects.
+//! The rollout of a revision that is not loaded. No object moves, and the predecessor answers for the moved objects
+//! too. Persons can still pause the rollout, and return all objects.
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, PolicyRollout, PolicyRolloutPause, RevisionState};

@@ -175,7 +175,8 @@ impl Model {
     }
 }
 
-/// Plays a rollout until it ends. Returns the rollout, whether it returned, and the reasons for which a person resumed it.
+/// Plays a rollout until it ends. Returns the rollout, whether it returned, and the reasons for which a person resumed
+/// it.
 fn play(model: &mut Model, rollout: &mut PolicyRollout, seed: u64) -> (bool, Vec<String>) {
     let (mut now, mut moved, mut accepted) = (100, 0, Vec::new());
     let first = model.show(rollout, now);
