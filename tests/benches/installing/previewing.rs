@@ -26,6 +26,8 @@ const EFFECT: f64 = 5000.0;
 const EDITS: usize = 2_000;
 /// The upper bound for the time of an edit during a preview, divided by the time of an edit without a preview.
 const LONGER: f64 = 1.3;
+/// The time limit until the operator holds a candidate.
+const LIMIT: Duration = Duration::from_mins(2);
 /// The time limit until the operator has served all Agents.
 const LOAD: Duration = Duration::from_mins(15);
 
@@ -51,24 +53,29 @@ async fn load(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Installs a candidate. Returns the time until its effect can be read, and the times of the edits meanwhile.
+/// Installs a candidate. Returns the time until its effect can be read, and the times of the edits that began during the
+/// preview.
 async fn preview(stage: &Stage, number: u32, edits: &mut usize) -> Result<(Duration, Vec<Duration>)> {
     let name = |revision: &Value| text(&revision["metadata"]["name"]).to_owned();
     let earlier: BTreeSet<String> = stage.all("PolicyRevision").iter().map(|it| name(it)).collect();
     let (package, ..) = edition(number, GATE)?;
     let began = Instant::now();
     stage.apply(&package).await?;
-    let held = || {
-        let all = stage.all("PolicyRevision");
-        all.into_iter().find(|it| !earlier.contains(&name(it)) && it["status"]["state"] == "Held")
-    };
+    let new = || stage.all("PolicyRevision").into_iter().find(|it| !earlier.contains(&name(it)));
     let mut times = Vec::new();
     let revision = loop {
-        if let Some(revision) = held() {
+        let revision = new().unwrap_or_default();
+        let state = text(&revision["status"]["state"]);
+        if state == "Held" {
             break revision;
         }
+        ensure!(began.elapsed() < LIMIT, "the candidate is not held, but {state}");
         *edits += 1;
-        times.push(edit(stage, *edits).await?);
+        let time = edit(stage, *edits).await?;
+        // The gate and the compilation come before the preview.
+        if state == "Previewing" {
+            times.push(time);
+        }
     };
     let (took, effect) = (began.elapsed(), &revision["status"]["preview"]);
     let counts = [&effect["objects"], &effect["changed"]];

@@ -181,7 +181,7 @@ impl Watch {
     }
 
     /// Returns whether the operator knows the CustomResourceDefinitions, or has no right to read them.
-    pub fn has_asked_for_definitions(&self) -> bool {
+    pub fn has_answer_about_definitions(&self) -> bool {
         !self.sees_definitions() || self.0.definitions_answered.load(Ordering::Acquire)
     }
 

@@ -42,8 +42,8 @@ const HOLDER: &str = "kaos-operator-release";
                   --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, \
                   or if an object was not released, the verb keeps all records. If the user can read no object of a \
                   namespace, for example because the namespace was deleted, the verb prints a warning and skips the \
-                  namespace; this is not a failure. Exit codes: 0 = the finalizers are removed from all \
-                  objects that the user can read; 1 = some objects could not be released; 2 = the cluster cannot be reached."
+                  namespace; this is not a failure. Exit codes: 0 = the finalizers are removed from all objects that \
+                  the user can read; 1 = some objects could not be released; 2 = the cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]

@@ -66,6 +66,9 @@ impl ProofKeeper {
             Ok(Err(error)) => tracing::warn!(%error, "could not read the records of settled objects; {asking}"),
             Err(_) => tracing::warn!("reading the records of settled objects took too long; {asking}"),
         }
+        if timeout(LOAD_TIME, self.definitions()).await.is_err() {
+            tracing::warn!("listing the CustomResourceDefinitions took too long; {asking}");
+        }
     }
 
     async fn recall(&self) -> kube::Result<usize> {
@@ -73,11 +76,15 @@ impl ProofKeeper {
         let recorded = self.store.load(program).await?;
         let count = recorded.len();
         self.proofs.recall(recorded);
-        // Before the operator knows the definitions, no proof holds, and no pass can make a proof.
-        while !self.context.access.watch.has_asked_for_definitions() {
+        Ok(count)
+    }
+
+    /// Waits for the definitions of the kinds. Before the operator knows them, no proof holds, and no pass can make a
+    /// proof.
+    async fn definitions(&self) {
+        while !self.context.access.watch.has_answer_about_definitions() {
             tokio::time::sleep(BEAT).await;
         }
-        Ok(count)
     }
 
     /// Writes the proofs in quiet times, until `stop` is cancelled. Then writes them for the last time.

@@ -128,20 +128,21 @@ impl ServedConsole {
     }
 }
 
-/// Listens on both loopback addresses, or only on that of IPv4 if the machine has no IPv6.
-async fn listen(port: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
-    let remedy = || format!("cannot listen on 127.0.0.1:{port}: name another port with --port, or 0 for a free port");
-    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.with_context(remedy)?;
-    let port = first.local_addr()?.port();
-    let second = match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
-        Ok(second) => Some(second),
-        // For `localhost`, a browser would show the page of the other program.
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            return Err(error).with_context(|| {
-                format!("cannot listen on [::1]:{port}: name another port with --port, or 0 for a free port")
-            });
+/// Listens on both loopback addresses, or only on that of IPv4 if the machine cannot listen on that of IPv6. For port 0,
+/// the system chooses the port.
+async fn listen(asked: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
+    let remedy =
+        |ip: &str| format!("cannot listen on {ip}:{asked}: name another port with --port, or 0 for a free port");
+    loop {
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, asked)).await.with_context(|| remedy("127.0.0.1"))?;
+        let port = first.local_addr()?.port();
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+            Ok(second) => return Ok((vec![first, second], port)),
+            // The system chose a port that another program uses for IPv6 only. Its next choice is another port.
+            Err(error) if error.kind() == ErrorKind::AddrInUse && asked == 0 => {}
+            // For `localhost`, a browser would show the page of the other program.
+            Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(error).with_context(|| remedy("[::1]")),
+            Err(_) => return Ok((vec![first], port)),
         }
-        Err(_) => None,
-    };
-    Ok((std::iter::once(first).chain(second).collect(), port))
+    }
 }

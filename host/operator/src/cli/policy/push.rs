@@ -3,6 +3,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
+use anyhow::bail;
 use clap::Args;
 
 use super::{
@@ -74,7 +75,7 @@ impl Push {
             left_settings::tell_of_defaults(&loaded.policy);
         }
         let package = whole(&packed)?;
-        reach(&package.file, &package.namespace, &operator_namespace)?;
+        allowed(&package, &operator_namespace)?;
         super::on_cluster(connection, async |client| {
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);
             if is_placed && !moves {
@@ -112,6 +113,17 @@ pub(in crate::cli) async fn ship(
     let follower = Follower::new(&revisions, &package).await?.until(until, client.clone()).await?;
     Installer::new(client, &package.namespace, false).write(packed).await?;
     follower.follow(patience, news).await
+}
+
+/// Checks that the namespace of a package allows its scope and its grants.
+fn allowed(package: &Package, operator_namespace: &str) -> anyhow::Result<()> {
+    let Package { file, namespace, .. } = package;
+    match reach(file, namespace, operator_namespace) {
+        Ok(_) => Ok(()),
+        Err(overreach) => {
+            bail!("{overreach}; if the operator runs in {namespace}, add --operator-namespace {namespace}")
+        }
+    }
 }
 
 /// Returns the package that the ConfigMaps contain.

@@ -230,7 +230,9 @@ pub(super) fn told(case: &Case) -> Vec<(&'static str, String)> {
             format!("the masks change the answer: {what}; fuel {before} without masks, {}", case.answer.fuel)
         }
         MaskEffect::Unknown => {
-            "the masks may change the answer: this program lacks the policies, so it could not repeat the pass with the masks".to_owned()
+            "the masks may change the answer: this program lacks the policies, so it could not repeat the pass with the \
+             masks"
+                .to_owned()
         }
     };
     let many = if *values == 1 { "1 value".to_owned() } else { format!("{values} values") };

@@ -156,8 +156,9 @@ impl Going {
                     shown(&going.source)
                 ),
                 None if !going.kept.is_empty() => bail!(
-                    "ConfigMap {} is already deleted, and its records stay because other policies fall back to them",
-                    shown(&going.source)
+                    "ConfigMap {} is already deleted, and its records stay because other policies fall back to them: {}",
+                    shown(&going.source),
+                    going.kept.join(", ")
                 ),
                 None => {
                     bail!("ConfigMap {} is already deleted: --with-history removes its records", shown(&going.source))
