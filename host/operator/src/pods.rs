@@ -50,7 +50,7 @@ impl PodCounts {
 
 /// Returns how many wanted pods of a workload are not available with the newest template. If the workload keeps pods
 /// with an old template (`OnDelete`, a partition, paused), any available pod counts. Returns 0 for all kinds except
-/// Deployments, StatefulSets and DaemonSets.
+/// Deployments, StatefulSets and `DaemonSets`.
 fn missing(live: &Value, wanted: u64) -> u64 {
     let number = |field: &str| live["status"][field].as_u64().unwrap_or_default();
     let (all, updated, available) = match live["kind"].as_str() {
