@@ -209,7 +209,8 @@ mod tests {
             let refused = stays(facts, &lost, asked(verb));
             assert_eq!(refused.requests, 1);
             let message = told(&refused).message;
-            assert!(message.starts_with("alice requested `policy ") && message.ends_with(why), "{message}");
+            let began = "the operator could not run `policy ";
+            assert!(message.starts_with(began) && message.ends_with(why), "{message}");
             assert_eq!(stays(facts, &refused, None), refused, "the answer stays");
         }
         assert_eq!(told(&stays(neither, &lost, None)).message, BOTH_LOST);
