@@ -206,7 +206,7 @@ fn pack_and_the_kustomization_of_a_new_project_name_the_same_config_map() {
         std::fs::write(&kustomization, "configMapGenerator: [").unwrap();
         let ran = run(["policy", "pack", &script], "");
         assert!(
-            ran.code == 2 && ran.stderr.contains("kustomization.yaml: has the name of the package"),
+            ran.code == 2 && ran.stderr.contains("kustomization.yaml: cannot read the name of the package"),
             "{}",
             ran.stderr
         );

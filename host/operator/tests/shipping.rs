@@ -330,7 +330,7 @@ async fn push_refuses_a_scope_that_the_namespace_of_the_package_does_not_allow()
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("a policy in namespace team can apply only in this namespace"), "{}", ran.stderr);
     assert!(ran.stderr.contains("if the operator runs in team, add --operator-namespace team"), "{}", ran.stderr);
-    let written = || stage.cluster.object("", "configmaps", "team", "policy-agent-settings").is_some();
+    let written = || stage.cluster.object("", "configmaps", "team", "policy-agent-settings.other").is_some();
     assert!(!written());
     let ran = stage.policy(&[&wide[..], &["--operator-namespace", "team", "--timeout", "0"]].concat()).await;
     assert!(ran.code == 0 && written(), "{}", ran.stderr);
