@@ -141,7 +141,9 @@ fn a_rollout_of_a_revision_that_cannot_be_loaded_pauses_goes_on_and_can_return()
         steer(world, &paused, "promote", "alice").await;
         let is_refused = |it: &Value| {
             let message = &it["status"]["rollout"]["paused"]["message"];
-            message.as_str().is_some_and(|message| message.starts_with("alice requested `policy promote`"))
+            message
+                .as_str()
+                .is_some_and(|message| message.starts_with("the operator could not run `policy promote`, which alice"))
         };
         let refused = async || revisions(world, "widgets").await.iter().any(is_refused);
         world.until_true("the operator refuses the request", refused).await;

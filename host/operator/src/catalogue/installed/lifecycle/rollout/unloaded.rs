@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(stays(facts, &paused, None), paused, "a pause by a person stays");
         let refused = told(&stays(facts, &paused, asked(Verb::Promote)));
         assert_eq!(refused.reason, PAUSED_BY_PERSON);
-        assert!(refused.message.contains("alice requested `policy promote`"), "{}", refused.message);
+        assert!(refused.message.contains("`policy promote`, which alice requested"), "{}", refused.message);
         assert_eq!(told(&stays(facts, &paused, asked(Verb::Resume))).reason, NOT_LOADED);
     }
 }
