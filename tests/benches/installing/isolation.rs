@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::part::Part;
-use crate::stage::{Stage, milliseconds, percentile};
+use crate::stage::{Stage, ratio, row};
 
 /// The number of edits that the bench measures under load. Without load, the bench measures as many edits.
 const EDITS: usize = 2_000;
@@ -76,11 +76,7 @@ pub(crate) async fn measure() -> Result<Part> {
     let (beside, passes) = (beside?, passes?);
     ensure!(passes > 0, "the policy that burns fuel made no pass in that time");
     stop.cancel();
-    let row = |what: &str, times: &[Duration]| {
-        let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
-        format!("| {what} | {median:.1} | {most:.1} |\n")
-    };
-    let ratio = |percent| percentile(&beside, percent).as_secs_f64() / percentile(&alone, percent).as_secs_f64();
+    let ratio = |percent| ratio(&beside, &alone, percent);
     let missed = (ratio(95) > LONGER).then(|| {
         format!(
             "edits take {:.2} times as long at p95 next to a policy that burns fuel, but the aim is at most {LONGER}",

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::part::Part;
-use crate::stage::{Stage, milliseconds, percentile};
+use crate::stage::{Stage, milliseconds, percentile, ratio, row};
 use crate::swap::edition;
 
 /// The number of Agents that a candidate would change.
@@ -111,11 +111,7 @@ pub(crate) async fn measure() -> Result<Part> {
         beside.extend(times);
     }
     stop.cancel();
-    let ratio = |percent| percentile(&beside, percent).as_secs_f64() / percentile(&alone, percent).as_secs_f64();
-    let row = |what: &str, times: &[Duration]| {
-        let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
-        format!("| {what} | {median:.1} | {most:.1} |\n")
-    };
+    let ratio = |percent| ratio(&beside, &alone, percent);
     let slowest = milliseconds(percentile(&effects, 95));
     let missed = if slowest > EFFECT {
         Some(format!(

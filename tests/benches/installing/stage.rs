@@ -163,6 +163,17 @@ pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     sorted.get(at).copied().unwrap_or_default()
 }
 
+/// Returns a row of a table: the median and the 95th percentile in milliseconds.
+pub(crate) fn row(what: &str, times: &[Duration]) -> String {
+    let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
+    format!("| {what} | {median:.1} | {most:.1} |\n")
+}
+
+/// Returns a percentile of `times` divided by the same percentile of `others`.
+pub(crate) fn ratio(times: &[Duration], others: &[Duration], percent: usize) -> f64 {
+    percentile(times, percent).as_secs_f64() / percentile(others, percent).as_secs_f64()
+}
+
 pub(crate) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

@@ -27,7 +27,7 @@ pub struct Comparison {
     pub gated: BTreeSet<Target>,
 }
 
-/// What the caller knows about objects that are not in the [`StoredObjects`].
+/// The caller's knowledge about objects that are not in the [`StoredObjects`].
 pub struct Unstored<'a> {
     /// Returns the value that passes see instead of the objects of a type.
     pub hidden: &'a (dyn Fn(&ResourceType) -> Option<Sighting> + Sync),

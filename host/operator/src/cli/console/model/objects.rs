@@ -45,7 +45,7 @@ pub(super) struct Unconnected {
 pub(super) struct Objects {
     all: BTreeMap<Identity, KeptObject>,
     owned: HashMap<String, BTreeSet<Identity>>,
-    /// For each type, the namespaces of which the console has all objects; `None` for the whole cluster.
+    /// For each type, the namespaces whose objects the console has all read. `None` stands for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
     connections: Connections,
