@@ -10,6 +10,8 @@ use super::{
     bare::{self, BareObject},
     dictionary::Dictionary,
     known_labels::{KnownLabels, MAX_LABELS},
+    managed_fields::{ManagedFields, is_shared, last_change},
+    sent_object::SentObject,
     text::Text,
 };
 use crate::hashing::hash;
@@ -60,6 +62,13 @@ pub(super) struct Extract {
     pub(super) essence: bool,
     pub(super) shared: bool,
     pub(super) form: StoredForm,
+}
+
+impl Extract {
+    /// Returns whether a fact comes from the managed fields.
+    fn needs_managed_fields(self) -> bool {
+        self.shared || self.essence
+    }
 }
 
 /// How much of an object the cache stores.
@@ -144,7 +153,12 @@ impl Arrived {
         let arrived = if extract.form == StoredForm::Bare {
             bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
         } else {
-            serde_json::from_str(sent.get()).map(|object| Self::new(object, of, extract))
+            serde_json::from_str(sent.get()).map(|SentObject { object, managed }| {
+                let managed = managed.filter(|_| extract.needs_managed_fields());
+                // The API server always sends a valid list.
+                let managed = managed.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+                Self::with(object, managed, of, extract)
+            })
         };
         let arrived = arrived.map_err(|error| Unusable::unread(sent, &error, of, extract))?;
         let arrived = arrived.map_err(|error| Unusable::new(&named(sent), &error, None))?;
@@ -154,8 +168,23 @@ impl Arrived {
         Ok(arrived)
     }
 
-    /// Converts an object. Adds the object's type, because the items of a list do not contain their type.
+    /// Converts an object.
     pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        let managed = metadata.and_then(|metadata| metadata.remove("managedFields"));
+        let managed = managed.filter(|_| extract.needs_managed_fields());
+        let managed = managed.and_then(|list| serde_json::from_value(list).ok()).unwrap_or_default();
+        Self::with(object, managed, of, extract)
+    }
+
+    /// Converts an object whose managed fields are apart. Adds the object's type, because the items of a list do not
+    /// contain their type.
+    fn with(
+        mut object: Value,
+        managed: Vec<ManagedFields>,
+        of: &ResourceType,
+        extract: Extract,
+    ) -> Result<Self, Malformed> {
         let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;
         fields.entry("apiVersion").or_insert_with(|| json!(of.api_version));
         fields.entry("kind").or_insert_with(|| json!(of.kind));
@@ -166,9 +195,9 @@ impl Arrived {
         let namespace: Arc<str> = text("namespace").unwrap_or_default().into();
         let uid: Box<str> = text("uid").ok_or(Malformed::Field("uid"))?.into();
         let version = version_of(metadata.get("resourceVersion")).ok_or(Malformed::Field("resourceVersion"))?;
-        let shared = extract.shared && is_shared(metadata.get("managedFields"));
-        let changed = extract.essence.then(|| last_change(metadata.get("managedFields"))).flatten();
-        for field in ["managedFields", "resourceVersion", "selfLink"] {
+        let shared = extract.shared && is_shared(&managed);
+        let changed = if extract.essence { last_change(managed) } else { None };
+        for field in ["resourceVersion", "selfLink"] {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
@@ -240,29 +269,6 @@ pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
 
-/// Returns whether another field manager wrote into the spec. Ignores writes through a subresource.
-fn is_shared(managed: Option<&Value>) -> bool {
-    managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
-        entry["manager"] != metadata::MANAGER
-            && entry["subresource"].as_str().unwrap_or_default().is_empty()
-            && entry["fieldsV1"].get("f:spec").is_some()
-    })
-}
-
-/// Returns the last time at which a client other than the operator changed the spec, or an annotation that policies
-/// read. All times have the same format, so comparing their texts compares the times.
-fn last_change(managed: Option<&Value>) -> Option<Box<str>> {
-    let is_change = |entry: &&Value| {
-        let annotations = entry["fieldsV1"]["f:metadata"]["f:annotations"].as_object();
-        let annotates = annotations.is_some_and(|all| all.keys().any(|key| key.starts_with("f:kaos.tools/")));
-        entry["manager"] != metadata::MANAGER
-            && entry["subresource"] != "status"
-            && (entry["fieldsV1"].get("f:spec").is_some() || annotates)
-    };
-    let entries = managed.and_then(Value::as_array).into_iter().flatten().filter(is_change);
-    entries.filter_map(|entry| entry["time"].as_str()).max().map(Into::into)
-}
-
 /// Returns a hash of the object without its status.
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -295,27 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_change_of_a_spec_leaves_out_status_and_the_operator() {
-        let entry = |manager: &str, subresource: &str, time: &str, fields: &Value| json!({"manager": manager, "subresource": subresource, "time": time, "fieldsV1": fields});
-        let (spec, status) = (json!({"f:spec": {}}), json!({"f:status": {}}));
-        let pinned = json!({"f:metadata": {"f:annotations": {"f:kaos.tools/settings": {}}}});
-        let labelled = json!({"f:metadata": {"f:labels": {"f:team": {}}, "f:annotations": {"f:x/y": {}}}});
-        let all = [
-            entry("kubectl", "", "2026-01-01T00:00:01Z", &spec),
-            entry("scaler", "scale", "2026-01-01T00:00:02Z", &spec),
-            entry("kubectl-edit", "", "2026-01-01T00:00:03Z", &pinned),
-            entry("tool", "", "2026-01-01T00:00:04Z", &labelled),
-            entry("someone", "status", "2026-01-01T00:00:05Z", &status),
-            entry(metadata::MANAGER, "", "2026-01-01T00:00:06Z", &spec),
-        ];
-        let changed = |entries: &[Value]| last_change(Some(&json!(entries))).map(String::from);
-        assert_eq!(changed(&all[..1]).as_deref(), Some("2026-01-01T00:00:01Z"));
-        assert_eq!(changed(&all[..2]).as_deref(), Some("2026-01-01T00:00:02Z"));
-        assert_eq!(changed(&all).as_deref(), Some("2026-01-01T00:00:03Z"));
-        assert_eq!((changed(&all[3..]), last_change(None)), (None, None));
-    }
-
-    #[test]
     fn managed_fields_and_the_last_applied_configuration_are_not_kept() {
         let value = arrived(object()).item.value();
         assert_eq!(
@@ -343,20 +328,6 @@ mod tests {
         let mut later = object();
         later["spec"] = json!({"x": 2});
         assert_ne!(before.essence, arrived(later).item.essence);
-    }
-
-    #[test]
-    fn a_spec_that_another_manager_wrote_is_marked_as_shared() {
-        let written = |manager: &str, subresource: &str, field: &str| {
-            let mut object = object();
-            object["metadata"]["managedFields"] =
-                json!([{"manager": manager, "subresource": subresource, "fieldsV1": {field: {}}}]);
-            arrived(object).item.shared
-        };
-        assert!(written("somebody", "", "f:spec"));
-        assert!(!written(metadata::MANAGER, "", "f:spec"));
-        assert!(!written("hpa", "scale", "f:spec"));
-        assert!(!written("somebody", "", "f:metadata"));
     }
 
     #[test]

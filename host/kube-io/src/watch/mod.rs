@@ -6,7 +6,7 @@
 //! | `discovery`, `known`, `definitions` | the served types, and their changes |
 //! | `handle` | [`Watch`], as the rest of the operator uses it |
 //! | `reflector`, `page`, `page_request`, `event`, `watch_error` | follows one collection through all errors |
-//! | `cached_object`, `text`, `dictionary`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
+//! | `sent_object`, `managed_fields`, `cached_object`, `text`, `dictionary`, `bare`, `known_labels`, `cache`, `fetched_objects`, `secret_metadata`, `by_label`, `selected` | the cached objects |
 //! | `needs`, `difference`, `allowance`, `charge` | the reverse index of needs, the objects that a change concerns, and the limits for each namespace |
 //! | `name_conflicts`, `owners` | names that another owner has; the children of each owner |
 //! | `state`, `slot`, `apply_event`, `wake_log` | the whole state; incoming events, and the objects that they wake; the last of these objects |
@@ -49,6 +49,7 @@ mod known;
 mod known_labels;
 mod look;
 mod lookup;
+mod managed_fields;
 mod name_conflicts;
 mod needs;
 mod options;
@@ -61,6 +62,7 @@ mod reflector;
 mod report;
 mod secret_metadata;
 mod selected;
+mod sent_object;
 mod shared;
 mod slot;
 mod state;

@@ -135,7 +135,10 @@ mod tests {
         assert_eq!(page.items.len(), 1);
         assert_eq!(
             page.malformed,
-            ["odd: the object has no usable metadata.uid", "?: the object has no usable metadata.name"]
+            [
+                "odd: the object has no usable metadata.uid",
+                "?: invalid type: integer `3`, expected an object at line 1 column 1"
+            ]
         );
         assert_eq!(page.next, None);
     }

@@ -219,7 +219,8 @@ impl Kind {
         Renderer::new(&self.stack, &self.layers, Cluster::default()).is_ok()
     }
 
-    /// Returns the settings layers for these policies, in no particular order.
+    /// Returns the settings layers for these policies. The origin of a layer decides its precedence. Of two layers with
+    /// the same precedence, the later layer overrides the earlier layer.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }

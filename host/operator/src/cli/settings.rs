@@ -16,7 +16,8 @@ use crate::{
     presets::{COMPATIBILITY, Preset},
 };
 
-/// Returns all layers. The order of the layers does not matter, because the origin of a layer decides its precedence.
+/// Returns all layers. The origin of a layer decides its precedence. Of two layers with the same precedence, the later
+/// layer overrides the earlier layer.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
     let mut layers = vec![environment(std::env::vars_os())];
     for Loaded { policy, settings, origin } in policies {

@@ -91,7 +91,7 @@ impl Lifecycle {
             return not_admitted;
         }
         let message =
-            format!("{message}; the operator checks another version of the policy, which these settings may fit");
+            format!("{message}; another version of the policy is not accepted yet: these settings may fit it");
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 
