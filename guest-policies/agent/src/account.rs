@@ -34,7 +34,7 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
 }
 
 /// Collects a violation if the settings enable accounts and set no audience. A token without an audience would give
-/// access to the cluster. Only the operator's owner may set the audience of a token.
+/// access to the cluster. Only the operator's owner is allowed to set the audience of a token.
 pub(crate) fn check(settings: &AccountSettings, wrong: &mut Violations) {
     if settings.enabled && settings.audience.is_empty() {
         let message = "is not set, but serviceAccount.enabled gives the agent a token. In the settings for the \

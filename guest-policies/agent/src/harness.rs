@@ -44,7 +44,7 @@ fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference 
     reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry)
 }
 
-/// Checks the fields with which the user describes the workspace.
+/// Checks the fields of the workspace.
 pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     let Some(workspace) = &harness.workspace else { return };
     let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();

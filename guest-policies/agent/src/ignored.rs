@@ -19,7 +19,7 @@ const IGNORED: &str = "VariableIgnored";
 /// KAOS's image, and the variables that fields of an Agent can set. For each variable, the list names the image
 /// versions that read the variable. The versions come from the package `pydantic-ai-server` of KAOS 0.3.0 to 0.8.4, and
 /// from the image of KAOS 0.1. The default of the setting does not contain this list, because each pass would have to
-/// decode it.
+/// parse the list.
 pub const KAOS_IMAGE: (&str, [(&str, &str); 11]) = (
     "axsauze/kaos-agent",
     [

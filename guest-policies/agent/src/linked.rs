@@ -30,7 +30,7 @@ pub(crate) struct Link {
     pub(crate) origin: String,
 }
 
-/// The referenced objects that exist.
+/// The referenced objects that have an address, and the problems of the others.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
     pub(crate) model_api: Option<Link>,
@@ -103,7 +103,7 @@ impl Linked {
         linked
     }
 
-    /// Returns the object. If the object is missing, records the reason and returns `None`.
+    /// Returns the object. If the policy cannot find or read the object, records the reason and returns `None`.
     fn find(&mut self, subject: &Subject, kind: &str, name: &str) -> Option<Object> {
         let on = to(kind, name);
         match dependencies::found(subject, &on).or_wait(on) {

@@ -1,8 +1,8 @@
 //! Maps the variables of an Agent, in the order in which KAOS sets them.
 //!
-//! By default, the user's variables come after the variable with the instructions. With the setting
-//! `userVariables: merged`, all variables have the order that a strategic merge patch would give them. If the policy
-//! and the user set a variable of the same name, the user's value wins.
+//! By default, the user's variables come after the variables with the instructions and the system prompt. With the
+//! setting `userVariables: merged`, all variables have the order that a strategic merge patch would give them. If the
+//! policy and the user set a variable of the same name, the user's value wins.
 
 use alloc::{
     string::{String, ToString},
@@ -21,7 +21,7 @@ use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
 use crate::settings::{AgentIdentity, UserVariables};
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below. For the lowest layer, `base` is empty.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -76,9 +76,9 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     Ok(merged(all.into_vars(), own.into_vars()))
 }
 
-/// Merges the user's variables in the order of a strategic merge patch. The policy's variables keep their relative
-/// order. The user's variables also keep their relative order. If both set a variable, the
-/// variable keeps the policy's position. If only the user sets a variable, it gets the earliest possible position.
+/// Merges the user's variables in the order of a strategic merge patch. The user's variables keep their relative order,
+/// and so do the variables that only the policy sets. A variable that both set comes after the earlier variables of the
+/// policy. A variable that only the user sets gets the earliest possible position.
 fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
         ours.into_iter().partition(|variable| variable.container == KIND.container);
@@ -171,7 +171,7 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
 }
 
 /// Sets the variable with the Agent's identity, if the settings require it. The identity contains the namespace,
-/// because Agents of other namespaces may have the same name.
+/// because Agents of other namespaces can have the same name.
 fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'_>) {
     let memory = request.spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let is_told = match request.settings.agent_identity {

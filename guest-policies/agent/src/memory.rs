@@ -69,8 +69,8 @@ fn block(spec: &AgentSpec) -> Option<&Memory> {
     spec.config.as_ref()?.memory.as_ref()
 }
 
-/// Returns the name of the store in a spec. Returns `None` if the user sets the store's address in a variable, because
-/// the policy then does not check the store.
+/// Returns the name of the store in a spec. Returns `None` if the policy reads no store: the memory is local, the name
+/// is invalid, or the user sets the store's address in a variable.
 pub(crate) fn named_store(spec: &AgentSpec) -> Option<&str> {
     let memory = block(spec).filter(|memory| memory.effective_type() == MemoryType::Remote)?;
     let name = memory.memory_store.as_deref().filter(|name| is_dns1123_subdomain(name))?;

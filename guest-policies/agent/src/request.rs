@@ -1,5 +1,5 @@
-//! Decodes all inputs of the policy for one `Agent`. The policy decodes the object once for all five functions of the
-//! contract.
+//! Decodes all inputs of the policy for one `Agent`. The functions of a pass share the decoded values, until the host
+//! adds found objects.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -19,8 +19,8 @@ use crate::wanted::{self, Links};
 /// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry of a list causes one need.
-/// The ModelAPI and the registry of harnesses cause two more needs.
+/// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry causes one need, and an MCP
+/// server that stops serving causes another. The ModelAPI, the MemoryStore and the registry of harnesses cause more.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
 /// The object, its settings, and the referenced objects.
@@ -33,8 +33,8 @@ pub(crate) struct Request {
     pub(crate) harness: Option<Entry>,
 }
 
-/// Returns the needs of an Agent. Returns none if the policy cannot decode the Agent, because it then refuses the
-/// Agent.
+/// Returns the needs of an Agent. Returns none if the policy cannot decode the spec or the settings: `translate` then
+/// refuses the Agent.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
@@ -111,7 +111,7 @@ impl Request {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// Returns the data for the Agent's Service and route.
+    /// Returns the data for the Agent's Service, route and protection.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         let security = &self.settings.security;
         Exposure {
@@ -125,7 +125,7 @@ impl Request {
             protection: Protection {
                 settings: security,
                 audience: self.settings.audience(),
-                // Without a decision point, the Go operator of KAOS gave Agents no NetworkPolicy.
+                // As in the Go operator of KAOS, Agents get no NetworkPolicy without a decision point.
                 network: security.network(Egress::Inside).filter(|_| security.is_on()),
             },
             extra: self.settings.extra(),
@@ -145,7 +145,7 @@ pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }
 
-/// Returns the notes on the object that the user gets after every outcome of a pass.
+/// Returns the notes on the object's fields. `translate` adds them to the plan. `assess` reports deprecated fields.
 pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> Vec<Note> {
     let mut notes = wanted::older_fields(spec);
     if Links::of(spec, object.name()).itself {

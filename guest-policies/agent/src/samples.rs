@@ -1,4 +1,4 @@
-//! The samples for the gate. Together, the samples run every part of the policy's code.
+//! The samples for the gate. They cover models, tools, peers, memory, a harness, a plan gate, and a missing ModelAPI.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;

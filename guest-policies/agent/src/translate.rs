@@ -10,7 +10,7 @@ use crate::harness;
 use crate::ignored;
 use crate::request::{self, Request, workload};
 
-/// Builds the Deployment, and for an exposed Agent also the Service and the HTTPRoute.
+/// Builds the plan. Only an exposed Agent gets a Service, an HTTPRoute, and the objects that protect the Agent.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -57,8 +57,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         plan.gates.extend(request.memory.gate.clone());
     }
     plan.finalizer = kaos_workload::finalizer(&settings.finalizer);
-    // Hold the Deployment back while the store is missing, so that running pods keep the store's address. Otherwise,
-    // the pods would restart without the address, and restart again when the store returns.
+    // While the plan lacks the store's address, the gates also hold back changes to running pods. Otherwise, the pods
+    // would restart without the address, and restart again when the store returns.
     plan.gates_hold = spec.wait_for_dependencies && request.memory.lacks_address;
     Ok(plan)
 }

@@ -1,4 +1,4 @@
-//! Tests what the kind guarantees to users, with one test for each guarantee.
+//! Tests the guarantees of the kind to users, with one test for each guarantee.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 

@@ -1,6 +1,6 @@
 //! Tests the protection of an Agent: of its route, its pods, its calls through the Gateway, and its memory.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::testing;

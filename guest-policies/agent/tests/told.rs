@@ -12,7 +12,7 @@ fn api(status: &Value) -> Value {
            "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": status})
 }
 
-/// Returns an Agent with `spec`, and a ModelAPI with `status`.
+/// Returns the subject for an Agent with `spec`, next to a ModelAPI with `status`.
 fn subject(spec: &Value, status: &Value) -> Subject {
     let mut all = json!({"modelAPI": "llm", "model": "m"});
     for (field, value) in spec.as_object().unwrap() {
@@ -111,7 +111,7 @@ fn the_telemetry_endpoint_may_refer_to_a_variable() {
     assert_eq!(env(&answer(&spec).unwrap(), "OTEL_EXPORTER_OTLP_ENDPOINT"), Some("http://$(HOST_IP):4317"));
 }
 
-/// Returns each warning about a variable that the image ignores: the field that asks for the variable, and the message.
+/// Returns each note about a variable that the image ignores: the field that asks for the variable, and the message.
 fn ignored(spec: &Value, settings: &Value) -> Vec<(String, String)> {
     let mut all = testing::defaults(&Agent::describe().settings_schema);
     for (name, value) in settings.as_object().unwrap() {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::settings::{AgentIdentity, UserIdentity, keys};
 use crate::{ids, selector};
 
-/// The fields of an Agent's spec that contain the names of the objects that the Agent calls.
+/// The fields of an Agent's spec that become data: the names of the objects that the Agent calls, and the Agent's goal.
 #[derive(Debug, Default, Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Calls {
@@ -60,8 +60,8 @@ struct Document {
     jwks: Map<String, Value>,
 }
 
-/// Returns the content of `data.json`. If the decision point cannot identify the caller (an Agent or a user), it denies
-/// the call.
+/// Returns the content of `data.json`, without callers that the decision point cannot identify. The decision point
+/// denies their calls. If a setting is invalid, returns the setting's path and the reason.
 pub(crate) fn of(
     namespaces: &[Namespace<'_>],
     agents: &AgentIdentity,
@@ -103,7 +103,7 @@ impl Document {
         }
     }
 
-    /// Lets each Agent call the resources to which its own spec refers.
+    /// Lets each Agent call the ModelAPI, the MCP servers and the peers in its own spec.
     fn add_agents(&mut self, namespace: &Namespace<'_>, issuer: &str) {
         for object in &namespace.agents {
             let Ok(calls) = object.get::<Calls>("spec") else { continue };

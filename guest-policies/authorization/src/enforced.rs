@@ -18,7 +18,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         (Err(refused), _) => (Phase::Failed, text(refused)),
     };
     let conditions = match &standing {
-        // The plan has no children, so only this condition shows that the AccessGrant has no effect.
+        // Without this condition `Ready`, the host would report `Progressing`, but a person must enable authorization.
         Ok(it @ Standing::Disabled) => vec![it.condition(), condition::no("Ready", it.reason(), it.message())],
         Ok(standing) => vec![standing.condition()],
         Err(refused) => vec![condition::no("Enforced", "InvalidSpec", text(refused))],

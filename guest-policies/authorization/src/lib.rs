@@ -1,5 +1,5 @@
-//! The kinds `AccessGrant` and `AuthorizationPolicy`, which decide which callers may call which resources through the
-//! gateway.
+//! The kinds `AccessGrant` and `AuthorizationPolicy`. Their objects decide which callers are allowed to call which
+//! resources through the gateway.
 //!
 //! An AuthorizationPolicy becomes a ConfigMap with the rules and the data of the decision point. An AccessGrant has no
 //! children. Its status says whether the decision point's data contains the AccessGrant.

@@ -104,15 +104,15 @@ impl Settings {
 }
 
 impl AgentIdentity {
-    /// Returns whether the decision point can know Agents.
+    /// Returns whether the decision point can identify Agents.
     pub(crate) fn is_known(&self) -> bool {
         self.provider == Provider::ServiceAccount && !self.issuer.is_empty() && !self.jwks.is_empty()
     }
 }
 
 impl UserIdentity {
-    /// Returns whether the decision point can know users. Without an audience, the decision point would accept tokens
-    /// for any other service.
+    /// Returns whether the decision point can identify users. Without an audience, the decision point would accept
+    /// tokens for any other service.
     pub(crate) fn is_known(&self) -> bool {
         ![&self.issuer, &self.audience, &self.jwks].into_iter().any(String::is_empty)
     }

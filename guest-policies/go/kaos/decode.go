@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// decode fills a value of the policy, with the tags of encoding/json. Unlike encoding/json, it distinguishes upper and
-// lower case, and a refusal has the exact path of the wrong value. A null is treated as absent, as on an API server.
+// decode fills `into` from a JSON value, with the tags of encoding/json. Unlike encoding/json, it distinguishes upper
+// and lower case, and its refusal has the exact path of the wrong value. Like an API server, it treats null as absent.
 func decode(value, into any, path Path) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -73,7 +73,7 @@ func fill(value any, to reflect.Value, path Path) (message string, at Path) {
 		}
 		list := reflect.MakeSlice(to.Type(), len(items), len(items))
 		for i, item := range items {
-			// A null in a list is no absent value.
+			// In a list of texts, a null is a mistake, and not an absent value.
 			if item == nil && list.Index(i).Kind() == reflect.String {
 				return mismatch("a string", nil), path.Index(i)
 			}
@@ -158,7 +158,7 @@ func wholeNumber(least, most int64, bits int) string {
 	return fmt.Sprintf("a whole number from %d to %d", least, most)
 }
 
-// mismatch returns the message about a value of another type, in the words of the policies in Rust.
+// mismatch returns the message about a value of a wrong type. Policies in Rust have the same message.
 func mismatch(wanted string, found any) string {
 	switch found := found.(type) {
 	case nil:

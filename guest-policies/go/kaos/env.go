@@ -9,11 +9,11 @@ type Env struct{ entries []entry }
 
 type entry struct {
 	EnvVar
-	// stays says that the variable keeps its value when the policy sets another one.
+	// stays says that the variable keeps its value when the policy sets another value.
 	stays bool
 }
 
-// EnvOver starts from the mapping of the layer below.
+// EnvOver starts from the mapping of the layer below. Set, Bind and Hold replace its variables, even those of the user.
 func EnvOver(base []EnvVar) *Env {
 	env := &Env{}
 	for _, variable := range base {
@@ -41,7 +41,7 @@ type EnvOfContainer struct {
 }
 
 // Set sets a variable of the policy. The process sees exactly this text, because Set escapes `$(NAME)` for Kubernetes. A
-// variable of the user keeps its value.
+// variable that User or Hold set keeps its value.
 func (c EnvOfContainer) Set(name, value, origin string) EnvOfContainer {
 	return c.Bind(name, Literal(Unexpanded(value)), origin)
 }
@@ -160,7 +160,7 @@ func references(text string) []string {
 	}
 }
 
-// definition is the name of a variable, and the text that can refer to other variables. An empty name is no variable.
+// definition is the name of a variable, and the text that can refer to other variables. Other items have no name.
 type definition struct{ name, text string }
 
 func definitionOf(variable EnvVar) definition {
@@ -168,8 +168,8 @@ func definitionOf(variable EnvVar) definition {
 	return definition{variable.Name, string(text)}
 }
 
-// order returns the positions of the definitions to keep, in their final order: the last definition of each name, at the
-// place of the first one. But if the kept definition refers to a variable between both, it keeps its own place.
+// order returns the positions of the definitions to keep, in their final order. It moves the last definition of a name
+// to the place of the first. But a definition that refers to a variable between the two places keeps its own place.
 func order(definitions []definition) []int {
 	const gone = -1
 	stands := map[string]int{}

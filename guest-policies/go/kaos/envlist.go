@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ContainerEnv returns the `env` list of one container. It omits empty values, as API servers do.
+// ContainerEnv returns the `env` list of one container. Like an API server, it omits an empty `value`.
 func ContainerEnv(vars []EnvVar, container string) []any {
 	list := []any{}
 	for _, variable := range vars {
@@ -93,7 +93,7 @@ func sourceOf(members Map, at string, wrong *Violations) EnvSource {
 	return referenceOf(from)
 }
 
-// referenceOf returns a typed source if its type has a field for every member of `from`, and otherwise the JSON text.
+// referenceOf returns a typed source if its type can express all members of `from`. Otherwise it returns the JSON text.
 func referenceOf(from Map) EnvSource {
 	if len(from) == 1 {
 		if selector, ok := selectorOf(from["secretKeyRef"]); ok {

@@ -18,8 +18,8 @@ func EachOnce(list []any) (kept []any, repeated bool) {
 	return kept, len(kept) < len(list)
 }
 
-// CheckPatch checks the variables in a patch of a pod spec. Call it before the merge, which moves items. `root` is the
-// path of the patch in the object.
+// CheckPatch checks the variables in a patch of a pod spec. `root` is the path of the patch in the object. Call it
+// before the merge, because the merge moves items and so changes their paths.
 func CheckPatch(patch any, root string) error {
 	var wrong Violations
 	eachEnv(patch, func(_, at string, env any) {

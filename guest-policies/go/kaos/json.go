@@ -13,8 +13,8 @@ import (
 // panics if the value has no JSON, for example because it contains a function.
 func Text(value any) JSON { return JSON(appendValue(nil, value)) }
 
-// Parse returns the value of a JSON text: nil, a bool, a string, a json.Number, a []any or a map[string]any. The value of
-// a text that is no JSON is nil.
+// Parse returns the value of a JSON text: nil, a bool, a string, a json.Number, a []any or a map[string]any. For a text
+// that is not JSON, it returns nil.
 func Parse(text JSON) any {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
@@ -52,7 +52,7 @@ func appendValue(to []byte, value any) []byte {
 	case JSON:
 		return appendValue(to, Parse(value))
 	}
-	// Types of the policy: json.Marshal knows their tags, but neither sorts the fields nor keeps texts as they are.
+	// For types of the policy, json.Marshal reads the tags. But it does not sort the fields, and it escapes texts.
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("%T has no JSON: %v", value, err))

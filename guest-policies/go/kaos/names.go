@@ -7,18 +7,18 @@ import (
 
 const labelMax = 63
 
-// DNS1035Label returns why a name is not the name of a Service. It returns the empty text if the name is one.
+// DNS1035Label returns why a Service cannot have this name. It returns the empty text if a Service can have the name.
 func DNS1035Label(name string) string {
 	return label(name, labelMax, isLower, "a lower-case letter")
 }
 
-// DNS1123Label returns why a name is not the name of a container or a namespace. It returns the empty text if the name is
-// one.
+// DNS1123Label returns why a container or a namespace cannot have this name. It returns the empty text if they can have
+// the name.
 func DNS1123Label(name string) string {
 	return label(name, labelMax, isLowerOrDigit, "a lower-case letter or a digit")
 }
 
-// DNS1123Subdomain returns why a name is not the name of an object. It returns the empty text if the name is one.
+// DNS1123Subdomain returns why an object cannot have this name. It returns the empty text if an object can have it.
 func DNS1123Subdomain(name string) string {
 	const most = 253
 	if len(name) > most {

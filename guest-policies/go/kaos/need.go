@@ -1,11 +1,11 @@
 package kaos
 
-// NeedOf returns a need for one object in the namespace of the policy's object. The policy chooses the id.
+// NeedOf returns a need for one object in the namespace of the pass's object. The policy chooses the id.
 func NeedOf(id, apiVersion, kind, name string) Need {
 	return Need{ID: id, Target: Named{APIVersion: apiVersion, Kind: kind, Name: name}}
 }
 
-// NeedAll returns a need for all objects of a type that have all of these labels, in the namespace of the policy's
+// NeedAll returns a need for all objects of a type that have all of these labels, in the namespace of the pass's
 // object.
 func NeedAll(id, apiVersion, kind string, labels map[string]string) Need {
 	selector := Labelled{Of: ResourceType{APIVersion: apiVersion, Kind: kind}}
@@ -15,14 +15,14 @@ func NeedAll(id, apiVersion, kind string, labels map[string]string) Need {
 	return Need{ID: id, Target: selector}
 }
 
-// Reading returns the need with only these fields of each object: a change of any other field begins no pass. [Need]
+// Reading returns the need with only these fields of each object. A change of any other field begins no pass. [Need]
 // explains the grammar of a path.
 func (n Need) Reading(paths ...string) Need {
 	n.Fields = append(n.Fields, paths...)
 	return n
 }
 
-// IfPresent returns the need as an optional one: the policy can make its plan without the object.
+// IfPresent returns the need as an optional need: the policy can make its plan without the object.
 func (n Need) IfPresent() Need {
 	n.Optional = true
 	return n
@@ -31,7 +31,7 @@ func (n Need) IfPresent() Need {
 // Key returns the path of a member whose name has other characters than letters, digits, "_" and "-".
 func Key(of, name string) string { return of + "[" + string(Text(name)) + "]" }
 
-// Equal returns the path that selects a text, in a list the items that equal the text.
+// Equal returns the path that selects a string that equals the text, or the items of a list that equal the text.
 func Equal(path, text string) string { return path + "[=" + string(Text(text)) + "]" }
 
 // Items returns the path that selects the maps of a list by a member: Items("status.conditions", "type", "Ready").

@@ -90,11 +90,11 @@ func (o Object) Condition(of string) Object {
 	return Object{}
 }
 
-// Members returns a copy of the members. The copy is a shallow one.
+// Members returns a shallow copy of the members.
 func (o Object) Members() Map { return maps.Clone(o.members) }
 
-// Read decodes the member `name` into a value of the policy, with the rules of encoding/json. A missing member leaves
-// the value as it is. The error is a refusal with the path of the wrong field.
+// Read decodes the member `name` into a value of the policy, with the tags of encoding/json. If the member is missing,
+// the value stays as it is. The error is a refusal with the path of the wrong field.
 func (o Object) Read(name string, into any) error {
 	member := o.members[name]
 	if member == nil {

@@ -1,12 +1,12 @@
 package kaos
 
-// Manifest is a child of a plan: an object, and where its values come from.
+// Manifest is a child of a plan: an object, and the origins of its values.
 type Manifest struct {
 	Object  any
 	origins [][2]string
 }
 
-// NewManifest makes a child from anything with a JSON: a [Map], or a type of a Kubernetes library.
+// NewManifest makes a child from any value that has a JSON form: a [Map], or a type of a Kubernetes library.
 func NewManifest(object any) *Manifest { return &Manifest{Object: object} }
 
 // Origin declares that the value at `path` of the manifest, and all values below it, come from `source`: a field of the
@@ -28,7 +28,7 @@ func NewPlan(env []EnvVar, children ...*Manifest) *Plan {
 	return plan
 }
 
-// Debug adds a note for the author of the policy, which has no other output. `kaos-operator render` prints the note.
+// Debug adds a note for the author of the policy, since a policy cannot print. `kaos-operator render` prints the note.
 func (p *Plan) Debug(name string, value any) {
 	p.Notes = append(p.Notes, Note{Reason: "Debug", Message: name + " = " + string(Text(value))})
 }

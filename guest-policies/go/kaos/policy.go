@@ -1,10 +1,10 @@
 // Package kaos is the library for authors of KAOS policies in Go.
 //
-// A policy is a type with the methods of [Policy], and those of [Needer], [EnvMapper] and [Assessor] that it wants. Pass
-// it to Export of the package kaos/policy. A policy is a pure function: its answers must depend only on the arguments.
+// A policy is a type with the methods of [Policy]. It can also have those of [Needer], [EnvMapper] and [Assessor].
+// Pass it to policy.Export of the package kaos/policy. The answers of a policy must depend only on the arguments.
 //
-// An overlay changes the answer of the policy below. It is a type with the methods of [Overlay], and those of [Needer]
-// and [EnvMapper] that it wants. Pass it to Export of the package kaos/overlay.
+// An overlay changes the answer of the policy below. It is a type with the methods of [Overlay]. It can also have the
+// methods of [Needer] and [EnvMapper]. Pass it to overlay.Export of the package kaos/overlay.
 //
 //	to                                        use
 //	read the object and the settings          Subject.Get, Subject.Read, Subject.ReadSettings
@@ -32,14 +32,14 @@ type Overlay interface {
 	// Describe returns the name and the version of the overlay, its claims, and the schema of its settings. Emits of a
 	// claim lists the types of the children that the overlay changes or adds.
 	Describe() Descriptor
-	// Amend returns the amended plan. `below` is the plan of the policy below. The overlay may change and return it. To
+	// Amend returns the amended plan. `below` is the plan of the policy below. Amend may change and return `below`. To
 	// refuse the object, return a refusal as the error, as in Translate of a [Policy].
 	Amend(subject *Subject, below *Plan) (*Plan, error)
 }
 
 // Needer is a policy that must see other objects.
 type Needer interface {
-	// Needs returns the needs. The host asks again with the answers, until there is no new need.
+	// Needs returns the needs. The host calls it again with the answers, until there is no new need.
 	Needs(subject *Subject) []Need
 }
 
@@ -49,7 +49,7 @@ type EnvMapper interface {
 	MapEnv(subject *Subject, base []EnvVar) ([]EnvVar, error)
 }
 
-// Assessor is a policy that reports its own status. Without it, the status is [DefaultReport].
+// Assessor is a policy that reports its own status. The status of any other policy is [DefaultReport].
 type Assessor interface {
 	// Assess returns the status for the user.
 	Assess(subject *Subject, seen *Observation) Report

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A refusal is an error: return it from Translate or MapEnv.
+// A refusal is an error: return it from Translate, MapEnv or Amend.
 //
 //	return nil, kaos.Invalid{{Path: "spec.title", Message: "must not be blank: give the site a title"}}
 //	return nil, kaos.Unsupported("this cluster has no gateway")
@@ -29,12 +29,12 @@ func (r Waiting) Error() string {
 
 func (r Unsupported) Error() string { return string(r) }
 
-// NotFound returns a blocker that waits for an object that does not exist.
+// NotFound returns a blocker for an object that does not exist.
 func NotFound(on Reference) Blocker {
 	return Blocker{On: on, Reason: "NotFound", Message: fmt.Sprintf("%s %s not found", on.Kind, on.Name)}
 }
 
-// BlockedBy returns a blocker that waits for `on`, with the reason of an error of [Subject.One] or [Subject.List].
+// BlockedBy returns a blocker for `on`. Its reason comes from `err`, an error of [Subject.One] or [Subject.List].
 func BlockedBy(on Reference, err error) Blocker {
 	var forbidden ForbiddenError
 	switch {
@@ -64,7 +64,7 @@ func (v *Violations) Require(holds bool, path, message string) bool {
 	return holds
 }
 
-// Collect adds the mistakes of an error. It returns any other error, for example a refusal that waits.
+// Collect adds the mistakes of an error of the type [Invalid]. It returns any other error, for example [Waiting].
 func (v *Violations) Collect(err error) error {
 	var invalid Invalid
 	if !errors.As(err, &invalid) {

@@ -12,7 +12,7 @@ func (o *Observation) Live(kind string) Object {
 	return Object{}
 }
 
-// Rollout counts the pods of the first child of a kind, a Deployment or a StatefulSet.
+// Rollout counts the pods of the first live child of a kind, Deployment or StatefulSet.
 func (o *Observation) Rollout(kind string) Rollout { return RolloutOf(o.Live(kind)) }
 
 // Rollout counts the pods of a Deployment or a StatefulSet.
@@ -29,7 +29,7 @@ type Rollout struct {
 	isLive bool
 }
 
-// RolloutOf reads a live Deployment or StatefulSet. Without one, all counts are 0.
+// RolloutOf reads a live Deployment or StatefulSet. If the object does not exist, all counts are 0.
 func RolloutOf(live Object) Rollout {
 	if !live.Exists() {
 		return Rollout{}
@@ -40,7 +40,7 @@ func RolloutOf(live Object) Rollout {
 		rollout.Wanted = live.Int("spec", "replicas")
 	}
 	if live.Int("status", "observedGeneration") >= live.Generation() {
-		// The old pods can be among the available pods. Assume that they are: then at least this many are new.
+		// All old pods can be among the available pods. So at least this many available pods are new.
 		old := max(count("replicas")-count("updatedReplicas"), 0)
 		rollout.Available = max(count("availableReplicas")-old, 0)
 	}
@@ -56,8 +56,8 @@ func (r Rollout) IsComplete() bool {
 }
 
 // DefaultReport is the status of a policy without its own Assess: ready as soon as all children exist and each workload
-// has an available pod of the current generation, or wants no pods. Plan gates can hold back a change of these children,
-// and the object stays ready.
+// has an available pod of the current generation, or wants no pods. The object stays ready while plan gates hold back a
+// change of these children.
 func DefaultReport(seen *Observation) Report {
 	all, up, exist := 0, 0, true
 	for _, child := range seen.Children {
@@ -78,7 +78,7 @@ func DefaultReport(seen *Observation) Report {
 	case Applied:
 		accepted = true
 	case Gated:
-		// A plan without children was never applied.
+		// Without children, the host has applied no earlier plan.
 		accepted = len(seen.Children) > 0
 	case Refused, Failed:
 		report.Phase = "Failed"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// parsed has what a policy already read of its subject.
+// parsed has the parts of the subject that the library has parsed already.
 type parsed struct {
 	object   *Object
 	settings *Object
@@ -22,8 +22,8 @@ func (s *Subject) Get() Object {
 	return *s.parsed.object
 }
 
-// Read decodes a member of the object, for example "spec", into a value of the policy. Values that the value already has
-// stay if the object does not set them, so they are defaults. The error is a refusal that names the wrong field.
+// Read decodes a member of the object, for example "spec", into a value of the policy. A field that the object does not
+// set keeps the value that it has, so this value is a default. The error is a refusal that names the wrong field.
 func (s *Subject) Read(member string, into any) error { return s.Get().Read(member, into) }
 
 // GetSettings returns the effective settings.
@@ -50,7 +50,7 @@ func (s *Subject) ServiceHost(service, namespace string) string {
 	return fmt.Sprintf("%s.%s.svc.%s", service, namespace, s.Cluster.Domain)
 }
 
-// Add adds answers to needs. The host's answers come with the questions, so only tests call Add.
+// Add adds answers to needs. The library calls it with the host's answers. A policy calls it only in tests.
 func (s *Subject) Add(found []Found) {
 	s.Found = append(s.Found, found...)
 	slices.SortStableFunc(s.Found, func(a, b Found) int { return strings.Compare(a.ID, b.ID) })
@@ -66,12 +66,12 @@ var (
 	ErrUnasked = errors.New("the policy did not ask for it")
 )
 
-// ForbiddenError says that the operator or the policy must not read the object, and why.
+// ForbiddenError says that the operator or the policy is not allowed to read the object, and why.
 type ForbiddenError string
 
 func (e ForbiddenError) Error() string { return string(e) }
 
-// One returns the object that the policy asked for by name with the need `id`.
+// One returns the object that answers the need `id`. The need names this object.
 func (s *Subject) One(id string) (Object, error) {
 	objects, err := s.List(id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Subject) One(id string) (Object, error) {
 	return objects[0], nil
 }
 
-// List returns the objects that the policy asked for by label with the need `id`.
+// List returns the objects that answer the need `id`. The need selects these objects by labels.
 func (s *Subject) List(id string) ([]Object, error) {
 	switch answer := s.answer(id).(type) {
 	case Objects:
@@ -99,7 +99,7 @@ func (s *Subject) List(id string) ([]Object, error) {
 	}
 }
 
-// Secret returns the facts of the Secret that the policy asked for with the need `id`.
+// Secret returns the facts of the Secret that answers the need `id`.
 func (s *Subject) Secret(id string) (SecretFacts, error) {
 	switch answer := s.answer(id).(type) {
 	case Secret:

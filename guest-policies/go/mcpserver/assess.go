@@ -37,7 +37,7 @@ func (MCPServer) Assess(subject *kaos.Subject, seen *kaos.Observation) kaos.Repo
 			report.Conditions = append(report.Conditions, condition(warned[1], kaos.TruthNo, warned[2], seen.Notes[at].Message))
 		}
 	}
-	// An object that waits also gets the condition.
+	// An object that waits also gets the condition on older fields.
 	wanted, err := wantedOf(spec)
 	if request != nil {
 		wanted, err = request.wanted, nil
@@ -161,7 +161,7 @@ func live(seen *kaos.Observation, apiVersion, kind, name string) kaos.Object {
 	return kaos.Object{}
 }
 
-// routed shows the Gateway controller's verdict on the route, or why there is no route although routes are enabled.
+// routed returns the Gateway controller's verdict on the route, or why there is no route although routes are enabled.
 func routed(seen *kaos.Observation, route kaos.Object) []kaos.Condition {
 	const of = "Routed"
 	for _, note := range seen.Notes {

@@ -16,7 +16,7 @@ func itemsOf(value any, field string) []any {
 	return items
 }
 
-// place returns the path of the container with this name in the user's pod spec.
+// place returns the path of a field of the container with this name in the user's pod spec.
 func place(podSpec any, list, name, field string) string {
 	for _, list := range append([]string{list}, lists...) {
 		items := itemsOf(podSpec, list)

@@ -49,8 +49,8 @@ func (r *request) entrance(subject *kaos.Subject, notes *[]kaos.Note) ([]*kaos.M
 	return children, nil
 }
 
-// route builds the HTTPRoute if routes are enabled. It adds a note instead if no Gateway is named, or if the cluster does
-// not serve the kind.
+// route builds the HTTPRoute if routes are enabled. It adds a note instead if the settings name no Gateway, or if the
+// cluster does not serve the kind.
 func (r *request) route(subject *kaos.Subject, notes *[]kaos.Note) (kaos.Map, error) {
 	text, path := r.timeout()
 	spelled, err := forGateway(text)

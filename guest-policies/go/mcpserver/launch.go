@@ -16,7 +16,7 @@ type launch struct {
 	args         *[]string
 	paramsEnvVar string
 	requiredEnv  []string
-	// paramsArePython says that the parameters are Python source. Each function in this source is a tool.
+	// paramsArePython says that the parameters are Python source. Each function at its top level is a tool.
 	paramsArePython bool
 	tools           []string
 	notes           []kaos.Note
@@ -72,7 +72,7 @@ func registered(name string, runtime *runtime, settings *Settings, own *Containe
 		image: runtime.Image, command: runtime.Command, args: runtime.Args, paramsEnvVar: runtime.ParamsEnvVar,
 		requiredEnv: runtime.RequiredEnv, paramsArePython: name == pythonString, tools: runtime.Tools,
 	}
-	// A command replaces the image's entrypoint, but a flag is no program. The user's command replaces the flags.
+	// A command replaces the image's entrypoint, but a flag is no program. A command of the user replaces the flags.
 	hasFlags := launch.command != nil && len(*launch.command) > 0 && strings.HasPrefix((*launch.command)[0], "-")
 	if hasFlags && !(own != nil && own.Command != nil && len(*own.Command) > 0) {
 		if settings.CommandFlagsAsArgs {
@@ -90,7 +90,7 @@ func registered(name string, runtime *runtime, settings *Settings, own *Containe
 	return launch, nil
 }
 
-// packageLaunch installs a package, and then runs the command with the package's name, or else the Python module.
+// packageLaunch installs a package, and runs the command of this name. If the command fails, the Python module runs.
 func packageLaunch(source source, settings *Settings) (*launch, error) {
 	name := source.packageName
 	program := name

@@ -17,7 +17,7 @@ const (
 )
 
 // deployment builds the Deployment. It merges the object's `container` and then the object's `podSpec` into the policy's
-// own pod. It returns the mapping after all merges.
+// own pod. It also returns the mapping after all merges.
 func (r *request) deployment(env []kaos.EnvVar, notes *[]kaos.Note) (*kaos.Manifest, []kaos.EnvVar, error) {
 	overrides, older := r.container()
 	pod, err := r.pod(overrides)
@@ -60,8 +60,8 @@ func (r *request) deployment(env []kaos.EnvVar, notes *[]kaos.Note) (*kaos.Manif
 	return child, mapping, nil
 }
 
-// declare declares where the values of the Deployment come from. The names of a container's fields are also the names of
-// the settings for them, so one origin covers these settings.
+// declare declares where the values of the Deployment come from. The settings for a container have the same names as
+// the fields of the container, so one origin covers these settings.
 func (r *request) declare(child *kaos.Manifest, overrides kaos.Map, older bool, podSpec any) {
 	main := fmt.Sprintf("%s.containers[name=%q]", podPath, ownContainer)
 	child.Origin("spec.replicas", "spec.replicas")
@@ -84,7 +84,7 @@ func (r *request) declare(child *kaos.Manifest, overrides kaos.Map, older bool, 
 	}
 }
 
-// container returns `spec.container`, with the resources of the older field if it has none.
+// container returns `spec.container`. If it has no resources, it gets the resources of the older field.
 func (r *request) container() (own kaos.Map, older bool) {
 	own = r.object.Object("spec", "container").Members()
 	resources := r.object.At("spec", "resources")
@@ -128,7 +128,7 @@ func (r *request) pod(overrides kaos.Map) (kaos.Map, error) {
 		for _, field := range []string{
 			"image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts",
 		} {
-			// A typed client omits empty fields.
+			// An empty field counts as absent, because typed clients omit empty fields.
 			if value := overrides[field]; !isVoid(value) {
 				kept[field] = value
 			}
@@ -149,8 +149,8 @@ func (r *request) pod(overrides kaos.Map) (kaos.Map, error) {
 	return pod, nil
 }
 
-// putWords puts a list of the registry. An empty list in the object removes the registry's list, which a strategic merge
-// would not do.
+// putWords puts a list of the registry into the container. But an empty list in the object removes the registry's list.
+// A strategic merge would not remove it.
 func putWords(main kaos.Map, field string, words, own *[]string) {
 	if words == nil || len(*words) == 0 || own != nil && len(*own) == 0 {
 		return
@@ -162,7 +162,7 @@ func putWords(main kaos.Map, field string, words, own *[]string) {
 	main[field] = items
 }
 
-// putMap puts a copy, because a merge changes what it merges into.
+// putMap puts a copy, because a merge changes its base.
 func putMap(target kaos.Map, field string, members kaos.Map) {
 	if len(members) > 0 {
 		target[field] = kaos.Parse(kaos.Text(members))
@@ -213,13 +213,13 @@ func setEnv(pod kaos.Map, vars []kaos.EnvVar) []string {
 	return planned
 }
 
-// plainList returns a list in which every object is of the type that a parser makes.
+// plainList returns the list with the types that the parser of JSON makes.
 func plainList(list []any) []any {
 	plain, _ := kaos.Parse(kaos.Text(list)).([]any)
 	return plain
 }
 
-// addEnv adds the variables that an overlay sets to the containers that only `podSpec` defines.
+// addEnv adds variables to the containers that only `podSpec` defines. Overlays set these variables.
 func addEnv(pod kaos.Map, vars []kaos.EnvVar, planned []string, notes *[]kaos.Note) {
 	others := map[string]bool{}
 	for _, variable := range vars {

@@ -87,8 +87,8 @@ func parseRegistry(text string) (registry, error) {
 	return nil, errors.New("runtimes must be a mapping from names to entries")
 }
 
-// texts reads YAML values in which every scalar is a text, even 8000. It has the values by node: aliases share a node, so
-// each node is read once.
+// texts reads YAML. Every scalar becomes a text, even 8000. The map has the values by node: several aliases can share a
+// node, and texts reads each node once.
 type texts map[*yaml.Node]any
 
 // incomplete is the value of a node while `of` still reads it.
@@ -195,7 +195,7 @@ func (r registry) entry(name string) (*runtime, error) {
 	if !has {
 		return nil, nil
 	}
-	// Reading the entry below `runtimes` gives a mistake its whole path.
+	// Read the entry as a member of `runtimes`, so that the message about a mistake has the whole path.
 	const runtimes = "runtimes"
 	var read map[string]runtime
 	if err := kaos.ParseObject(kaos.Text(kaos.Map{runtimes: kaos.Map{name: value}})).Read(runtimes, &read); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// The fixed names of the kind. They identify the kind's objects on a cluster, so they are not settings.
+// The fixed names of the kind. The children on a cluster have these names, so the names are not settings.
 const (
 	app          = "mcpserver"
 	prefix       = "mcpserver"

@@ -28,7 +28,7 @@ func (s *Security) authorizer(subject *kaos.Subject) string {
 }
 
 // protection builds the objects that protect a server: a SecurityPolicy at its route, and a NetworkPolicy around its pods.
-// No server stays open without a message.
+// If the cluster does not serve a type, the policy refuses the server instead of leaving the server open.
 func (r *request) protection(subject *kaos.Subject, hasRoute bool) ([]kaos.Map, error) {
 	security := &r.settings.Security
 	var manifests []kaos.Map
@@ -184,8 +184,8 @@ func host(url string) (host, port string) {
 	return url, ""
 }
 
-// service parses name.namespace.svc:port, also with a scheme, or with the rest of the domain. The name is empty if the text
-// is no such address.
+// service parses name.namespace.svc:port. The text can also have a scheme and the rest of the domain. The name is empty
+// if the text is no such address.
 func service(url string) (name, namespace string, port uint64) {
 	host, digits := host(url)
 	labels := strings.Split(host, ".")

@@ -85,12 +85,12 @@ type Security struct {
 }
 
 func settingsOf(subject *kaos.Subject) (*Settings, error) {
-	// The group `security` is null unless a layer sets one of its settings.
+	// The group `security` is null unless a layer sets one of its settings, so the default of jwtOptional is here.
 	settings := &Settings{Security: Security{JWTOptional: true}}
 	return settings, subject.ReadSettings(settings)
 }
 
-// extra returns a `metadata` with these labels and the additions of the settings, over which the labels win.
+// extra returns a `metadata` with these labels and the additions of the settings. These labels win over additions.
 func (s *Settings) extra(labels kaos.Map) kaos.Map {
 	all := kaos.Map{}
 	for name, value := range s.ExtraLabels {
@@ -106,7 +106,7 @@ func (s *Settings) extra(labels kaos.Map) kaos.Map {
 	return metadata
 }
 
-// child returns a child whose metadata has the additions of the settings, with their origins.
+// child returns a child with this manifest. It declares the origins of the additions in the child's metadata.
 func (s *Settings) child(manifest kaos.Map) *kaos.Manifest {
 	child := kaos.NewManifest(manifest)
 	s.declare(child, "")

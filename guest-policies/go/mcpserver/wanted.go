@@ -47,7 +47,7 @@ type Telemetry struct {
 	Endpoint string `json:"endpoint"`
 }
 
-// Config is the older form of the tools of a server.
+// Config is `spec.config`, the older place of the tools, the variables and the telemetry.
 type Config struct {
 	MCP         string `json:"mcp"`
 	ToolsString string `json:"toolsString"`
@@ -66,7 +66,7 @@ type secretKey struct {
 	Optional bool   `json:"optional"`
 }
 
-// source is the origin of the server's program: a runtime of the registry, a Python package, or the user's own image.
+// source says what the server runs: a runtime of the registry, a Python package, or the user's own image.
 type source struct {
 	runtime           string
 	packageName, path string
@@ -86,7 +86,7 @@ func (p *params) source() kaos.EnvSource {
 	return kaos.Literal(kaos.Unexpanded(p.text))
 }
 
-// wanted is an MCPServer after the policy replaced older fields with current fields.
+// wanted is an MCPServer after the policy has replaced older fields with current fields.
 type wanted struct {
 	source        source
 	params        *params
@@ -205,7 +205,7 @@ func (w *wanted) olderSources(written []*params, own *params) {
 	}
 }
 
-// olderEnv adds a note on the variables at the older path. They have no effect if the container has all of their names.
+// olderEnv adds a note on the variables at the older path. If the container sets all of them, they have no effect.
 func (w *wanted) olderEnv(spec *Spec) {
 	if len(spec.Config.Env) == 0 {
 		return

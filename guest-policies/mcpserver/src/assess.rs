@@ -42,7 +42,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Builds the condition `Deprecated`. An object that waits also gets the condition `Deprecated`.
+/// Builds the condition `Deprecated`, also for an object that waits or that the policy refuses.
 fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
     match request {
         Some(request) => notes::deprecated_condition(&request.wanted.notes),
@@ -50,8 +50,8 @@ fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condi
     }
 }
 
-/// Returns the functions in the container's Python parameters. If the policy cannot read the parameters as Python,
-/// returns the registry's list of tools.
+/// Returns the functions in the container's Python parameters. If the parameters are not Python, or the policy cannot
+/// read them, returns the registry's list of tools.
 fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     let launch = &request.launch;
     let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);

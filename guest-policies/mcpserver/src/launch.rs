@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! The user's `container` is not merged here: the builder of the Deployment merges it, for every kind.
+//! This module does not merge the user's `container`: the builder of the Deployment merges it, for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -115,15 +115,15 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own: Own) -> Re
         tools: runtime.tools,
         notes: Vec::new(),
     };
-    // The user's command replaces the registry's command, so its flags must not become arguments of the user's command.
+    // A user's command replaces the registry's command. The registry's flags must not become its arguments.
     if !own.command {
         flags_are_arguments(name, settings, &mut launch);
     }
     Ok(launch)
 }
 
-/// If a command begins with a flag, moves the command to the arguments, provided that the settings allow this.
-/// Otherwise adds a warning: a command replaces the image's entrypoint, but a flag is not a program.
+/// Handles a command that begins with a flag. Moves the command to the arguments if a setting allows this. Without the
+/// setting, adds a warning: a command replaces the image's entrypoint, but a flag is not a program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));

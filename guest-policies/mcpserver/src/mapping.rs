@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::request::{KIND, Request, workload};
 use crate::wanted::Params;
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below. For the lowest layer, `base` is empty.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
-        // The registry names the variable for the parameters, so the parameters replace a value of the policy.
+        // The registry names the variable for the parameters, so the parameters win over a value of the policy.
         match params {
             Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
             Params::Secret { key, path } => env.hold(variable, secret(key), path),

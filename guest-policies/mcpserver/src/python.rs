@@ -2,7 +2,7 @@
 //! are the server's tools.
 //!
 //! This module is a scanner, not a parser. The scanner follows strings, brackets, comments and line continuations just
-//! enough to find the statements that begin in column zero. If the text is not Python, the list of functions may be
+//! enough to find the statements that begin in column zero. If the text is not Python, the list of functions can be
 //! wrong, but the scanner never fails. [`crate::assess`] uses the list.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};

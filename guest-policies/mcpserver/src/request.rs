@@ -1,5 +1,5 @@
-//! Decodes all inputs of the policy for one `MCPServer`. The policy decodes the object once for all five functions of
-//! the contract.
+//! Decodes all inputs of the policy for one `MCPServer`. `map_env`, `translate` and `assess` share the decoded
+//! [`Request`].
 
 use alloc::vec::Vec;
 use kaos_crds::MCPServerSpec;
@@ -56,8 +56,8 @@ impl Request {
     }
 }
 
-/// Returns the need for the registry, if the object names a runtime. The need is optional if the settings contain the
-/// runtime.
+/// Returns the need for the registry, if the object uses one of its runtimes. The need is optional if the settings
+/// contain the runtime.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let (object, settings) = (subject.object(), subject.settings::<Settings>());
     let wanted = spec(&object).and_then(|spec| Wanted::of(&spec));

@@ -145,8 +145,8 @@ impl Settings {
             ],
             owned: &["security"],
             rare: &[("security", kaos_workload::schema::defaults::<SecuritySettings>())],
-            // Do not list a setting that gives pods more rights: users who may write an object must not be able to
-            // grant such rights.
+            // An object's annotations can change these settings. Do not list a setting that gives pods more rights: a
+            // user who can write the object could grant these rights.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",

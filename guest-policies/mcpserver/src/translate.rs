@@ -1,4 +1,4 @@
-//! Builds the manifests: a Deployment, its Service, and an HTTPRoute if the cluster has a Gateway.
+//! Builds the manifests: Deployment, Service, HTTPRoute if routes are enabled, and the objects that protect the server.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
@@ -59,7 +59,7 @@ fn deployment(
 ) -> Result<Deployment, Refusal> {
     let (settings, launch) = (&request.settings, &request.launch);
     let own = request.spec.container.as_ref();
-    // An empty list in the object removes the registry's list. A strategic merge would ignore an empty list.
+    // An empty list in the object removes the registry's list. The merge of `spec.container` would skip an empty list.
     let emptied = |own: Option<&Vec<String>>| own.is_some_and(Vec::is_empty);
     let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
         if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }

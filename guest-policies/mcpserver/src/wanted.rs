@@ -15,8 +15,8 @@ pub(crate) const PYTHON_STRING: &str = "python-string";
 /// The runtime without an entry in the registry. A server with this runtime runs the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The deprecated type for packages from npm. The policy refuses this type, because it installs packages from PyPI, and
-/// PyPI can have a different package with the same name.
+/// The deprecated type for packages from npm. The policy refuses such packages: it installs packages from PyPI,
+/// and PyPI can have a different package with the same name.
 const NODE: &str = "node-runtime";
 
 /// The origin of the server's program.

@@ -115,7 +115,7 @@ impl Claims {
         self.own.iter().filter(|own| own.is_kept).map(|own| own.name.clone()).collect()
     }
 
-    /// Builds the store's own volume claim. `None` if the plan does not contain this volume claim.
+    /// Builds the store's own volume claim. Returns `None` if the plan does not contain this volume claim.
     pub(crate) fn child(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Child> {
         let own = self.own.as_ref()?;
         let mut spec = object! {
@@ -161,8 +161,8 @@ impl Claims {
 }
 
 impl Own {
-    /// Builds the store's own volume claim with this `size`. Refuses a size that would shrink the existing volume
-    /// claim.
+    /// Returns the store's own volume claim with this `size`. Collects a violation if the existing volume claim would
+    /// shrink.
     fn wanted(name: String, size: &str, found: Option<&Object>, volume: &Volume, wrong: &mut Violations) -> Self {
         let asks = found.and_then(requested).map(ToOwned::to_owned);
         let quantity = |text: &str| Quantity::parse(text).ok();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::request::{KIND, Request, workload};
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below. For the lowest layer, `base` is empty.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);

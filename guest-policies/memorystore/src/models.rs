@@ -63,7 +63,7 @@ fn to(name: &str) -> Reference {
 }
 
 impl Served {
-    /// Reads the ModelAPIs. Collects a violation if the ModelAPI for summaries does not offer both models.
+    /// Reads the ModelAPIs. Checks whether the ModelAPI for summaries offers both models.
     pub(crate) fn of(subject: &Subject, models: &Models, wrong: &mut Violations) -> Self {
         let mut served = Self::default();
         let [first, second] = roles(models);
@@ -109,7 +109,7 @@ impl Served {
         Some(found)
     }
 
-    /// Checks that `api` offers the models of both roles.
+    /// Notes each model that `api` does not offer. For an embedding model of another ModelAPI, collects a violation.
     fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
         const PATH: &str = "spec.models.embedding.modelAPI";
         let (summarization, embedding) = (&models.summarization, &models.embedding);

@@ -1,5 +1,5 @@
-//! Decodes all inputs of the policy for one `MemoryStore`. The policy decodes the object once for all five functions of
-//! the contract.
+//! Decodes all inputs of the policy for one `MemoryStore`. `map_env` and `translate` share the decoded [`Request`].
+//! `needs` and `assess` decode only the inputs that they use.
 
 use alloc::vec::Vec;
 use kaos_crds::MemoryStoreSpec;
@@ -26,7 +26,7 @@ pub(crate) struct Request {
     pub(crate) claims: Claims,
 }
 
-/// Returns the needs of a store. Returns none if the policy cannot decode the store, because it then refuses the store.
+/// Returns the needs of a store. Returns none if the policy cannot decode the spec: `translate` then refuses the store.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let Ok(spec) = spec(&object) else { return Vec::new() };
@@ -73,7 +73,7 @@ impl Request {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// Returns the data for the store's Service and route.
+    /// Returns the data for the store's Service, route and protection.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
             path: "settings",

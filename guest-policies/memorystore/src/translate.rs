@@ -10,7 +10,7 @@ use kaos_workload::{PodParts, Workload};
 use crate::request::{Request, workload};
 use crate::settings::Strategy;
 
-/// Builds the volume claim, the Deployment, the Service, the PodDisruptionBudget and the HTTPRoute.
+/// Builds the plan: volume claim, Deployment, Service, PodDisruptionBudget, HTTPRoute, and the protecting objects.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);

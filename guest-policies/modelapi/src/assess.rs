@@ -62,7 +62,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
     }
 }
 
-/// Builds the condition `Deprecated`. A refused object also gets the condition `Deprecated`.
+/// Builds the condition `Deprecated`, also for an object that the policy refuses.
 fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
     if let Some(request) = request {
         return notes::deprecated_condition(&request.notes);

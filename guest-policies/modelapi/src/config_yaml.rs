@@ -13,7 +13,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. The Go operator has the same messages, so that users recognize them.
+/// The reasons to refuse a configuration. The messages except `TooMany` begin as in KAOS, so users recognize them.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
@@ -29,7 +29,7 @@ pub(crate) enum ConfigYamlError {
 }
 
 /// The maximum number of times that the check compares a name with a pattern. Two lists with thousands of entries could
-/// otherwise exceed the time limit of a pass.
+/// otherwise exceed the fuel limit of a pass.
 const COMPARISONS: usize = 1_000_000;
 
 /// An oddity of a valid configuration.
@@ -87,7 +87,7 @@ pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> 
     Ok(oddities)
 }
 
-/// Returns whether one of the settings that list callbacks names `callback`.
+/// Returns whether a list of callbacks in the configuration contains `callback`.
 fn calls(document: &Value, callback: &str) -> bool {
     let settings = document.get("litellm_settings");
     ["callbacks", "success_callback", "failure_callback"].into_iter().any(|field| {

@@ -1,8 +1,8 @@
 //! A hosted model: checks the model's name, and builds the init container that pulls the model.
 //!
-//! The model's name is text from the user, and the script runs in a shell. The script itself contains a name that
-//! consists of letters, digits and a few signs without a meaning for shells. The shell gets every other name as an
-//! argument of the script.
+//! The model's name is text from the user, and a shell runs the script. If the name has only letters, digits and a few
+//! signs without a meaning for shells, the policy writes the name into the script. Every other name becomes an argument
+//! of the script.
 
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::quote::{shown, unexpanded};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::settings::ModelPull;
 
-/// Refuses a name that cannot be an argument of a program.
+/// Refuses a blank name, and a name with control characters.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     if models::is_blank(model) {
         return Err(refusal::invalid(path, "the name is blank: name a model, for example smollm2:135m"));
@@ -50,7 +50,7 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// Inserts the model into the script, and `end_of_options`, the text that ends a program's options.
+/// Returns the script with `model` in place of `{model}`, and with `end_of_options` in place of `{--}`.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }

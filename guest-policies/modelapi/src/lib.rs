@@ -2,10 +2,10 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | the fields of the object, older forms included | `wanted`, `older`, `model_names` |
-//! | everything about one subject | `request` |
-//! | variables | `mapping`, and `keyless` for the permission to run without a master key, by `litellm_version` |
-//! | the proxy: its configuration file, which `litellm` generates or `config_yaml` checks | `proxy` |
+//! | the fields of the object, older forms included | `wanted`, `older`, `model_names`, `providers` |
+//! | all inputs about one subject | `request` |
+//! | variables, and the permission to start without a master key | `mapping`, `keyless`, `litellm_version` |
+//! | the proxy, and its generated or checked configuration file | `proxy`, `litellm`, `config_yaml` |
 //! | a hosted model and the pull of its data | `hosted` |
 //! | manifests | `translate` |
 //! | status | `assess` |

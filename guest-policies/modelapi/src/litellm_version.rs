@@ -1,20 +1,20 @@
-//! Reads LiteLLM's version in the name of an image. `kaos-operator upgrade-check` uses the same code.
+//! Reads LiteLLM's version from the name of an image. `kaos-operator upgrade-check` uses the same code.
 
-/// The first version of LiteLLM that does not start without a master key.
+/// The first version of LiteLLM that needs a master key, or the permission to start without a master key.
 pub(crate) const FIRST: (u64, u64) = (1, 104);
 /// A word in the names of LiteLLM's images. The tags of other images do not tell LiteLLM's version.
 const NAME: &str = "litellm";
 
-/// Which version of LiteLLM an image contains.
+/// The version of LiteLLM in an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// The version starts without a master key.
+    /// The version starts without a master key and without the permission.
     Earlier,
-    /// The version does not start without a master key.
+    /// The version needs a master key, or the permission to start without a master key.
     Later,
-    /// The tag names no version, so a node may pull any version.
+    /// The tag names no version, so a node can pull any version.
     Moving,
-    /// The digest fixes the version, but does not tell it.
+    /// A digest fixes the version, but neither the digest nor the tag names the version.
     Fixed,
 }
 

@@ -9,7 +9,7 @@ use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
 use crate::wanted::Wanted;
 
-/// Returns the mapping of `subject`. `base` is the mapping of the policy below. `base` is empty if no policy is below.
+/// Returns the mapping of `subject`. `base` is the mapping of the layer below. For the lowest layer, `base` is empty.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);

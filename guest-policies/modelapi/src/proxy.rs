@@ -22,8 +22,8 @@ pub(crate) const NO_MODELS: &str = "NoModels";
 /// The reason code of the note on a configuration that exports no telemetry although telemetry is enabled.
 pub(crate) const NO_CALLBACK: &str = "TelemetryNoCallback";
 
-/// The maximum size in bytes of a configuration that the policy checks. The policy does not parse a longer text,
-/// because parsing takes far longer than copying.
+/// The maximum size in bytes of a configuration in the object. The policy refuses a longer text, because parsing takes
+/// much fuel.
 const READ: usize = 150_000;
 
 /// The arguments, the volume and the mount that a proxy adds to its pod, and the proxy's ConfigMap.

@@ -1,5 +1,5 @@
-//! Decodes everything that the policy must know about one `ModelAPI`. The policy decodes the object once for all five
-//! functions of the contract.
+//! Decodes all inputs of the policy for one `ModelAPI`. `map_env`, `translate` and `assess` share the decoded
+//! [`Request`].
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
@@ -93,7 +93,7 @@ pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     }
 }
 
-/// Returns the object's workload. The policy derives the names and addresses of the children from this workload.
+/// Returns the object's workload, which determines the names and addresses of the children.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

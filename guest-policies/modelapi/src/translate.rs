@@ -1,5 +1,5 @@
-//! Builds the manifests: a Deployment, its Service, the proxy's ConfigMap, and an HTTPRoute if the cluster has a
-//! Gateway.
+//! Builds the manifests: Deployment, Service, the proxy's ConfigMap, HTTPRoute if routes are enabled, and the objects
+//! that protect the ModelAPI.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::plan::Child;
@@ -120,7 +120,7 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object removes the policy's list. A strategic merge would ignore an empty list.
+    // An empty list in the object removes the policy's list. The merge of `spec.container` would skip an empty list.
     let own = request.spec.container.as_ref();
     let or_emptied = |words: &[String], own: Option<&Vec<String>>| {
         if own.is_some_and(Vec::is_empty) { Vec::new() } else { words.to_vec() }

@@ -1,6 +1,6 @@
 //! Reads a `ModelAPI` in its current form and in all deprecated forms.
 //!
-//! Deprecated fields work, and the policy adds a note that names the current field. [`crate::proxy`] and
+//! Deprecated fields still work, and the policy adds a note that names the current field. [`crate::proxy`] and
 //! [`crate::hosted`] build the pod from the result.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// Adds a note on each block of the mode that the object does not choose. Like the CRD, refuses a `hostedConfig`
-/// without the field `model` in both modes, but accepts an empty `model`.
+/// Adds a note on each block of the mode that the object does not choose. In mode Proxy, refuses a `hostedConfig` if
+/// neither `hostedConfig` nor `serverConfig` has the field `model`, as the CRD does. The field can be empty.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
         || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
@@ -184,7 +184,7 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // Do not generate a configuration here: a generated configuration would offer all `models`, perhaps more
+            // If there is an unknown field, do not generate a configuration: it would offer all `models`, perhaps more
             // than the user intended.
             return match unknown {
                 None => Ok(Config::Generated),

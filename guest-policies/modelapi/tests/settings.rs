@@ -1,4 +1,4 @@
-//! Every setting has a schema. A row of the table lists exactly the paths that another value for the setting changes.
+//! The committed schema matches the code. Each setting has a row with exactly the paths that another value changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]

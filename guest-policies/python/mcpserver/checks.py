@@ -19,7 +19,7 @@ def _items(pod, part):
 
 
 def check_pod(pod, pod_spec):
-    """Refuses the object if its pod is invalid. `pod_spec` is the user's own text, for the paths in refusals."""
+    """Refuses the object if its pod is invalid. `pod_spec` is the user's pod spec, for the paths in refusals."""
     if all(name_of(container) != CONTAINER for container in _items(pod, "containers")):
         message = f"the pod must keep the container `{CONTAINER}`: remove the patch that deletes it"
         raise kaos.invalid(f"{ROOT}.containers", message)

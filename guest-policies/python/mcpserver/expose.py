@@ -41,7 +41,7 @@ def service(request):
 
 
 def entrance(request, notes):
-    """Builds the HTTPRoute, and the objects that protect the server."""
+    """Builds the HTTPRoute, if the server gets one, and the objects that protect the server."""
     route = _route(request, notes)
     protection = security.protection(request, route is not None)
     children = [child(request.settings, manifest) for manifest in protection]
@@ -63,8 +63,8 @@ def _timeout(request):
 
 
 def _route(request, notes):
-    """Builds the HTTPRoute if routes are enabled. Adds a note instead if no Gateway is named, or if the cluster does not
-    serve the kind."""
+    """Builds the HTTPRoute if routes are enabled. Adds a note instead if the settings name no Gateway, or if the
+    cluster does not serve the kind."""
     gateway, workload = request.settings["gateway"], request.workload
     timeout, path = _timeout(request)
     if not _TIMEOUT.fullmatch(timeout):
@@ -141,7 +141,7 @@ def for_gateway(timeout):
     parts = _PART.findall(timeout)
     if all(len(digits) <= 5 for digits, _ in parts):
         return timeout
-    # More digits than these are too long in any unit.
+    # A number with more digits is too long in any unit.
     if any(len(digits.lstrip("0")) > 18 for digits, _ in parts):
         return None
     rest = sum(int(digits) * _UNITS[unit] for digits, unit in parts)

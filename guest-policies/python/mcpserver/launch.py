@@ -24,7 +24,7 @@ class Launch:
     args: list | None = None
     params_env_var: str = ""
     required_env: list = field(default_factory=list)
-    # Whether the parameters are Python source. Each function in this source is a tool.
+    # Whether the parameters are Python source. Each function at its top level is a tool.
     params_are_python: bool = False
     tools: list = field(default_factory=list)
     notes: list = field(default_factory=list)
@@ -72,7 +72,7 @@ def _registered(name, runtime, settings, own):
         name == PYTHON_STRING,
         runtime.tools,
     )
-    # A command replaces the image's entrypoint, but a flag is no program. The user's command replaces the flags.
+    # A command replaces the image's entrypoint, but a flag is no program. A command of the user replaces the flags.
     if launch.command and launch.command[0].startswith("-") and not own.get("command"):
         if settings["commandFlagsAsArgs"]:
             launch.command, launch.args = None, launch.command + (launch.args or [])
@@ -86,7 +86,7 @@ def _registered(name, runtime, settings, own):
 
 
 def _package(source, settings):
-    """Installs a package, and then runs the command with the package's name, or else the Python module."""
+    """Installs a package, and runs the command of this name. If the command fails, the Python module runs."""
     name = source.package
     program = _PROGRAM.match(name).group()
     if not _NAME.fullmatch(program) or _CONTROL.search(name):

@@ -1,4 +1,4 @@
-"""The fixed names of the kind. They identify the kind's objects on a cluster, so they are not settings."""
+"""The fixed names of the kind. The children on a cluster have these names, so the names are not settings."""
 
 API_VERSION = "kaos.tools/v1alpha1"
 APP = "mcpserver"

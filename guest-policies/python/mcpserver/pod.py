@@ -8,7 +8,7 @@ from request import child, extra, extra_origins
 
 POD = "spec.template.spec"
 POD_SPEC = "spec.podSpec"
-# The fields of `spec.container` that the policy merges. The mapping has the variables.
+# The fields of `spec.container` that the policy merges. The field `env` is missing, because the mapping has it.
 MERGED = ("image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts")
 
 
@@ -41,8 +41,8 @@ def deployment(request, env, notes):
 
 
 def _origins(spec, settings, own, is_older):
-    """Returns where the values of the Deployment come from. The names of a container's fields are also the names of the
-    settings for them, so one origin covers these settings."""
+    """Returns the origins of the values of the Deployment. The settings for a container have the same names as the
+    fields of the container, so one origin covers these settings."""
     main = f'{POD}.containers[name="{CONTAINER}"]'
     origins = [("spec.replicas", "spec.replicas"), *extra_origins(settings, "spec.template."), (main, "settings")]
     if is_older:
@@ -59,7 +59,7 @@ def _origins(spec, settings, own, is_older):
 
 
 def _own_container(spec):
-    """Returns `spec.container`, with the resources of the older field if it has none, and whether they are from there."""
+    """Returns `spec.container`, with resources of the older field if it has none. Also returns whether it got them."""
     own, resources = spec.get("container"), spec.get("resources")
     if resources is None or (own or {}).get("resources") is not None:
         return own, False
@@ -84,7 +84,7 @@ def _pod(request, own):
     }
     main = {field: value for field, value in main.items() if field == "image" or not _is_void(value)}
     if own is not None:
-        # A typed client omits empty fields.
+        # An empty field counts as absent, because typed clients omit empty fields.
         kept = {field: own[field] for field in MERGED if not _is_void(own.get(field))}
         main = patch.container(main, kept, "spec.container")
     pod = {"containers": [main]}
@@ -98,8 +98,8 @@ def _pod(request, own):
 
 
 def _words(words, own, field):
-    """Returns a list of the registry. An empty list in the object removes the registry's list, which a strategic merge
-    would not do."""
+    """Returns a list of the registry. But an empty list in the object removes the registry's list. A strategic merge
+    would not remove it."""
     return None if (own or {}).get(field) == [] else words
 
 
@@ -139,7 +139,7 @@ def _set_env(pod, env):
 
 
 def _add_env(pod, env, planned, notes):
-    """Adds the variables that an overlay sets to the containers that only `podSpec` defines."""
+    """Adds variables to the containers that only `podSpec` defines. Overlays set these variables."""
     for other in sorted({variable.container for variable in env} - set(planned)):
         found = next((container for container in containers(pod) if container.get("name") == other), None)
         if found is None:

@@ -1,5 +1,5 @@
 """The default policy of the kind MCPServer, in Python. The operator ships the same policy in Rust, and a test compares
-the answers of both on every recorded case. So this policy shows how a policy of a real size looks in Python.
+the answers of both to every recorded case. So this policy shows how a policy of a real size looks in Python.
 
     the fields of the object, older forms included   wanted.py
     the registry of runtimes                         registry.py
@@ -57,7 +57,7 @@ def needs(subject):
     try:
         runtime = Wanted.of(spec_of(subject)).source.runtime
     except kaos.Refused:
-        # `translate` refuses the object again, with this refusal.
+        # `translate` gets the same refusal, and refuses the object with it.
         return []
     if runtime is None:
         return []
@@ -72,7 +72,7 @@ def map_env(subject, base):
     env = kaos.Env(base)
     variable, params = request.launch.params_env_var, request.wanted.params
     if variable and params:
-        # The registry names this variable for the parameters, so they replace the policy's own value of the variable.
+        # The registry names this variable for the parameters, so they win over other values of the policy.
         env.hold(CONTAINER, variable, params.source(), params.path)
     for field, of in [("config", request.spec.get("config")), ("container", request.spec.get("container"))]:
         env.user(CONTAINER, (of or {}).get("env"), f"spec.{field}.env")
@@ -81,7 +81,7 @@ def map_env(subject, base):
 
 
 def translate(subject, env):
-    """Returns the plan: a Deployment, its Service, and an HTTPRoute if the cluster has a Gateway."""
+    """Returns the plan: a Deployment, its Service, and, if enabled, an HTTPRoute and the server's protection."""
     wrong = workload_of(subject).check_name()
     plan = wrong.collect(lambda: _plan(Request.of(subject), env))
     wrong.refuse()

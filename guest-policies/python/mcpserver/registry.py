@@ -80,13 +80,13 @@ def reference(settings, subject):
 
 
 def unusable(settings, subject, reason):
-    """Refuses an object until the registry changes."""
+    """Returns the refusal of an object until the registry changes."""
     message = f"failed to get runtime registry: {reason}"
     return kaos.waiting(kaos.Blocker(reference(settings, subject), "RegistryUnusable", message))
 
 
 def malformed(settings, subject, reason):
-    """Refuses an object until the text of the registry changes."""
+    """Returns the refusal of an object until the text of the registry changes."""
     key, config_map = settings["registry"]["key"], settings["registry"]["configMap"]
     return unusable(settings, subject, f"{key} in ConfigMap {config_map} is not usable: {reason}")
 
@@ -140,8 +140,8 @@ _INCOMPLETE = object()
 
 
 def _texts(node, known):
-    """Returns a YAML value in which every scalar is a text, even 8000. `known` has the values by node: aliases share a
-    node, so each node is read once."""
+    """Returns a YAML value in which every scalar is a text, even 8000. `known` has the values by node: several aliases
+    can share a node, and this function reads each node once."""
     if id(node) not in known:
         known[id(node)] = _INCOMPLETE
         if isinstance(node, yaml.MappingNode):

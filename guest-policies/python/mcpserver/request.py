@@ -8,7 +8,7 @@ from launch import Launch
 from names import APP, PREFIX, ROUTE_PREFIX
 from wanted import Wanted
 
-# The maximum number of entries in a list. A longer list would take too long for a pass.
+# The maximum number of entries in each list. A longer list would need too much fuel in a pass.
 LONGEST = {
     "spec.container.env": 12_000,
     "spec.podSpec.containers": 100,
@@ -116,7 +116,7 @@ def workload_of(subject):
 
 
 def extra(settings, labels):
-    """Returns a `metadata` with these labels and the additions of the settings, over which the labels win."""
+    """Returns a `metadata` with these labels and the additions of the settings. These labels win over additions."""
     metadata = {"labels": {**settings["extraLabels"], **labels}}
     if settings["extraAnnotations"]:
         metadata["annotations"] = settings["extraAnnotations"]
@@ -130,5 +130,5 @@ def extra_origins(settings, above=""):
 
 
 def child(settings, manifest, *origins):
-    """Returns a child whose metadata has the additions of the settings, with its origins."""
+    """Returns a child with its origins, and with the origins of the additions in its metadata."""
     return manifest, extra_origins(settings) + list(origins)

@@ -34,7 +34,7 @@ def settings_of(settings):
 
 
 def protection(request, has_route):
-    """Returns the objects that protect a server. No server stays open without a message."""
+    """Returns the objects that protect a server. Refuses the object if the cluster does not serve their types."""
     own = settings_of(request.settings)
     is_on = own["pdp"] or own["authorizer"] != ""
     manifests = []
@@ -151,7 +151,7 @@ def _peers(names):
 
 
 def _host(url):
-    """Returns the labels of the host and the port of a URL. The scheme and the port are optional."""
+    """Returns the DNS labels of the host, and the port of a URL. The scheme and the port are optional."""
     rest = url.partition("://")[2] if "://" in url else url
     authority = _END_OF_HOST.split(rest, maxsplit=1)[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
@@ -159,8 +159,8 @@ def _host(url):
 
 
 def service(url):
-    """Reads name.namespace.svc:port, also with a scheme, or with the rest of the domain. Returns the reference of a
-    Gateway to the Service, or None if the text is no such address."""
+    """Reads name.namespace.svc:port. The text can also have a scheme and the rest of the domain. Returns the reference
+    to the Service for the Gateway, or None if the text is no such address."""
     labels, port = _host(url)
     if len(labels) < 2 or not labels[0] or not labels[1] or labels[2:3] not in ([], ["svc"]):
         return None

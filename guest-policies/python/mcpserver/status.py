@@ -73,8 +73,8 @@ def _live(seen, type, name):
 
 
 def _port(seen, workload, settings):
-    """Returns the port of the endpoint. Other objects can use the address, so it stays while the Service exists, even if
-    the policy refuses the object."""
+    """Returns the port of the endpoint. Other objects can use the endpoint, so it stays while the Service exists, even
+    if the policy refuses the object."""
     if isinstance(seen.outcome, (kaos.Outcome_Applied, kaos.Outcome_Gated)):
         return settings["servicePort"]
     service = _live(seen, ("v1", "Service"), workload.child_name)
@@ -110,7 +110,7 @@ class Rollout:
 
     @staticmethod
     def of(live, wanted):
-        """Reads a live Deployment. `wanted` is the number of pods while the Deployment does not exist."""
+        """Reads a live Deployment. `wanted` is the number of wanted pods while the Deployment does not exist."""
         if live is None:
             return Rollout(0, False, f"Deployment ready replicas: 0/{1 if wanted is None else wanted}", None)
         status = live.get("status") or {}
@@ -160,7 +160,7 @@ def _block(status):
 
 
 def _routed(seen, route):
-    """Shows the Gateway controller's verdict on the route, or why there is no route although routes are enabled."""
+    """Returns the Gateway controller's verdict on the route, or why there is no route although routes are enabled."""
     of = "Routed"
     note = next((note for note in seen.notes if note.reason.startswith("Gateway")), None)
     if note:
@@ -178,7 +178,7 @@ def _routed(seen, route):
 
 
 def _runtime_resolved(outcome, is_resolved):
-    """Shows whether the registry has a valid entry for the runtime."""
+    """Returns the condition that shows whether the registry has a valid entry for the runtime."""
     of = "RuntimeResolved"
     if is_resolved:
         return [kaos.condition(of, True, "Resolved", "the runtime is known")]

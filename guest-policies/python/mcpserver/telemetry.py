@@ -8,7 +8,7 @@ from names import CONTAINER
 
 @dataclass
 class Telemetry:
-    """The telemetry, and where its values come from."""
+    """The telemetry, and the origins of its values."""
 
     path: str
     enabled: bool
@@ -61,7 +61,7 @@ class Telemetry:
         return [kaos.note("TelemetryWithoutEndpoint", message, f"{self.path}.endpoint")]
 
     def conditions(self):
-        """Returns the condition on telemetry that is enabled."""
+        """Returns the condition on the endpoint if telemetry is enabled."""
         of = "TelemetryConfigured"
         if not self.enabled:
             return []

@@ -1,5 +1,5 @@
-"""Reads an MCPServer in its current form and in all older forms. Older fields work, and the policy adds a note that names
-the current field."""
+"""Reads an MCPServer in its current form and in all older forms. For each older field, the policy adds a note that
+names the current field."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ DEPRECATED = "Deprecated"
 
 @dataclass
 class Source:
-    """The origin of the server's program: a runtime of the registry, a Python package, or the user's own image."""
+    """What the server runs: a runtime of the registry, a Python package, or the user's own image."""
 
     runtime: str | None = None
     package: str | None = None
@@ -40,7 +40,7 @@ class Params:
 
 @dataclass
 class Wanted:
-    """An MCPServer after the policy replaced older fields with current fields."""
+    """An MCPServer after the policy has replaced older fields with current fields."""
 
     source: Source = field(default_factory=Source)
     params: Params | None = None
@@ -56,7 +56,7 @@ class Wanted:
         if spec.get("type") is not None:
             wanted._older("spec.type", "spec.runtime", bool(spec.get("runtime")))
         if config.get("env"):
-            # The variables at the older path have no effect if the container has all of their names.
+            # If the container sets all variables of the older path, these variables have no effect.
             newer = {variable["name"] for variable in container.get("env") or []}
             is_ignored = all(variable["name"] in newer for variable in config["env"])
             wanted._older("spec.config.env", "spec.container.env", is_ignored)

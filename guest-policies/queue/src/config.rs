@@ -5,7 +5,7 @@ use kaos_policy_sdk::types::Subject;
 
 use crate::spec::{LogLevel, Settings, Spec};
 
-/// Returns the text of `nats.conf`. The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` by the values of these
+/// Returns the text of `nats.conf`. The server replaces `$POD_NAME` and `$QUEUE_PASSWORD` with the values of these
 /// environment variables.
 pub(crate) fn text(subject: &Subject, spec: &Spec, settings: &Settings, extra: &str) -> String {
     let object = subject.object();

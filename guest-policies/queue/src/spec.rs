@@ -5,8 +5,8 @@ use kaos_policy_sdk::{Object, Violations, names};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters to this name for the name of a
-/// ControllerRevision, which may have 63 characters.
+/// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters to this name, and puts the result into
+/// a label of the pods. The value of a label has at most 63 characters.
 const NAME_MAX: usize = 52;
 
 /// The `spec` of a Queue.
@@ -64,8 +64,8 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-/// Checks the object. The guard finds other mistakes, such as an invalid size, in the manifests. From the origins, the
-/// guard knows the field of the Queue with the mistake.
+/// Checks the object. The guard finds other mistakes in the manifests, such as an invalid size. The origins in the plan
+/// tell the guard which field of the Queue has the mistake.
 pub(crate) fn check(object: &Object, spec: &Spec) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     if let Some(why) = names::dns1035_label(object.name()) {

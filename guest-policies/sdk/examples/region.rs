@@ -1,5 +1,5 @@
-//! A complete overlay that changes variables. The overlay tells the containers of a `Banner` the region in which they
-//! run. The setting `region` contains the region.
+//! A complete overlay that changes variables. The overlay tells the container `main` of a `Banner` the region in which
+//! it runs. The setting `region` contains the region.
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Refusal, Sample, Subject};

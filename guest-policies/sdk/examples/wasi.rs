@@ -1,4 +1,4 @@
-//! A policy that calls WASI, for tests of the conversion of components. The title of the Website says what it calls.
+//! A policy that calls WASI, for tests of the conversion of components. The field `spec.title` chooses the call.
 #![allow(unsafe_code, reason = "the standard library has no function for some calls of WASI")]
 
 use std::collections::hash_map::RandomState;
@@ -62,7 +62,7 @@ fn notes(title: &str) -> Vec<Note> {
         }
         "chatter" => {
             chatter();
-            // The allocator takes new pages of memory. Nothing else may write to them.
+            // The allocator takes new pages of memory. The module that answers calls of WASI must not write to them.
             let numbers: Vec<u64> = (0..200_000).collect();
             chatter();
             vec![note::debug("sum", numbers.iter().sum::<u64>())]
@@ -87,7 +87,7 @@ fn notes(title: &str) -> Vec<Note> {
     }
 }
 
-/// Writes more to standard error than the last words have room for.
+/// Writes more to standard output and standard error than the record of a failure can contain.
 fn chatter() {
     for number in 0..1000 {
         eprintln!("chatter {number}");
@@ -111,13 +111,13 @@ mod raw {
     }
 
     pub(super) fn random() -> u64 {
-        // SAFETY: the call takes no memory.
+        // SAFETY: the call gets no pointer.
         unsafe { get_random_u64() }
     }
 
     pub(super) fn poll_nothing() -> usize {
         let (list, mut ready) = ([0], [0; 2]);
-        // SAFETY: the addresses are those of living values, with the layout of the canonical ABI.
+        // SAFETY: both pointers are valid, and the values have the layout of the canonical ABI.
         unsafe { poll(list.as_ptr(), 0, &raw mut ready) };
         ready[1]
     }

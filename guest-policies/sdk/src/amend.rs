@@ -84,7 +84,7 @@ pub fn containers(template: &mut Value) -> impl Iterator<Item = &mut Value> {
     lists.filter_map(|(_, list)| list.as_array_mut()).flatten()
 }
 
-/// Adds labels to a manifest or to a pod template. Keeps labels that exist, because selectors may use them.
+/// Adds labels to a manifest or to a pod template. Keeps labels that exist, because selectors can use them.
 pub fn add_labels<'a>(to: &mut Value, labels: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let Some(metadata) = member(to, "metadata") else { return };
     let Some(existing) = object(metadata.entry("labels").or_insert(Value::Null)) else { return };
@@ -103,7 +103,7 @@ pub fn push(template: &mut Value, list: &str, item: Value) {
     }
 }
 
-/// Replaces the registry of `image` with `registry`. `registry` is a host, and may have a path:
+/// Replaces the registry of `image` with `registry`. `registry` is a host, and can have a path:
 /// `mirror.example.com/hub`. An image without a registry is an image of Docker Hub, so `nginx` becomes
 /// `mirror.example.com/hub/library/nginx`. If `image` already has this registry, returns `image` unchanged.
 pub fn on_registry(image: &str, registry: &str) -> String {

@@ -63,7 +63,7 @@ pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
 }
 
 /// Returns `text` in a form that the Gateway API accepts, unchanged if possible. Splits a number with too many digits:
-/// `100000s` becomes `27h46m40s`. A duration of 100000 hours or more is an error, [`Error::TooLong`].
+/// `100000s` becomes `27h46m40s`. Returns [`Error::TooLong`] if the new text would need more than 99999 hours.
 pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     let parts = parts(text)?;
     if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
@@ -92,7 +92,7 @@ fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = text.split_at(digits);
         let letters = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
-        // The split never cuts a character, because only whole characters are between two groups of digits.
+        // The split never cuts a character: it is before an ASCII digit or at the end of the text.
         let (unit, rest) = rest.split_at(letters);
         let (_, size) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(Error::NotGateway)?;
         if digits == 0 || found.len() == PARTS {

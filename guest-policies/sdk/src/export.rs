@@ -58,8 +58,8 @@ pub trait Overlay {
         Ok(base)
     }
     /// Returns the amended plan. `below` is the plan of the layer below. The module [`amend`](crate::amend) has
-    /// functions that change a plan. An overlay may change and add children, variables and notes. It must not drop
-    /// children, change their selectors, or change any other field of the plan.
+    /// functions that change a plan. An overlay can change and add children and variables, and can add notes. It must
+    /// not drop children or notes, change selectors, or change any other field of the plan.
     fn amend(subject: &Subject, below: Plan) -> Result<Plan, Refusal> {
         let _ = subject;
         Ok(below)
@@ -117,8 +117,8 @@ macro_rules! export_overlay {
     };
 }
 
-/// Defines `tell_panics`, and for a policy without the standard library also the panic handler. `describe` and each new
-/// pass call `tell_panics` first.
+/// Defines `tell_panics`, which sets a panic hook. Without the standard library, defines a panic handler instead, and
+/// `tell_panics` does nothing. `describe` and each new pass call `tell_panics` first.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __panics {

@@ -1,9 +1,9 @@
 //! The allocator of a component. The allocator keeps freed blocks by size and reuses them. New blocks come from the end
 //! of memory.
 //!
-//! A sandbox lives for one pass and has one thread. So a component does not need a general allocator, which would
-//! prevent fragmentation but add eight kilobytes of code. The allocator rounds each size up to a multiple of 8 bytes,
-//! and above 64 bytes to a quarter of a power of two.
+//! A sandbox runs one pass and has one thread. So a component does not need a general allocator, which would prevent
+//! fragmentation but add eight kilobytes of code. The allocator rounds each size up: to a multiple of 8 bytes, or above
+//! 64 bytes to one of four sizes between two powers of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -17,14 +17,14 @@ const CLASSES: usize = 9 + 4 * (usize::BITS as usize - 6);
 
 /// The state of the heap.
 pub(crate) struct Heap {
-    /// The first free block of each size class. Each free block contains the address of the next free block.
+    /// The first free block of each class of sizes. Each free block contains the address of the next free block.
     free: [*mut u8; CLASSES],
     /// The start of the memory that is not part of any block yet.
     next: *mut u8,
     room: usize,
 }
 
-/// Returns the size class for `size` bytes, and the block size of this class.
+/// Returns the class for a block of `size` bytes, and the size of all blocks of this class.
 const fn class(size: usize) -> (usize, usize) {
     if size <= 64 {
         let eighths = if size == 0 { 1 } else { size.div_ceil(8) };
@@ -48,8 +48,8 @@ impl Heap {
     /// The pages that `grow` returns must belong to this heap alone.
     pub(crate) unsafe fn alloc(&mut self, layout: Layout, grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
-        // The heap never reuses a block with an alignment above `ALIGN`. Such blocks are rare, because neither Rust nor
-        // the contract asks for an alignment above 16.
+        // The heap never reuses a block with an alignment above `ALIGN`. Such blocks are rare, and neither Rust nor the
+        // contract asks for an alignment above 16.
         let slack = if align > ALIGN { align } else { 0 };
         let Some(wanted) = size.checked_add(slack).filter(|wanted| isize::try_from(*wanted).is_ok()) else {
             return ptr::null_mut();
@@ -90,7 +90,7 @@ impl Heap {
     ///
     /// See [`dealloc`](Self::dealloc).
     pub(crate) unsafe fn realloc(&mut self, block: *mut u8, layout: Layout, size: usize) -> bool {
-        // From now on, a block that shrinks belongs to the size class of its smaller size.
+        // From now on, a block that shrinks belongs to the class of its smaller size.
         if size <= layout.size() {
             return true;
         }

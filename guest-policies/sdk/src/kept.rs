@@ -1,6 +1,6 @@
 //! The subject of a pass, with the values that the policy has decoded from the subject.
 //!
-//! A pass calls several functions with one subject. Only the first of them that reads a value decodes it.
+//! All functions of a pass get the same subject. The first function that reads a value decodes the value.
 
 use crate::contract;
 use crate::object::Object;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use serde_json::Value;
 
-/// All inputs of a policy for one object. The fields are the fields of the contract's record `subject`.
+/// All inputs of a policy for one object. Dereferences to the contract's record `subject`.
 pub struct Subject {
     data: contract::Subject,
     parsed_object: OnceCell<Object>,
@@ -30,9 +30,9 @@ struct KeptValue {
 }
 
 impl Subject {
-    /// Returns the value that `read` computes from the subject. Calls `read` once for each type in a pass. If `read`
-    /// refuses, the next call of `once` calls `read` again. Choose a type that no other caller uses, because the
-    /// subject finds a kept value by its type.
+    /// Returns the value that `read` computes from the subject. Keeps one value of each type, until the host adds found
+    /// objects. If `read` refuses, keeps nothing, and the next call of `once` calls `read` again. Choose a type that no
+    /// other caller uses, because the subject finds a kept value by its type.
     pub fn once<T: 'static>(&self, read: impl FnOnce(&Self) -> Result<T, Refusal>) -> Result<&T, Refusal> {
         if let Some(value) = self.kept.find() {
             return Ok(value);
@@ -97,7 +97,7 @@ impl Deref for Subject {
     }
 }
 
-/// Mutable access discards all decoded values, because the caller may change the subject.
+/// Mutable access discards all decoded values, because the caller can change the subject.
 impl DerefMut for Subject {
     fn deref_mut(&mut self) -> &mut Self::Target {
         (self.parsed_object, self.parsed_settings, self.kept) = (OnceCell::new(), OnceCell::new(), Kept::default());

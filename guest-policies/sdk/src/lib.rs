@@ -8,13 +8,13 @@
 //! | read the object, its settings and the objects that the host found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | decode a spec or settings with serde's derive | [`Object::read`], [`SubjectExt::read_settings`] |
 //! | ask for other objects | [`need`] |
-//! | decode a subject once for all functions of a pass | [`types::Subject::once`] |
+//! | read a value once for all functions of a pass | [`types::Subject::once`] |
 //! | find duplicates in long lists | [`Places`] |
 //! | build the mapping of environment variables | [`mod@env`] |
 //! | merge a user's partial pod spec into the policy's | [`patch`] |
 //! | declare where the values of a manifest come from | [`plan::Child`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
-//! | show a value to yourself in a note | [`note::debug`] |
+//! | print a value while you write a policy | [`note::debug`] |
 //! | find live children, and count their pods | [`ObservationExt`], [`Rollout`] |
 //! | change the plan of the policy below | [`amend`] |
 //! | put text into YAML or a shell command | [`quote`] |
@@ -24,9 +24,9 @@
 //! | parse YAML | [`yaml`] |
 //! | test a policy in a few lines | [`testing`] |
 //!
-//! `examples/banner.rs` is a complete policy. `examples/region.rs` is a complete overlay of variables, and
-//! `examples/sidecar.rs` and `examples/placement.rs` are complete overlays of plans. All examples have tests.
-//! The core of a policy looks like this:
+//! `examples/banner.rs` is a complete policy. `examples/region.rs` is an overlay that changes variables.
+//! `examples/sidecar.rs` and `examples/placement.rs` are overlays that change plans. These examples have tests. The
+//! core of a policy looks like this:
 //!
 //! ```
 //! use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};

@@ -40,7 +40,7 @@ pub const fn __minified<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// Walks through a text and skips the whitespace between tokens.
+/// Iterates over the bytes of a text, without the whitespace between tokens.
 struct Scan<'a> {
     rest: &'a [u8],
     in_string: bool,

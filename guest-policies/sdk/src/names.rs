@@ -8,7 +8,7 @@ pub const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 const HASH_LEN: usize = 8;
 
-/// Returns `name` if it has at most `max` characters. Otherwise returns the beginning of `name` and a hash of the whole
+/// Returns `name` if it has at most `max` bytes. Otherwise returns the beginning of `name` and a hash of the whole
 /// name, so that different names stay different. A valid name stays valid if `max` is at least 10.
 pub fn shorten(name: &str, max: usize) -> String {
     if name.len() <= max {
@@ -20,8 +20,8 @@ pub fn shorten(name: &str, max: usize) -> String {
     format!("{kept}-{:08x}", hash(name))
 }
 
-/// Returns the 64-bit FNV-1a hash of `text`, folded to 32 bits. The hash prevents accidental collisions, but not
-/// deliberate ones.
+/// Returns the 64-bit FNV-1a hash of `text`, folded to 32 bits. Accidental collisions are unlikely. Deliberate
+/// collisions are possible.
 fn hash(text: &str) -> u32 {
     let long = text
         .bytes()

@@ -58,7 +58,7 @@ pub fn optional(need: Need) -> Need {
     Need { optional: true, ..need }
 }
 
-/// Adds the fields that a policy reads to a need.
+/// Adds to a need the fields that the policy reads.
 pub trait NeedExt {
     /// Limits the need to the fields at `paths` and the fields that identify an object. So a change of another field
     /// begins no pass. The contract (`wit/policy.wit`) describes the format of the paths. Further calls add paths.

@@ -7,8 +7,8 @@ use alloc::{string::String, sync::Arc};
 use kaos_decode::Decode;
 use serde_json::Value;
 
-/// A Kubernetes object. If a member is missing or has another type, the functions treat it as absent, so reading never
-/// fails. Only [`Object::get`] reports errors.
+/// A Kubernetes object. Most functions treat a member of the wrong type as absent. Only [`Object::get`] and
+/// [`Object::read`] report errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
@@ -22,8 +22,8 @@ impl Object {
         Self { value: Arc::new(value), unread: false }
     }
 
-    /// Parses `text`. If `text` is not JSON or is nested deeper than 127 levels, [`Object::get`] refuses every field.
-    /// Members that are nested less deeply, such as the name, stay readable.
+    /// Parses `text`. If `text` is not JSON or is nested deeper than 127 levels, [`Object::get`] and [`Object::read`]
+    /// refuse every field. Members near the root, such as the name, stay readable.
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::new(value),
@@ -122,13 +122,13 @@ impl Object {
     }
 }
 
-/// Returns the refusal for a field that is nested too deeply for the parser.
+/// Returns the refusal for a field of an object whose text the parser refused.
 #[cold]
 fn unread(field: &str) -> Refusal {
     refusal::invalid(field, "cannot be read: nest it less than 128 levels deep")
 }
 
-/// Returns `text` with null in place of each list and object that is nested too deeply for the parser.
+/// Returns `text` with null in place of each list and object that is nested deeper than `DEEPEST` levels.
 #[cold]
 fn shallow(text: &str) -> String {
     const DEEPEST: usize = 100;

@@ -9,7 +9,7 @@ use core::fmt::{self, Display, Write};
 /// The bytes at the start of the record. The host searches the memory for these 16 bytes. The address of the record is
 /// a multiple of 16.
 const MARK: [u8; 16] = *b"kaos:last-words:";
-/// The size of the text in bytes. Longer texts are truncated.
+/// The maximum size of the text in bytes. Longer texts are truncated.
 const ROOM: usize = 748;
 
 /// The record that the host searches for.
@@ -28,7 +28,7 @@ impl Record {
     /// Writes the message of a panic into the record.
     fn tell(&mut self, panic: &dyn Display) {
         let mut pen = Pen { room: &mut self.text, used: 0 };
-        // Ignores an error: the write fails when the record is full, and the record then contains the beginning of the
+        // Ignore the error: the write fails only if the record is full. The record then contains the beginning of the
         // text.
         let _ = write!(pen, "{panic}");
         let used = pen.used;

@@ -1,7 +1,7 @@
 //! Builds plans, and declares where the values of manifests come from.
 //!
-//! The host needs the origin of each value that raises a privilege or names a Secret or a PersistentVolumeClaim. It also
-//! shows origins to users. One line for each part of a manifest is enough, because an origin covers all values below it:
+//! The host needs the origin of each value that raises a privilege or names a Secret or a PersistentVolumeClaim. Users
+//! also see origins. An origin covers all values below its path, so one line is enough for a part of a manifest:
 //!
 //! ```
 //! use kaos_policy_sdk::plan::{self, Child};
@@ -45,12 +45,12 @@ impl Child {
         self
     }
 
-    /// Like [`Child::origin`], for a child that exists already.
+    /// Like [`Child::origin`], but changes the child in place.
     pub fn declare(&mut self, path: impl Into<String>, source: impl Into<String>) {
         self.origins.push((path.into(), source.into()));
     }
 
-    /// Returns the child's origins, for a child at this position of the plan.
+    /// Returns the child's origins. `manifest` is the child's position in the plan.
     pub(crate) fn origins_at(&self, manifest: u32) -> impl Iterator<Item = Origin> {
         let origin = move |(path, from): &(String, String)| Origin { manifest, path: path.clone(), from: from.clone() };
         self.origins.iter().map(origin)

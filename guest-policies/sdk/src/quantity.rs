@@ -3,7 +3,7 @@
 /// The number of billionths in one.
 const NANOS: u128 = 1_000_000_000;
 
-/// A quantity of Kubernetes, exact to a billionth. Rounds smaller fractions up, as Kubernetes does.
+/// A quantity of Kubernetes, exact to a billionth. [`Quantity::parse`] rounds smaller fractions up, as Kubernetes does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,
@@ -92,8 +92,8 @@ fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> Option<i128>
     })
 }
 
-/// Handles a number with more digits than the type can represent. If most digits are before the point, returns the
-/// largest value of the type. Otherwise refuses the text.
+/// Handles a number with more digits than the type can represent. If the exponent is not negative and most digits are
+/// before the point, returns the largest value of the type. Otherwise returns `None`.
 fn too_much(whole: &str, fraction: &str, exponent: i32) -> Option<i128> {
     (exponent >= 0 && whole.trim_start_matches('0').len() > fraction.len()).then_some(i128::MAX)
 }

@@ -13,12 +13,12 @@ pub mod refusal {
         Refusal::Invalid(vec![Violation { path: path.into(), message: message.into() }])
     }
 
-    /// Refuses an object for which no plan is correct until an object in `blockers` appears or changes.
+    /// Refuses the object until one of the objects in `blockers` appears or changes.
     pub fn waiting(blockers: Vec<Blocker>) -> Refusal {
         Refusal::Waiting(blockers)
     }
 
-    /// Refuses an object for which no plan is possible until the cluster or the policy changes.
+    /// Refuses an object that the cluster or the policy does not support.
     pub fn unsupported(message: impl Into<String>) -> Refusal {
         Refusal::Unsupported(message.into())
     }
@@ -34,20 +34,20 @@ pub mod blocker {
         Blocker { on, reason: reason.into(), message: message.into() }
     }
 
-    /// Returns a blocker that waits for an absent object. The message is `ModelAPI llm not found`.
+    /// Returns a blocker that waits for an absent object. An example of the message: `ModelAPI llm not found`.
     pub fn not_found(on: Reference) -> Blocker {
         let message = format!("{} {} not found", on.kind, on.name);
         new(on, "NotFound", message)
     }
 
-    /// Returns a blocker that waits for an endpoint. The message is `ModelAPI llm has no endpoint yet`.
+    /// Returns a blocker that waits for an endpoint. An example of the message: `ModelAPI llm has no endpoint yet`.
     pub fn no_endpoint(on: Reference) -> Blocker {
         let message = format!("{kind} {name} has no endpoint yet", kind = on.kind, name = on.name);
         new(on, "NoEndpoint", message)
     }
 }
 
-/// Builds notes. A note is a message for the user and delays nothing.
+/// Builds notes. A note is a message for the user, without any other effect.
 pub mod note {
     use crate::json;
     use crate::types::{Note, Severity};
@@ -69,8 +69,8 @@ pub mod note {
 
     /// Returns a note for the author of the policy. The message is `name = value`, with the value as JSON.
     ///
-    /// A policy is pure, so it cannot print a value. It puts the value into a note, and `kaos-operator render` prints
-    /// the note. Users see a note only if the policy's `assess` copies the note into the status.
+    /// A policy is pure, so it cannot print a value. Instead, put the value into a note: `kaos-operator render` prints
+    /// the note. In a cluster, users see a note only if the policy's `assess` copies the note into the status.
     pub fn debug(name: &str, value: impl Into<Value>) -> Note {
         info(DEBUG, format!("{name} = {}", json::text(&value.into())))
     }
@@ -129,8 +129,8 @@ impl Violations {
         holds
     }
 
-    /// Returns the value of `result`. If `result` contains violations, collects them and returns `None`. Returns a
-    /// refusal of another kind (waiting, unsupported) at once, because it does not concern the object's fields.
+    /// Returns the value of `result`. If `result` contains violations, collects them and returns `None`. Returns any
+    /// other refusal (waiting, unsupported) as an error, because it does not concern the object's fields.
     pub fn collect<T>(&mut self, result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
         match result {
             Ok(value) => Ok(Some(value)),

@@ -18,7 +18,7 @@ use crate::types::{Observation, Outcome, Report};
 use alloc::borrow::ToOwned;
 use serde_json::Value;
 
-/// The kinds whose pods a [`Rollout`] counts.
+/// The kinds that the default report counts as workloads.
 const WORKLOADS: [&str; 2] = ["Deployment", "StatefulSet"];
 
 /// Reads the live children of an observation.
@@ -43,8 +43,8 @@ impl ObservationExt for Observation {
 
 /// The numbers of pods of a Deployment or a StatefulSet.
 ///
-/// During a rollout, pods of an earlier generation can still serve, but `available` does not count them. Until the
-/// controller has observed a change of the workload, `available` is 0.
+/// While a workload replaces its pods, pods of an earlier generation can still serve, but `available` does not count
+/// them. Until the controller has observed a change of the workload, `available` is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
     /// The number of pods that the workload wants.
@@ -69,7 +69,7 @@ impl Rollout {
             wanted: live.at(&["spec", "replicas"]).and_then(Value::as_u64).unwrap_or(1),
             replicas: status("replicas"),
             ready: status("readyReplicas"),
-            // Some available pods may be old. Subtract all old pods, so that the number is never too high.
+            // Some available pods can be old. Subtract all old pods, so that the number is never too high.
             available: if is_current { status("availableReplicas").saturating_sub(old) } else { 0 },
             is_live: true,
         }
@@ -87,9 +87,9 @@ impl Rollout {
     }
 }
 
-/// Reports on the children of a policy that does not implement `assess`. The object is ready as soon as all children
-/// exist and each workload has an available pod of the current generation, or wants no pods. Plan gates can hold back a
-/// change of these children, and the object stays ready. `tests/data/default-reports.json` has the cases of all languages.
+/// Reports on the children if a policy does not implement `assess`. The object is ready as soon as all children exist
+/// and each workload has an available pod of the current generation, or wants no pods. The object stays ready while
+/// plan gates hold back a change. `tests/data/default-reports.json` has test cases for all languages.
 pub(crate) fn assess(seen: &Observation) -> Report {
     let workloads = || seen.children.iter().filter(|child| WORKLOADS.contains(&child.identity.kind.as_str()));
     let is_up = |text: &str| {
@@ -100,7 +100,7 @@ pub(crate) fn assess(seen: &Observation) -> Report {
     let exist = seen.children.iter().all(|child| child.live.is_some());
     let accepted = match &seen.outcome {
         Outcome::Applied => true,
-        // A plan without children was never applied.
+        // Without children, nothing shows that the host applied an earlier plan.
         Outcome::Gated => !seen.children.is_empty(),
         Outcome::Refused(_) | Outcome::Failed(_) => false,
     };

@@ -23,13 +23,13 @@ pub trait SubjectExt {
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
     /// Returns the facts of the Secret that the policy requested with the need `id`.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
-    /// Returns whether this cluster serves a type that the claim lists as optional.
+    /// Returns whether this cluster serves a type that the claim lists in `wishes`.
     fn serves(&self, api_version: &str, kind: &str) -> bool;
     /// Returns the DNS name of a Service in `namespace`: `<service>.<namespace>.svc.<domain>`.
     fn service_host(&self, service: &str, namespace: &str) -> String;
 }
 
-/// The result of one need.
+/// The answer to one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
     /// The object exists. For a need by labels, the list can be empty.
@@ -45,7 +45,7 @@ pub enum Lookup<T> {
 }
 
 impl<T> Lookup<T> {
-    /// Returns the found object, or `None` if the host found no object for any reason.
+    /// Returns the found object, or `None` in all other cases.
     pub fn there(self) -> Option<T> {
         match self {
             Self::There(found) => Some(found),
@@ -53,8 +53,8 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// Returns the found object. If no object was found, returns a blocker for `on`, with the reason `NotFound`,
-    /// `Unserved` or `Forbidden`. Use the blocker as a plan gate.
+    /// Returns the found object. In all other cases, returns a blocker for `on`, with the reason `NotFound`, `Unserved`
+    /// or `Forbidden`. Use the blocker as a plan gate.
     pub fn or_blocker(self, on: Reference) -> Result<T, Blocker> {
         Err(match self {
             Self::There(found) => return Ok(found),

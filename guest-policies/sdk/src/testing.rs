@@ -104,8 +104,8 @@ impl SubjectBuilder {
         self
     }
 
-    /// Simulates an operator that does not look at Secrets: the next [`beside`](Self::beside) or
-    /// [`beside_overlay`](Self::beside_overlay) answers each need for a Secret with `forbidden`.
+    /// Simulates an operator that does not look at Secrets: later calls of [`beside`](Self::beside) and
+    /// [`beside_overlay`](Self::beside_overlay) answer each need for a Secret with `forbidden`.
     #[must_use]
     pub fn no_secrets(mut self) -> Self {
         self.no_secrets = true;
@@ -115,6 +115,10 @@ impl SubjectBuilder {
     /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does. The policy sees only the
     /// fields that a need names. Keeps the answers that the test already gave.
     ///
+    /// An object of a namespaced type without a namespace is in the namespace of the subject's object. A type that is
+    /// neither built in nor claimed is cluster-scoped if none of its objects has a namespace. This function does not
+    /// check grants: the gate checks grants with the samples.
+    ///
     /// # Panics
     ///
     /// Fails the test if the host would refuse a need, for example because:
@@ -122,10 +126,6 @@ impl SubjectBuilder {
     /// - the claim does not list the type of the need in `reads`
     /// - a field, the name, the namespace or a label of the need is invalid
     /// - the policy has more than 256 needs, or still has new needs in the last round
-    ///
-    /// An object without a namespace is in the namespace of the subject's object, if its type is namespaced. If a type
-    /// is neither built in nor claimed, an object without a namespace means that the type is cluster-scoped. The test
-    /// does not check grants: the gate checks them with the samples.
     #[must_use]
     pub fn beside<P: Policy>(self, beside: &[Value]) -> Self {
         let claims = P::describe().claims;
@@ -160,8 +160,8 @@ pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
     P::translate(subject, P::map_env(subject, Vec::new())?)
 }
 
-/// Returns the plan of `P` with the overlay `O` over it, in the order of the host: first both mappings, then the plan,
-/// then the amended plan. `above` is the subject of the overlay, with its own settings and found objects.
+/// Returns the plan of `P` with the overlay `O` over it. Calls the functions in the order of the host: `map_env` of
+/// both, `translate`, `amend`. `above` is the subject of the overlay, with its own settings and found objects.
 pub fn overlaid<P: Policy, O: Overlay>(subject: &Subject, above: &Subject) -> Result<Plan, Refusal> {
     let env = O::map_env(above, P::map_env(subject, Vec::new())?)?;
     O::amend(above, P::translate(subject, env)?)

@@ -47,7 +47,7 @@ fn has_directive(value: &Value) -> bool {
 }
 
 proptest! {
-    /// The host and the sandbox exchange objects as text, so a number must survive this.
+    /// The host and the sandbox exchange objects as text. Writing and parsing a number must not change it.
     #[test]
     fn a_number_stays_the_same_number_as_text(number in any::<f64>()) {
         let written = Value::from(number).to_string();

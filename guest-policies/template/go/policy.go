@@ -60,7 +60,7 @@ func spec(subject *kaos.Subject) (Spec, error) {
 	return spec, subject.Read("spec", &spec)
 }
 
-// MapEnv returns the environment variables, each with the place that its value comes from.
+// MapEnv returns the environment variables, each with the origin of its value.
 func (Website) MapEnv(subject *kaos.Subject, base []kaos.EnvVar) ([]kaos.EnvVar, error) {
 	spec, err := spec(subject)
 	if err != nil {
@@ -122,12 +122,12 @@ func (Website) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 	), nil
 }
 
-// Assess returns the status. Pods of an older generation can still serve while new pods start, but do not count.
+// Assess returns the status. While new pods start, old pods can still serve. The status does not count the old pods.
 func (Website) Assess(_ *kaos.Subject, seen *kaos.Observation) kaos.Report {
 	rollout := seen.Rollout("Deployment")
 	report := kaos.Report{Phase: "Pending", Message: fmt.Sprintf("%d replicas available", rollout.Available)}
 	switch seen.Outcome.(type) {
-	// Plan gates with GatesHold hold back a change while the pods of an earlier plan run.
+	// If a plan sets GatesHold, its gates can hold back a change while the pods of an earlier plan run.
 	case kaos.Applied, kaos.Gated:
 		if rollout.Serves() {
 			report.Ready, report.Phase = true, "Ready"

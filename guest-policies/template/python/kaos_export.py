@@ -4,12 +4,12 @@ import functools
 
 from componentize_py_types import Err
 
-# The host reads the text after an exception.
+# The text that the host reads after an exception.
 _words = None
 
 
 def guarded(function):
-    """Lets refusals pass, and leaves the text of any other exception for the host before the sandbox ends."""
+    """Returns the function with a guard. The guard leaves the text of every exception but refusals for the host."""
 
     @functools.wraps(function)
     def call(*arguments):
@@ -26,16 +26,16 @@ def guarded(function):
 
 def _leave(error):
     global _words
-    # The module traceback would open the files of the source.
+    # The module traceback is of no use here, because it would open the source files.
     at = error.__traceback__
     while at.tb_next is not None:
         at = at.tb_next
     place = f"{at.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{at.tb_lineno}: "
     told = f"{place}{type(error).__name__}: {error}".encode()[:900]
-    # The mark must stand before this text only, so the program contains it backwards, and no value is the mark alone.
+    # The mark must occur only in this record. So the code spells the mark backwards, and no value is the mark alone.
     record = bytearray(16) + len(told).to_bytes(4, "little") + told
     for at, letter in enumerate(reversed(b":sdrow-tsal:soak")):
         record[at] = letter
-    # The record must be at an address that is a multiple of 16, and Python does not tell addresses. So there are 16 copies
-    # at distances that leave each remainder once.
+    # The record must be at an address that is a multiple of 16, but Python does not reveal addresses. So there are 16
+    # copies, and the address of each copy has another remainder.
     _words = (record + bytes(-len(record) % 16 + 1)) * 16

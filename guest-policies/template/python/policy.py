@@ -23,7 +23,7 @@ def describe():
 
 
 def map_env(subject, base):
-    """Returns the environment variables, each with the place that its value comes from."""
+    """Returns the environment variables, each with the origin of its value."""
     spec = json.loads(subject.object).get("spec") or {}
     env = kaos.Env(base).set(CONTAINER, "SITE_TITLE", spec.get("title", "Welcome"), "spec.title")
     return env.user(CONTAINER, spec.get("env"), "spec.env").vars()
@@ -69,9 +69,9 @@ def translate(subject, env):
 
 
 def assess(subject, seen):
-    """Returns the status. Pods of an older generation can still serve while new pods start, but do not count."""
+    """Returns the status. While new pods start, old pods can still serve. The status does not count the old pods."""
     rollout = kaos.Rollout.of(seen, "Deployment")
-    # Plan gates with gates_hold hold back a change while the pods of an earlier plan run.
+    # If a plan sets gates_hold, its gates can hold back a change while the pods of an earlier plan run.
     ready = isinstance(seen.outcome, (kaos.Outcome_Applied, kaos.Outcome_Gated)) and rollout.serves
     failed = isinstance(seen.outcome, (kaos.Outcome_Refused, kaos.Outcome_Failed))
     phase = "Failed" if failed else "Ready" if ready else "Pending"

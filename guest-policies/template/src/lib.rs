@@ -118,10 +118,10 @@ impl Policy for Website {
     }
 
     fn assess(_subject: &Subject, seen: &Observation) -> Report {
-        // While new pods start, pods of an older generation can still serve. The policy does not count these older
+        // While new pods start, pods of an older generation can still serve. The status does not count these older
         // pods.
         let rollout = seen.rollout("Deployment");
-        // Plan gates with `gates_hold` hold back a change while the pods of an earlier plan run.
+        // If a plan sets `gates_hold`, its gates can hold back a change while the pods of an earlier plan run.
         let ready = matches!(seen.outcome, Outcome::Applied | Outcome::Gated) && rollout.serves();
         let phase = match &seen.outcome {
             _ if ready => "Ready",
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(service.at(&["spec", "selector"]), pods.at(&["spec", "template", "metadata", "labels"]));
     }
 
-    /// Returns whether the policy reports the site as ready for a Deployment with this status.
+    /// Returns whether the policy reports the object as ready for a Deployment with this status.
     fn is_ready(generation: u64, status: &Value) -> bool {
         let subject = testing::subject(&website(&json!({}))).build();
         let live = json!({"apiVersion": "apps/v1", "kind": "Deployment",

@@ -1,4 +1,4 @@
-//! The plans for the samples match the plans recorded in `samples/plans`. `UPDATE_GOLDEN=1 cargo test` records them.
+//! Compares the plans for the samples with the plans in `samples/plans`. `UPDATE_GOLDEN=1 cargo test` writes them.
 
 use website_policy::Website;
 

@@ -70,7 +70,7 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // Other objects may use the address, so keep it while the Service exists, even if the policy refuses the object.
+    // Other objects can use the address, so keep it while the Service exists, even if the policy refuses the object.
     let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
     if let Some(port) = if accepted { port } else { in_use() } {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
@@ -118,8 +118,8 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` contains the dependencies that are
-/// missing or do not serve. It must not contain a dependency during a rollout, because its old pods still serve. So the
-/// rollout of a dependency causes no status write for the objects that depend on it.
+/// missing or do not serve. After the first apply, it must not contain a dependency that is unready only because of its
+/// own rollout. So this rollout causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");

@@ -1,8 +1,8 @@
 //! Limits the size of an object. The policy refuses a larger object before it does expensive work. The refusal gives
 //! the path of the field that is too large.
 //!
-//! A pass has limits for fuel and memory. An oversized object would exceed these limits during the pass, and this would
-//! look like a failure of the policy. The refusal tells the user the field, its size, the limit, and how to fix the
+//! A pass has limits for fuel and memory. An oversized object would exceed these limits during the pass, and the host
+//! would report a failure of the policy. The refusal tells the user the field, its size, the limit, and how to fix the
 //! object. If an object is too large to read, the host itself refuses it.
 
 use alloc::vec::Vec;

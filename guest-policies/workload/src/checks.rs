@@ -1,5 +1,5 @@
-//! Checks a merged pod for mistakes that an API server would refuse. Reports each mistake with the path where the user
-//! wrote it.
+//! Checks a merged pod for mistakes that an API server would refuse. Reports the first mistake, with the path where the
+//! user wrote it.
 
 use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use alloc::{borrow::ToOwned, string::String};
@@ -29,8 +29,8 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
 /// the container in the second list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Returns the path of the container with this name in the user's pod spec. Searches `list` first, and then the other
-/// list of containers (`containers` or `initContainers`).
+/// Returns the path of `field` of the container with this name in the user's pod spec. Searches `list` first, and then
+/// the other list of containers (`containers` or `initContainers`).
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));
@@ -42,7 +42,7 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
     }
 }
 
-/// Checks the pod spec after all merges. Reports mistakes with their paths in `patch`, the user's pod spec.
+/// Checks the pod spec after all merges. Reports the first mistake, with its path in `patch`, the user's pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: remove the patch that deletes it");

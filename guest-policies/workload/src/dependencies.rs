@@ -6,7 +6,7 @@
 //!
 //! Plan gates hold back only the first apply. So after this apply, the policy only reads whether a dependency serves,
 //! and a rollout or a new label of the dependency begins no pass over the object. The policy reads more fields only if
-//! the dependency does not serve.
+//! the dependency does not serve or does not offer what the object needs.
 
 use crate::assess::Phase;
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
@@ -78,8 +78,8 @@ fn serves(found: &Object) -> bool {
     found.endpoint().is_some() && is_brief(found) && !has_failed(found)
 }
 
-/// Returns whether `found` shows only that pods are available, and not their number. If the policy read the fields in
-/// [`SERVES`], the host replaced the number of available pods by true.
+/// Returns whether `found` shows only that pods are available, and not their number. If the policy reads the fields in
+/// [`SERVES`], the host replaces the number of available pods by true.
 fn is_brief(found: &Object) -> bool {
     found.at(&["status", "deployment", "availableReplicas"]) == Some(&Value::Bool(true))
 }
@@ -95,8 +95,8 @@ pub struct Dependencies {
     pub missing: Vec<Blocker>,
     /// Dependencies that are not ready.
     pub unready: Vec<Blocker>,
-    /// The unready dependencies that have failed or have no available pod. A dependency during a rollout is not in this
-    /// list, because its old pods still serve.
+    /// The unready dependencies that have failed or have no available pod. A dependency that is unready only because of
+    /// its own rollout is not in this list: its old pods still serve.
     pub failing: Vec<Blocker>,
 }
 

@@ -66,8 +66,8 @@ pub struct PodParts<'a> {
     pub init_containers: Vec<Value>,
     /// Service account of the pods.
     pub service_account: Option<&'a str>,
-    /// `spec.container` as the user wrote it. The module ignores the container's `env`, because the mapping already
-    /// contains these variables.
+    /// `spec.container` of the object. The merge ignores the container's `env`, because the mapping already contains
+    /// these variables.
     pub container: Option<&'a OwnContainer<'a>>,
     /// `spec.podSpec` as the user wrote it.
     pub pod_spec: Option<&'a Value>,

@@ -9,7 +9,7 @@ use kaos_policy_sdk::types::{Note, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, duration, note, object, quote, refusal};
 use serde_json::Value;
 
-/// The object's field for [`Exposure::timeout`].
+/// The path of the object's field with the timeout.
 const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
 
 /// The data for a Service and a route.
@@ -155,8 +155,8 @@ impl Exposure<'_> {
         }
     }
 
-    /// Returns the timeout as the object sets it, or else as the settings set it. Also returns the path of this field
-    /// or setting.
+    /// Returns the timeout of the object, or else the timeout of the settings. Also returns the path of this field or
+    /// setting.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))

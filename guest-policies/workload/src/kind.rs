@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// API version of [`ROUTE_KIND`].
 pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
-/// The kind of routes. Every claim that uses [`Exposure`](crate::Exposure) lists this kind in its `wishes`.
+/// The kind of routes. A policy that uses [`Exposure`](crate::Exposure) lists this kind in the `wishes` of its claims.
 pub const ROUTE_KIND: &str = "HTTPRoute";
 
 /// The fixed names of a kind. They are not settings, because selectors, addresses and dashboards identify the kind's

@@ -13,7 +13,7 @@
 //! | wait for other objects | [`Dependencies`] |
 //! | look up an entry of a registry | [`Registry`] |
 //! | handle deprecated fields | [`notes`], [`container()`] |
-//! | ask for the finalizer of the settings | [`finalizer()`] |
+//! | read the finalizer from the settings | [`finalizer()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
 //! Each policy decides what an object means, which variables its pods get, and on which other objects the object

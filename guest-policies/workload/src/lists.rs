@@ -13,7 +13,7 @@ pub(crate) fn name_of(item: &Value) -> Option<&str> {
     item.get("name").and_then(Value::as_str)
 }
 
-/// Returns the items of a list. Returns an empty list if the field is not a list.
+/// Returns the items of the list in `field`. Returns an empty list if the field is not a list.
 pub(crate) fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map(alloc::vec::Vec::as_slice).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Decides whether a list of patterns allows a model name. Agents and proxy configurations use this rule to check
-//! whether a ModelAPI offers a model.
+//! Decides whether a list of patterns allows a model name. The policies for Agents, ModelAPIs and MemoryStores use this
+//! rule to check whether a ModelAPI offers a model.
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use kaos_policy_sdk::need::equal;

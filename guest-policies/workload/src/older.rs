@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// The fields of the main container that the object sets.
 #[derive(Debug)]
 pub struct OwnContainer<'a> {
-    /// `spec.container`, with resources from a deprecated field.
+    /// `spec.container`, possibly with resources from a deprecated field.
     pub value: Cow<'a, Value>,
     /// The path of the deprecated field, if the resources come from this field.
     pub older: Option<String>,

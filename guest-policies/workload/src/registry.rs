@@ -1,7 +1,7 @@
 //! A registry contains named entries, in the YAML text of a ConfigMap. An object chooses one entry.
 //!
-//! The policy decodes only the chosen entry, so a mistake in another entry has no effect. All values are texts, with or
-//! without quotes, even `8000`. Each policy decides what an entry means, and what to do without a registry.
+//! The policy decodes only the chosen entry, so an invalid field in another entry has no effect. All values are texts,
+//! with or without quotes, even `8000`. Each policy decides what an entry means, and what to do without a registry.
 
 use alloc::{
     string::{String, ToString},

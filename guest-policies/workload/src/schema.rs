@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 /// The additions of a policy to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
-    /// Environment variables that set leaves of a type that several policies share. Each entry has the leaf's path and
-    /// the variable.
+    /// Environment variables for leaves of a type that several policies share. Each entry has the path of a leaf and
+    /// the name of its variable.
     pub env: &'a [(&'a str, &'a str)],
     /// Settings that an annotation of the object can override. Each entry is the path of a leaf or of
     /// a group. The path of a group stands for all leaves below the group.
@@ -49,7 +49,7 @@ pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String 
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
-    // Remove the format of a number, because the bounds already say the range.
+    // Remove the format of a number, because the bounds already give the range.
     schema.remove("format");
     // Remove the descriptions of a probe's fields: Kubernetes documents these fields, and each component would contain
     // the descriptions twice.

@@ -178,7 +178,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Returns settings that disable routes. If a user enables routes, `timeout` is their default timeout.
+    /// Returns settings that disable routes. `timeout` is the default timeout of routes that a user enables.
     pub fn off(timeout: &str) -> Self {
         Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
     }

@@ -91,8 +91,8 @@ fn keyed(value: &Value) -> Schema {
     })
 }
 
-/// Returns the schema for the variables of known images. For each variable, a value lists the image versions that read
-/// the variable.
+/// Returns the schema for the variables of known images. Each key is an image. Each value lists variables, and for each
+/// variable the versions of the image that read it.
 pub fn image_variables(_: &mut SchemaGenerator) -> Schema {
     let entry = "[-._a-zA-Z0-9]+\\*? (never|<?[0-9]+\\.[0-9]+(\\.[0-9]+)?)";
     json_schema!({

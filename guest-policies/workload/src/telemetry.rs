@@ -1,4 +1,4 @@
-//! Merges the object's OpenTelemetry fields with the settings, and maps the variables.
+//! Merges the object's OpenTelemetry fields with the settings, and sets the variables.
 
 use crate::kind::Workload;
 use crate::settings::TelemetrySettings;

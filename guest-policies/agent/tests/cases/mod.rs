@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// Returns the settings that result from the environment of a profile, such as `base`, in `profiles.yaml`.
+/// Returns the settings that result from the environment of a profile in `profiles.yaml`, such as `gateway`.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();

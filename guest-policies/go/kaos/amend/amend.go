@@ -12,7 +12,7 @@ import (
 
 // Child is a child of the plan below.
 type Child struct {
-	// Manifest is the manifest. Changes of it are changes of the plan.
+	// Manifest is the manifest of the child. A change to it is also a change to the plan.
 	Manifest kaos.Map
 
 	plan     *kaos.Plan
@@ -29,7 +29,7 @@ func (c *Child) Declare(path, source string) {
 // text.
 func Children(plan *kaos.Plan) iter.Seq[*Child] {
 	return func(yield func(*Child) bool) {
-		// Children that the loop adds are not part of the loop.
+		// The loop does not visit the children that it adds.
 		for position, text := range slices.Clone(plan.Manifests) {
 			manifest, ok := kaos.Parse(text).(kaos.Map)
 			if !ok {

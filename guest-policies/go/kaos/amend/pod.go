@@ -53,9 +53,9 @@ func Push(template kaos.Map, list string, item any) {
 	spec[list] = append(items, item)
 }
 
-// OnRegistry replaces the registry of an image. A registry is a host, and may have a path: mirror.example.com/hub. An
-// image without a registry is an image of Docker Hub, so nginx becomes mirror.example.com/hub/library/nginx. An image of
-// this registry, and any image for an empty registry, stays as it is.
+// OnRegistry replaces the registry of an image. A registry is a host, which can have a path: mirror.example.com/hub. An
+// image without a registry is an image of Docker Hub, so nginx becomes mirror.example.com/hub/library/nginx. An image
+// that is already on `registry` stays as it is. If `registry` is empty, every image stays as it is.
 func OnRegistry(image, registry string) string {
 	const hub = "docker.io"
 	registry = strings.TrimRight(registry, "/")
@@ -72,7 +72,7 @@ func OnRegistry(image, registry string) string {
 	return registry + "/" + path
 }
 
-// member returns a member as an object. It creates the member if it is missing or not an object.
+// member returns a member as an object. A member that is missing or not an object becomes an empty object.
 func member(of kaos.Map, name string) kaos.Map {
 	own, ok := of[name].(kaos.Map)
 	if !ok {

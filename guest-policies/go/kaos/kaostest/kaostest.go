@@ -1,4 +1,4 @@
-// Package kaostest helps with short tests of policies. They run natively, with `go test`.
+// Package kaostest helps to write short tests of policies. The tests run natively, with `go test`.
 package kaostest
 
 import (
@@ -36,7 +36,7 @@ func (b SubjectBuilder) Defaults(schema string) SubjectBuilder {
 	return b.Settings(settings)
 }
 
-// Found answers a need with these objects. Without objects, the answer is that there are none.
+// Found answers a need with these objects. Without objects, the answer is an empty list.
 func (b SubjectBuilder) Found(id string, objects ...any) SubjectBuilder {
 	answer := kaos.Objects{}
 	for _, object := range objects {

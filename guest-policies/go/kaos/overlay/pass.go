@@ -8,7 +8,7 @@ import (
 
 var exported kaos.Overlay
 
-// Export makes this overlay the overlay of the component. Call it in main's init, because the host never calls main.
+// Export sets the overlay of the component. Call it in an init function of main, because the host never calls main.
 func Export(overlay kaos.Overlay) { exported = overlay }
 
 // pass is one pass over one object.

@@ -36,8 +36,8 @@ func ids(items []any, key string, path kaos.Path, missing func(string) string) (
 	return all, fine
 }
 
-// idOf returns the id of a value. The id of a value that is no text begins with a control character, so that `8000`
-// differs from `"8000"`.
+// idOf returns the id of a value. A text is its own id. The id of any other value begins with a control character, so
+// that `8000` differs from `"8000"`.
 func idOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -45,7 +45,7 @@ func idOf(value any) string {
 	return "\x00" + string(kaos.Text(value))
 }
 
-// protocol distinguishes ports of one number. It is empty for the default protocol, TCP.
+// protocol returns the protocol, which distinguishes ports with the same number. It is empty for TCP, the default.
 func protocol(key string, members kaos.Map) string {
 	if key != "containerPort" && key != "port" {
 		return ""
@@ -67,8 +67,8 @@ func positions(ids []string) map[string]int {
 	return first
 }
 
-// arrange orders items as Go does. Items with an id in `wanted` get the order of `wanted`, and all others the order of
-// the list `below`. An item of the others goes first only if the base contained both items in this order.
+// arrange orders items as Go does. Items with an id in `wanted` get the order of `wanted`. The other items keep their
+// order. Another item comes before an item of `wanted` only if `below` contains both items in this order.
 func arrange(items []any, own, wanted, below []string) []any {
 	type placed struct {
 		was  int

@@ -11,10 +11,10 @@ import (
 
 var fine mistake
 
-// sorted returns the names of the members in the order of their JSON text, so that the first mistake is always the same.
+// sorted returns the names of the members in alphabetical order, so that the first mistake is always the same.
 func sorted(members kaos.Map) []string { return slices.Sorted(maps.Keys(members)) }
 
-// checkObject checks a patch without the value to which it applies.
+// checkObject checks a patch on its own, without the base.
 func (m merger) checkObject(patch kaos.Map, of *typ, path kaos.Path) mistake {
 	switch patch[directive] {
 	case "delete":
@@ -65,7 +65,7 @@ func (m merger) checkValue(patch any, of *typ, path kaos.Path) mistake {
 	return fine
 }
 
-// fresh returns the value that a patch creates where the base has none. It is nil if the patch only deletes.
+// fresh returns the value that a patch creates where the base has no value. It returns nil if the patch only deletes.
 func fresh(patch any) any {
 	switch patch := patch.(type) {
 	case kaos.Map:
@@ -178,7 +178,7 @@ func (m merger) mergeMember(base kaos.Map, key string, patch kaos.Map, of *typ, 
 	return fine
 }
 
-// retain applies $retainKeys: it removes every member that the directive does not list.
+// retain applies $retainKeys: it removes every member of the base that the directive does not list.
 func retain(base, patch kaos.Map, path kaos.Path) mistake {
 	value, has := patch[retainKeys]
 	if !has {

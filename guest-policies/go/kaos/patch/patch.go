@@ -1,9 +1,9 @@
 // Package patch applies strategic merge patches to JSON, with the merge keys of pod specs and containers.
 //
-// The merge follows Go's strategicpatch, including the order of lists, and is the same as that of the library in Rust.
-// Three rules are for policies: a member of the patch removes the members of the base that it excludes; a patch with two
-// members that exclude each other is refused; and the policy's own container stays first if the patch only adds
-// containers. The result never contains a directive or a null.
+// The merge follows Go's strategicpatch, including the order of lists. It gives the same result as the library in Rust.
+// Three rules are only for policies. A member of the patch removes the members of the base that it excludes. The merge
+// refuses a patch with two members that exclude each other. The policy's own container stays first if the patch only
+// adds containers. The result never contains a directive or a null.
 package patch
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// PodSpec merges the user's partial pod spec into the policy's pod spec, and may change `base`. `own` is the name of the
-// policy's container, which stays first unless the patch names it. `root` is the path of the patch in the object, for
-// refusals.
+// PodSpec merges the user's partial pod spec into the policy's pod spec, and can change `base`. `own` is the name of
+// the policy's container, which stays first unless the patch names it. `root` is the path of the patch in the object,
+// for refusals.
 func PodSpec(base kaos.Map, patch any, own, root string) (kaos.Map, error) {
 	merged, err := merger{exclusive: true}.run(base, patch, &podSpec, root)
 	if err != nil {
@@ -30,15 +30,15 @@ func PodSpec(base kaos.Map, patch any, own, root string) (kaos.Map, error) {
 	return merged, nil
 }
 
-// Container merges the user's partial container into the policy's container, and may change `base`.
+// Container merges the user's partial container into the policy's container, and can change `base`.
 func Container(base kaos.Map, patch any, root string) (kaos.Map, error) {
 	return merger{exclusive: true}.run(base, patch, &container, root)
 }
 
-// merger merges with these options.
+// merger has the options of a merge.
 type merger struct {
-	// exclusive adds a rule for members of which an object can have only one: a member in the patch replaces the other
-	// members, and a patch with two of these members is refused. Go's merge does not have this rule.
+	// exclusive adds a rule for members that exclude each other: such a member in the patch replaces the other members,
+	// and the merge refuses a patch with two of these members. Go's merge does not have this rule.
 	exclusive bool
 }
 

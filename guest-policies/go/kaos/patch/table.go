@@ -28,7 +28,7 @@ type typ struct {
 	by string
 }
 
-// rule is the merge rule of a field: an object with rules itself, a list that merges by a key, or a set.
+// rule is the merge rule of a field: an object with its own rules, a list that merges by a key, or a set.
 type rule struct {
 	of  *typ
 	key string
@@ -46,7 +46,7 @@ func object(of *typ) rule           { return rule{of: of} }
 func list(key string, of *typ) rule { return rule{of: of, key: key} }
 func but(name string) *string       { return &name }
 
-// The keys are the patchMergeKey and patchStrategy tags of k8s.io/api v0.36.
+// The merge keys and the sets come from the tags patchMergeKey and patchStrategy of k8s.io/api v0.36.
 var (
 	plain  = typ{}
 	byType = typ{by: "type"}

@@ -9,7 +9,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// The types of objects that only the vectors patch.
+// These types occur only in the test vectors.
 var (
 	withConditions = typ{fields: map[string]rule{"conditions": list("type", &plain)}}
 

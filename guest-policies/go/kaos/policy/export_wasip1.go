@@ -6,8 +6,8 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos/internal/wire"
 )
 
-// The functions of the world `policy`, as the canonical ABI of components wants them. An answer is the address of a
-// value.
+// These are the functions that the world `policy` exports, with the signatures of the canonical ABI of components. A
+// function that answers returns the address of its answer.
 
 var (
 	passes = map[uint32]*pass{}

@@ -8,7 +8,7 @@ import (
 
 var exported kaos.Policy
 
-// Export makes this policy the policy of the component. Call it in main's init, because the host never calls main.
+// Export sets the policy of the component. Call it in an init function of main, because the host never calls main.
 func Export(policy kaos.Policy) { exported = policy }
 
 // pass is one pass over one object.

@@ -1,5 +1,5 @@
-//! A policy that panics, for tests of the host's message. The field `does` of the object or of the settings chooses the
-//! kind of panic.
+//! A policy that panics, for tests of the host's message. The object's field `spec.does`, or the setting `does`,
+//! chooses the kind of panic.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};

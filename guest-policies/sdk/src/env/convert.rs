@@ -38,8 +38,8 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
-/// entries have one name, the variable gets the value of the last entry, as in Kubernetes, and the position of the
-/// first entry.
+/// entries have the same name, the last entry wins, as in Kubernetes. The variable gets the position of the first
+/// entry, unless its value refers to a variable after this position.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;
     let order = order(vars.iter().map(|var| Some(definition(var))));
@@ -118,8 +118,8 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     wrong.into_result()
 }
 
-/// Iterates over the `env` of each container of a pod spec. Each item has the container's name, the list that contains
-/// the container, the container's position in this list, and the value of `env`.
+/// Iterates over the `env` of each container of a pod spec. Each item has the container's name, the name of the list
+/// with the container, the container's position in this list, and the value of `env`.
 fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usize), &Value)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |list| {
         let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! Builds the mapping. The user's variables win over the operator's variables.
+//! Builds the mapping. The user's variables win over the policy's variables.
 
 use super::convert;
 use super::order::{order, picked};
@@ -16,7 +16,7 @@ pub struct Env {
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     var: EnvVar,
-    /// Whether the variable keeps its value when the operator sets another value.
+    /// Whether the variable keeps its value when the policy sets another value.
     stays: bool,
 }
 
@@ -26,9 +26,9 @@ impl Env {
         Self::default()
     }
 
-    /// Starts from `base`, the mapping of the policy below. A variable that this policy sets replaces the variable of
-    /// the same name in `base`, even if the user set the variable in `base`. The origin shows who set a variable
-    /// (`spec.container.env[0]`).
+    /// Starts from `base`, the mapping of the layer below. A variable that this policy sets replaces the variable of
+    /// the same name in `base`, even if the user set the replaced variable. The origin of a variable shows whether the
+    /// user set it (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
@@ -52,9 +52,9 @@ pub struct ContainerEnv<'a> {
 }
 
 impl ContainerEnv<'_> {
-    /// Sets the operator's variable `name`. The process sees exactly `value`, because the function escapes `$(NAME)`
-    /// for Kubernetes. A variable that [`user`](Self::user) or [`hold`](Self::hold) set keeps its value. Otherwise,
-    /// `value` replaces an earlier variable of this name, in the same position.
+    /// Sets the policy's variable `name`. The process sees exactly `value`, because the function escapes `$(NAME)` for
+    /// Kubernetes. A variable that [`user`](Self::user) or [`hold`](Self::hold) set keeps its value. Otherwise, `value`
+    /// replaces an earlier variable of this name, in the same position.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         let mut value = value.into();
         if value.bytes().any(|byte| byte == b'$') {
@@ -77,7 +77,7 @@ impl ContainerEnv<'_> {
         self.put(name, source, origin, false)
     }
 
-    /// Like [`bind`](Self::bind), but the value stays even if the operator later sets another value. The user's value
+    /// Like [`bind`](Self::bind), but the value stays even if the policy later sets another value. The user's value
     /// still wins.
     pub fn hold(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, true)
@@ -98,7 +98,7 @@ impl ContainerEnv<'_> {
     ///
     /// If a variable already exists, it gets the user's value and keeps its position, so that later variables can still
     /// refer to it. But if the user's value itself refers to one of these later variables, the variable moves to its
-    /// position in the user's list. If the operator later sets the same variable, the user's value stays.
+    /// position in the user's list. If the policy later sets the same variable, the user's value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);

@@ -43,8 +43,8 @@ pub fn optional(mut source: EnvSource) -> EnvSource {
 }
 
 /// Returns `source` with the field `optional` as the user wrote it. Changes only references to keys of Secrets and
-/// ConfigMaps. Kubernetes reads false like an absent field. But a manifest without the user's false is another manifest,
-/// so the pods of an earlier operator would restart.
+/// ConfigMaps. Kubernetes reads false like an absent field. But if the manifest lost the user's false, it would differ
+/// from the manifest of an earlier operator, and the pods would restart.
 pub fn with_optional(source: EnvSource, written: Option<bool>) -> EnvSource {
     match (written, source) {
         (Some(true), source) => optional(source),

@@ -2,7 +2,7 @@
 //!
 //! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
 //! The mapping keeps the last definition of a name. The kept definition moves to the position of the name's first
-//! definition, because the variables between both definitions may refer to the name. But if the kept definition refers
+//! definition, because the variables between both definitions can refer to the name. But if the kept definition refers
 //! to a variable between both definitions, it keeps its own position.
 
 use crate::Places;

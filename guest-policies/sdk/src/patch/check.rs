@@ -1,4 +1,4 @@
-//! Checks a patch without the value to which it applies.
+//! Checks a patch alone, without the base.
 
 use super::directive::{DIRECTIVE, is_directive};
 use super::options::Options;

@@ -1,4 +1,4 @@
-//! Recognises the members of a patch that are directives and not content.
+//! Recognizes the members of a patch that are directives and not content.
 
 pub(super) const DIRECTIVE: &str = "$patch";
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";

@@ -1,4 +1,4 @@
-//! The current path of a merge. Building the path allocates memory, and happens only for an error.
+//! The current path of a merge. Building the path allocates memory, so the merge builds it only for an error.
 
 use crate::Path;
 

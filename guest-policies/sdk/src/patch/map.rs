@@ -117,7 +117,7 @@ fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &
     Ok(())
 }
 
-/// Applies `$setElementOrder/field` if the patch does not contain the field.
+/// Applies `$setElementOrder/field` of a patch that does not contain the field itself.
 fn set_order(
     base: &mut Map<String, Value>,
     field: &str,

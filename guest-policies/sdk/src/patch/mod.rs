@@ -5,14 +5,14 @@
 //!
 //! - a member of the patch removes the members of the base that it excludes;
 //! - the merge refuses a patch with two members that exclude each other;
-//! - the policy's own container stays first if the patch only adds containers.
+//! - in a pod spec, the policy's own container stays first unless the patch names it.
 //!
-//! The merge deviates from Go in the cases in which Go's result is useless:
+//! The merge deviates from Go where Go's result is useless:
 //!
 //! - the result never contains a directive or a null;
 //! - if the base has no value, a patch with `$patch: replace` or `$patch: merge` creates the value;
-//! - the merge refuses an unknown `$patch`, a `$deleteFromPrimitiveList` that is not a list, and an item with a null
-//!   merge key, also if the base has no value;
+//! - the merge refuses an unknown `$patch` even where the base has no value, a `$deleteFromPrimitiveList` that is not a
+//!   list, and an item with a null merge key;
 //! - a field that the tables do not contain merges like a plain map, and a list in this field replaces the base's list
 //!   (Go fails on the field);
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.

@@ -2,8 +2,8 @@
 //!
 //! Items that the patch names form a first sequence, in the patch's order. All other items form a second sequence, in
 //! the base's order. The merge then repeatedly compares the first remaining items of both sequences. It takes the item
-//! of the second sequence only if the base contains both items in this order. Otherwise, it takes the item of the first
-//! sequence.
+//! of the second sequence only if this item is before the other item in the base. Otherwise, it takes the item of the
+//! first sequence.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};
@@ -50,8 +50,8 @@ pub(super) fn positions(ids: &[String]) -> Places<'_> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// Orders `items`. `own` contains their ids. Items with an id in `wanted` get the order of `wanted`. All other items
-/// get the order of the list `below`.
+/// Orders `items`, whose ids are `own`. Items with an id in `wanted` get the order of `wanted`. All other items keep
+/// their order. The order of the base's ids, `below`, decides how both sequences mix.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
     // Use one slot for each position. The code of a sort would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();

@@ -1,6 +1,6 @@
 //! The tables of merge rules: which list merges by which key, and which members exclude each other.
 //!
-//! The rules come from the tags `patchMergeKey` and `patchStrategy` in `k8s.io/api` v0.36. If the tables have no rule
+//! The keys come from the tags `patchMergeKey` and `patchStrategy` in `k8s.io/api` v0.36. If the tables have no rule
 //! for a list, the patch replaces the whole list. If the tables have no rule for a map, the patch merges into the map.
 
 use super::directive::is_directive;

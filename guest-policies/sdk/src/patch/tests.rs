@@ -2,7 +2,7 @@ use super::directive::is_directive;
 use super::{Problem, Schema, container, merge, pod_spec};
 use serde_json::{Value, json};
 
-/// The results of Go's `strategicpatch` for many bases and patches. The program in `tests/data/go` printed these
+/// The results of Go's `strategicpatch` for many bases and patches. The program in `tests/data/go` wrote these
 /// results.
 const VECTORS: &str = include_str!("../../tests/data/strategic-merge.json");
 

@@ -3,8 +3,8 @@
 use alloc::string::String;
 
 /// Escapes `text` so that Kubernetes expands no variable, and the process sees exactly this text. Kubernetes expands
-/// variables even inside of quotes, before a shell sees the text. So also call this function for text in quotes for a
-/// shell.
+/// variables even inside of quotes, before a shell sees the text. So call this function also for text that you quote
+/// for a shell.
 ///
 /// Doubles only a `$` that has a meaning for Kubernetes, so most texts stay unchanged. Also doubles a `$` before a
 /// non-ASCII character, because Kubernetes would treat the first byte of this character as a complete character.
@@ -23,7 +23,7 @@ pub fn unexpanded(text: &str) -> String {
     escaped
 }
 
-/// Iterates over the variables that Kubernetes looks for in `text`, in order.
+/// Iterates over the names of the variables that Kubernetes expands in `text`, in order.
 pub(crate) fn references(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {

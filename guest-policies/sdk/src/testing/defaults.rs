@@ -26,7 +26,7 @@ fn of_schema(node: &Value, root: &Value) -> Option<Value> {
     default
 }
 
-/// Copies each member that only `inner` has to `outer`.
+/// Adds to `outer` each member that only `inner` has, also in nested objects.
 pub(super) fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

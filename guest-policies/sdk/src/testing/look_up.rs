@@ -7,7 +7,7 @@ use kaos_fields::{Fields, Scopes};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The number of rounds in which the host asks for needs.
+/// The maximum number of rounds in which the host asks for needs.
 const ROUNDS: usize = 5;
 
 /// The objects of a test's cluster.
@@ -101,7 +101,7 @@ impl<'a> World<'a> {
         let shown = |object: &Object| {
             let mut object = object.value().clone();
             if !self.is_cluster_scoped(&object) {
-                // The API server adds the namespace.
+                // Add the namespace, as the API server does.
                 object["metadata"]["namespace"] = target_namespace(target).unwrap_or(namespace).into();
             }
             json::text(&fields.of(&object))

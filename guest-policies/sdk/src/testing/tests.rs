@@ -188,7 +188,7 @@ chain_with_needs!(
 );
 
 chain_with_needs!(
-    /// A policy that gives two needs one id.
+    /// A policy that gives two needs the same id.
     Twice,
     |_| vec![need::named("x", need::reference("v1", "Pod", "a")), need::named("x", need::reference("v1", "Pod", "b"))]
 );
@@ -253,7 +253,7 @@ fn found_objects_are_sorted_by_name_and_are_in_the_namespace_of_the_subject() {
     assert_eq!(names, [("n", "a"), ("n", "b")]);
 }
 
-/// A policy that needs a Namespace and a Sky of other namespaces, and a Sky of its own.
+/// A policy that needs the Namespace `other`, and a Sky in this namespace.
 struct Wide;
 
 impl Policy for Wide {

@@ -1,10 +1,10 @@
-//! Stores anchored values, and limits how often aliases repeat them.
+//! Stores anchored values, and limits the total size of the copies that anchors and aliases make.
 
 use super::{MAX_ALIASED, Problem};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The anchored values, and the size that aliases have added so far.
+/// The anchored values, and the size of all copies so far.
 #[derive(Default)]
 pub(super) struct Anchors<'a> {
     known: Vec<(&'a str, Value, usize)>,

@@ -1,7 +1,7 @@
-//! A position in the text, with access to the next bytes, lines and indentation. This module knows nothing about
+//! A position in the text, with access to the next bytes, lines and indentation. This module does not build
 //! values.
 
-/// A position in a text. After the end of the text, and after a NUL, the cursor reads only zeros.
+/// A position in a text. After the end of the text, the cursor reads zeros, so a NUL also looks like the end.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         self.since(start)
     }
 
-    /// Skips whitespace, comments and line breaks to the next token.
+    /// Skips whitespace, comments and line breaks, up to the next token.
     pub(super) fn space(&mut self) {
         loop {
             self.blanks();

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 /// The maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 64;
-/// The maximum size that aliases can add. The size is the number of values plus the bytes of text.
+/// The maximum size that anchors and aliases can add: the number of values plus the bytes of text.
 pub const MAX_ALIASED: usize = 1 << 20;
 
 /// An error in a YAML text, and its position. The first line and the first column have the number 1.
@@ -31,7 +31,7 @@ pub enum Problem {
     /// Lists and objects are nested deeper than [`MAX_DEPTH`].
     #[error("nested too deeply; at most 64 levels are read")]
     TooDeep,
-    /// Aliases add more than [`MAX_ALIASED`].
+    /// Anchors and aliases copy more than [`MAX_ALIASED`].
     #[error("aliases repeat too many values; write the values out")]
     TooManyAliases,
     /// An alias names an anchor that does not exist, or an anchor on a value that is still incomplete.

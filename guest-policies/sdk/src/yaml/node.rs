@@ -24,7 +24,7 @@ impl Properties<'_> {
     }
 }
 
-/// A value that may turn out to be a key.
+/// A value. If a colon follows, the value is a key.
 pub(super) enum Atom {
     Text(String),
     /// A text without quotes, possibly a number or a boolean.
@@ -40,7 +40,7 @@ impl Atom {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads anchors and tags, and the whitespace after each of them on the line.
+    /// Reads anchors and tags. Skips the whitespace after each of them on the line.
     pub(super) fn properties(&mut self) -> Result<Properties<'a>, Problem> {
         let mut found = Properties::default();
         loop {

@@ -8,7 +8,7 @@ use alloc::string::String;
 const NOT_CLOSED: Problem = Problem::Syntax("the text ends before this quote is closed");
 const NO_ESCAPE: Problem = Problem::Syntax("a backslash in double quotes must begin an escape of YAML");
 
-/// Appends the separator of two lines that are folded into one.
+/// Appends the folded form of line breaks: a space for one break, and `breaks - 1` newlines for several breaks.
 fn fold(text: &mut String, breaks: usize) {
     if breaks == 1 {
         text.push(' ');

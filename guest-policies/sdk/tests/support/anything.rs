@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// Generates a value of any form. Some texts and names in the value are from `words`, the words with a meaning for the
-/// tested code.
+/// Generates a value of any form. Some texts in the value are from `words`, which have a meaning for the tested
+/// code.
 pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

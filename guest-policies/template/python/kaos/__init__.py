@@ -1,8 +1,8 @@
 """The library for authors of KAOS policies in Python.
 
-A policy is the module `policy` with the functions `describe` and `translate`, and if it wants them `needs`, `map_env` and
-`assess`. An overlay has `amend` instead of `translate` and `assess`. The functions must be pure: their answers must depend
-only on the arguments. All types of the contract are here too, for example `kaos.Plan` and `kaos.EnvSource_Literal`.
+A policy is the module `policy` with the functions `describe` and `translate`. It can also have `needs`, `map_env` and
+`assess`. An overlay has `amend` instead of `translate` and `assess`. The answers must depend only on the arguments.
+This module also has all types of the contract, for example `kaos.Plan` and `kaos.EnvSource_Literal`.
 """
 
 from wit_world.imports.types import *  # noqa: F403

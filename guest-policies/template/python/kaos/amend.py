@@ -14,7 +14,7 @@ HUB = "docker.io"
 
 
 class Child:
-    """A child of the plan below. Changes of `manifest` are changes of the plan."""
+    """A child of the plan below. A change to `manifest` is also a change to the plan."""
 
     def __init__(self, manifest, position, of):
         self.manifest, self._position, self._plan = manifest, position, of
@@ -28,14 +28,14 @@ class Child:
 def children(of):
     """Iterates over the children of a plan. The loop may change each child. A manifest that does not change keeps its
     text."""
-    # Children that the loop adds are not part of the loop.
+    # The loop does not visit the children that it adds.
     for position, manifest in enumerate(list(of.manifests)):
         child = Child(json.loads(manifest), position, of)
         before = text(child.manifest)
         try:
             yield child
         finally:
-            # A loop that ends early keeps its last change too.
+            # The plan gets the last change too if the loop ends early.
             after = text(child.manifest)
             if after != before:
                 of.manifests[position] = after
@@ -67,7 +67,7 @@ def containers(template):
 
 
 def add(of, manifest, origins=()):
-    """Adds a child to a plan. `origins` are as in `kaos.plan`."""
+    """Adds a child to a plan. `origins` have the same form as in `kaos.plan`."""
     added = plan([], (manifest, origins or {}))
     for origin in added.origins:
         origin.manifest = len(of.manifests)
@@ -88,9 +88,9 @@ def push(template, list, item):
 
 
 def on_registry(image, registry):
-    """Replaces the registry of an image. A registry is a host, and may have a path: `mirror.example.com/hub`. An image
-    without a registry is an image of Docker Hub, so `nginx` becomes `mirror.example.com/hub/library/nginx`. An image of
-    this registry, and any image for an empty registry, stays as it is."""
+    """Replaces the registry of an image. A registry is a host, which can have a path: `mirror.example.com/hub`. An
+    image without a registry is an image of Docker Hub, so `nginx` becomes `mirror.example.com/hub/library/nginx`. An
+    image that is already on `registry` stays as it is. If `registry` is empty, every image stays as it is."""
     registry = registry.rstrip("/")
     if not registry or image.startswith(f"{registry}/"):
         return image

@@ -6,8 +6,8 @@ from kaos.refusal import text
 
 
 def claim(api_version, kind, emits, samples, reads=(), wishes=(), finalizer=None):
-    """Returns a claim. Types are pairs of an API version and a kind. Samples map names to objects, or to pairs of an
-    object and the list of objects beside it."""
+    """Returns a claim. A type is a pair of an API version and a kind. `samples` maps each name to an object, or to a
+    pair of an object and the list of the other objects in the cluster."""
     pairs = lambda of: [types.ResourceType(*pair) for pair in of]  # noqa: E731
     made = []
     for name, of in samples.items():
@@ -34,7 +34,7 @@ def plan(env, *children, notes=(), finalizer=None, gates=(), kept=(), gates_hold
 
 
 def note(reason, message, path=None, warning=True):
-    """Returns a note for the user: a warning, or else an information."""
+    """Returns a note for the user. Its severity is warning or info."""
     severity = types.Severity.WARNING if warning else types.Severity.INFO
     return types.Note(severity, reason, message, path)
 

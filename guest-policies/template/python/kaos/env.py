@@ -7,7 +7,7 @@ from wit_world.imports import types
 
 from kaos.refusal import Violations, text
 
-# The build compiles the patterns, because a compilation in each pass would cost most of its fuel.
+# The build compiles the patterns. Compiling them in each pass would cost most of the pass's fuel.
 _ESCAPED = re.compile(r"\$(?=[$(\u0080-\U0010ffff])")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NO_LIST = "must be a list of variables"
@@ -20,7 +20,7 @@ class Env:
         self._vars = [(variable, False) for variable in base]
 
     def set(self, container, name, value, origin):
-        """Sets a variable of the policy. The process sees exactly this text. A variable of the user keeps its value."""
+        """Sets a variable, unless `user` or `hold` has set it. The process sees exactly this text."""
         return self.bind(container, name, types.EnvSource_Literal(unexpanded(value)), origin)
 
     def bind(self, container, name, source, origin):
@@ -28,7 +28,7 @@ class Env:
         return self._put(types.EnvVar(container, name, source, origin), False)
 
     def hold(self, container, name, source, origin):
-        """Like `bind`, but the value stays even if the policy later sets another one. The user's value still wins."""
+        """Like `bind`, but the value stays even if the policy later sets another value. The user's value wins."""
         return self._put(types.EnvVar(container, name, source, origin), True)
 
     def _put(self, own, holds):
@@ -78,8 +78,8 @@ def container_env(env, container):
 
 
 def check_patch(patch, root):
-    """Checks the variables in a patch of a pod spec. Call it before the merge, which moves items. `root` is the path of
-    the patch in the object."""
+    """Checks the variables in a patch of a pod spec. `root` is the path of the patch in the object. Call this function
+    before the merge, because the merge moves items and so changes their paths."""
     wrong = Violations()
     for _, at, env in _env_lists(patch):
         if not isinstance(env, list):
@@ -181,7 +181,7 @@ def _variable(item, path, wrong):
 
 
 def _reference(origin):
-    """Returns a typed source if its type has a field for every member, and otherwise the JSON text."""
+    """Returns a typed source if its type can express every member. Otherwise, returns the JSON text."""
     if len(origin) == 1:
         [(kind, content)] = origin.items()
         content = content if isinstance(content, dict) else {}
@@ -204,8 +204,8 @@ def _definition(variable):
 
 
 def _order(definitions):
-    """Returns the positions to keep: the last definition of each name, at the place of the first one. A definition that
-    refers to a variable between both keeps its own place."""
+    """Returns the positions to keep, in order. The last definition of a name moves to the place of the first.
+    But a definition that refers to a variable between the two places keeps its own place."""
     stands, kept = {}, []
     for at, definition in enumerate(definitions):
         if definition is not None:

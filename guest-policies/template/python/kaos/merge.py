@@ -1,4 +1,4 @@
-"""The merge itself. `kaos.patch` has the functions for policies, and `kaos.merge_table` the rules of each type."""
+"""Merges patches. `kaos.patch` has the functions for policies. `kaos.merge_table` has the rules of each type."""
 
 import copy
 
@@ -27,8 +27,8 @@ def name_of(item):
 
 
 class Merger:
-    """Merges with this option: `exclusive` says that members that exclude each other replace each other, and that a patch
-    with two of them is refused. Go's merge does not have this rule."""
+    """Merges patches. `exclusive` adds a rule for members that exclude each other: such a member in the patch replaces
+    the other members, and the merge refuses a patch with two of these members. Go's merge does not have this rule."""
 
     def __init__(self, exclusive=False):
         self.exclusive = exclusive
@@ -44,7 +44,7 @@ class Merger:
         return self._map(base, patch, of, "")
 
     def _check_object(self, patch, of, path):
-        """Checks a patch without the value to which it applies."""
+        """Checks a patch on its own, without the base."""
         if "$patch" in patch:
             if patch["$patch"] == "delete":
                 return
@@ -91,7 +91,7 @@ class Merger:
 
     def _member(self, base, key, patch, of, path):
         below, overlay, rule = base.get(key), patch[key], of.fields.get(key, NO_RULE)
-        # An absent order differs from an order that is None.
+        # `order` is a list, because a patch without an order differs from a patch with the order None.
         order = [patch[_ORDER + key]] if _ORDER + key in patch else []
         if isinstance(overlay, dict) and isinstance(below, dict):
             merged = self._map(below, overlay, rule.of if rule.of and not rule.key else PLAIN, path)
@@ -147,7 +147,7 @@ class Merger:
 
 
 def fresh(patch):
-    """Returns the value that a patch creates where the base has none. It is None if the patch only deletes."""
+    """Returns the value that a patch creates where the base has no value. Returns None if the patch only deletes."""
     if isinstance(patch, dict):
         if patch.get("$patch", "merge") not in ("replace", "merge"):
             return None
@@ -161,7 +161,7 @@ def fresh(patch):
 
 
 def _retain(base, patch, path):
-    """Applies $retainKeys: removes every member that the directive does not list."""
+    """Applies $retainKeys: removes every member of the base that the directive does not list."""
     if "$retainKeys" not in patch:
         return
     keys = patch["$retainKeys"]
@@ -228,15 +228,15 @@ def _ids(items, key, path, missing):
 
 
 def _id(item, key, path, missing):
-    """Returns the value of the merge key, or the item itself in a list without a merge key. A text is its own id, and
-    `8000` differs from `"8000"`."""
+    """Returns the id of an item: the value of the merge key, or the item itself in a list without a merge key. A text
+    is its own id, and `8000` differs from `"8000"`."""
     if not key:
         return _plain_id(item)
     if not isinstance(item, dict):
         raise Mistake("must be an object", path)
     if item.get(key) is None:
         raise Mistake(missing.format(key), path)
-    # The protocol distinguishes ports of one number. TCP is the default.
+    # The protocol distinguishes ports with the same number. TCP is the default.
     protocol = item.get("protocol") if key in ("containerPort", "port") else None
     return _plain_id(item[key]) + (protocol if isinstance(protocol, str) and protocol != "TCP" else "")
 
@@ -253,13 +253,13 @@ def _positions(ids):
 
 
 def _arrange(items, own, wanted, below):
-    """Orders items as Go does. Items with an id in `wanted` get the order of `wanted`, and all others the order of the
-    list `below`. An item of the others goes first only if the base contained both items in this order."""
+    """Orders items as Go does. Items with an id in `wanted` get the order of `wanted`. The other items keep their
+    order. Another item comes before an item of `wanted` only if `below` contains both items in this order."""
     to, before = _positions(wanted), _positions(below)
     named, others = [], []
     for id, item in zip(own, items):
         (named if id in to else others).append((to.get(id), before.get(id), item))
-    # The sort is stable, so equal ids keep their order.
+    # The sort is stable, so items with equal ids keep their order.
     named.sort(key=lambda placed: placed[0])
     arranged, next_other = [], 0
     for _, was, item in named:

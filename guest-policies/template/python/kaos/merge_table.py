@@ -1,4 +1,4 @@
-"""The merge rules of pod specs and containers: the patchMergeKey and patchStrategy tags of k8s.io/api v0.36."""
+"""The merge rules of pod specs and containers, from the tags patchMergeKey and patchStrategy of k8s.io/api v0.36."""
 
 from dataclasses import dataclass, field
 
@@ -16,13 +16,13 @@ class Type:
     by: str | None = None
 
     def is_rival(self, key):
-        """Returns whether a member excludes the other rivals."""
+        """Returns whether a member is one of the members that exclude each other."""
         return key in self.among if self.all_but is None else key != self.all_but and not is_directive(key)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The merge rule of a field: an object with rules itself, a list that merges by a key, or a set."""
+    """The merge rule of a field: an object with its own rules, a list that merges by a key, or a set."""
 
     of: Type | None = None
     key: str = ""

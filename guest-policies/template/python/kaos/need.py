@@ -13,12 +13,12 @@ def named(id, reference, fields=(), optional=False):
 
 
 def need_of(id, api_version, kind, name, fields=(), optional=False):
-    """Returns a need for one object in the namespace of the policy's object."""
+    """Returns a need for one object in the namespace of the pass's object."""
     return named(id, types.Reference(api_version, kind, None, name), fields, optional)
 
 
 def need_all(id, api_version, kind, labels, fields=(), optional=False):
-    """Returns a need for all objects of a type that have all of these labels, in the namespace of the policy's object."""
+    """Returns a need for all objects of a type that have all of these labels, in the namespace of the pass's object."""
     selector = types.Selector(types.ResourceType(api_version, kind), None, sorted(labels.items()))
     return types.Need(id, types.Target_Labelled(selector), list(fields), optional)
 
@@ -29,17 +29,17 @@ def key(of, name):
 
 
 def equal(path, value):
-    """Returns the path that selects a text, in a list the items that equal the text."""
+    """Returns the path that selects a string that equals the text, or the items of a list that equal the text."""
     return f"{path}[={text(value)}]"
 
 
 class Forbidden(Exception):
-    """The operator or the policy must not read the object. The text gives the reason."""
+    """The operator or the policy is not allowed to read the object. The text gives the reason."""
 
 
 def objects(subject, id):
-    """Returns the objects that the host found for a need. The list is empty if there are none, or if the cluster does not
-    serve their type. Raises `Forbidden` if the host must not read them."""
+    """Returns the objects that answer a need. The list is empty if there are none, or if the cluster does not serve
+    their type. Raises `Forbidden` if the operator or the policy is not allowed to read them."""
     answer = _answer(subject, id)
     if isinstance(answer, types.Answer_Forbidden):
         raise Forbidden(answer.value)
@@ -49,13 +49,13 @@ def objects(subject, id):
 
 
 def one(subject, id):
-    """Returns the object that the host found for a need, or None. Raises `Forbidden` if the host must not read it."""
+    """Returns the first object that answers a need, or None. Raises `Forbidden` as `objects` does."""
     found = objects(subject, id)
     return found[0] if found else None
 
 
 def secret(subject, id):
-    """Returns the facts of a Secret, or None without the Secret. Raises `Forbidden` if the host must not read it."""
+    """Returns the facts of the Secret that answers a need, or None. Raises `Forbidden` as `objects` does."""
     answer = _answer(subject, id)
     if isinstance(answer, types.Answer_Forbidden):
         raise Forbidden(answer.value)

@@ -1,9 +1,9 @@
 """Applies strategic merge patches to pod specs and containers, like `kubectl patch`.
 
-The merge follows Go's strategicpatch, including the order of lists, and is the same as that of the library in Rust. Three
-rules are for policies: a member of the patch removes the members of the base that it excludes; a patch with two members
-that exclude each other is refused; and the policy's own container stays first if the patch only adds containers. The
-result never contains a directive or None.
+The merge follows Go's strategicpatch, including the order of lists. It gives the same result as the library in Rust.
+Three rules are only for policies. A member of the patch removes the members of the base that it excludes. The merge
+refuses a patch with two members that exclude each other. The policy's own container stays first if the patch only adds
+containers. The result never contains a directive or None.
 """
 
 from kaos.merge import Merger, Mistake, name_of

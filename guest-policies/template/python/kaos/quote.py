@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-# The build compiles the patterns, because a compilation in each pass would cost most of its fuel.
+# The build compiles the patterns. Compiling them in each pass would cost most of the pass's fuel.
 _LABEL = re.compile(r"[a-z0-9-]*")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9%+,./:@_-]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
@@ -45,7 +45,7 @@ def under(root, path):
 
 
 def dns1035_label(name):
-    """Returns why a name is not the name of a Service, or None if it is one."""
+    """Returns why a Service cannot have this name, or None if a Service can have it."""
     if len(name.encode()) > 63:
         return f"must be at most 63 characters long, not {len(name.encode())}"
     if not "a" <= name[:1] <= "z":

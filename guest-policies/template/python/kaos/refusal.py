@@ -13,22 +13,22 @@ def text(value):
 
 
 def invalid(path, message):
-    """Refuses an object that is invalid at `path`. The message names the mistake and the remedy."""
+    """Returns the refusal of an object that is invalid at `path`. The message names the mistake and the remedy."""
     return Err(types.Refusal_Invalid([types.Violation(path, message)]))
 
 
 def waiting(*blockers):
-    """Refuses an object until one of the objects in these blockers appears or changes."""
+    """Returns the refusal of an object until one of the objects in these blockers appears or changes."""
     return Err(types.Refusal_Waiting(list(blockers)))
 
 
 def unsupported(message):
-    """Refuses an object that the cluster or the policy does not support."""
+    """Returns the refusal of an object that the cluster or the policy does not support."""
     return Err(types.Refusal_Unsupported(message))
 
 
 def not_found(on):
-    """Returns a blocker that waits for an object that does not exist."""
+    """Returns a blocker for an object that does not exist."""
     return types.Blocker(on, "NotFound", f"{on.kind} {on.name} not found")
 
 

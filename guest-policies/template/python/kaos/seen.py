@@ -28,7 +28,7 @@ class Rollout:
 
     @staticmethod
     def of(seen, kind):
-        """Reads the first live child of a kind. Without one, all counts are 0."""
+        """Reads the first live child of a kind. Without a live child, all counts are 0."""
         found = live(seen, kind)
         if found is None:
             return Rollout()
@@ -36,7 +36,7 @@ class Rollout:
         replicas = _count(status, "replicas")
         rollout = Rollout(_count(spec, "replicas", 1), replicas, _count(status, "readyReplicas"), is_live=True)
         if _count(status, "observedGeneration") >= _count(found["metadata"], "generation"):
-            # The old pods can be among the available pods. Assume that they are: then at least this many are new.
+            # All old pods can be among the available pods. So at least this many available pods are new.
             old = max(replicas - _count(status, "updatedReplicas"), 0)
             rollout.available = max(_count(status, "availableReplicas") - old, 0)
         return rollout
@@ -53,14 +53,14 @@ class Rollout:
 
 
 def _count(of, field, default=0):
-    """Returns a whole number that is not negative. Without such a number, for example with null, returns `default`."""
+    """Returns a field if it is a whole number from 0. Otherwise, for example for null, returns `default`."""
     value = of.get(field)
     return value if type(value) is int and value >= 0 else default
 
 
 def default_report(seen):
-    """The status of a policy without its own `assess`: ready as soon as all children exist, and each workload serves or
-    wants no pods. Plan gates can hold back a change of these children, and the object stays ready."""
+    """Returns the status for a policy without `assess`: ready as soon as all children exist, and each workload serves
+    or wants no pods. The object stays ready while plan gates hold back a change of these children."""
     workloads = [child for child in seen.children if child.identity.kind in ("Deployment", "StatefulSet")]
     up = 0
     for child in workloads:
@@ -68,7 +68,7 @@ def default_report(seen):
         rollout = Rollout.of(own, child.identity.kind)
         up += child.live is not None and (rollout.serves or rollout.wanted == 0)
     exist = all(child.live is not None for child in seen.children)
-    # A plan without children was never applied.
+    # Without children, the host has applied no earlier plan.
     gated = isinstance(seen.outcome, types.Outcome_Gated) and len(seen.children) > 0
     ready = (isinstance(seen.outcome, types.Outcome_Applied) or gated) and exist and up == len(workloads)
     failed = isinstance(seen.outcome, (types.Outcome_Refused, types.Outcome_Failed))

@@ -8,8 +8,8 @@ from kaos.refusal import text
 
 
 def subject(object, schema, settings=None, found=None, served=()):
-    """Returns a subject. The settings have the defaults of the schema, except for `settings`. `found` maps the ids of
-    needs to lists of objects. `served` has the pairs of API version and kind that the cluster serves."""
+    """Returns a subject. `settings` has the settings that differ from the defaults of the schema. `found` maps the ids
+    of needs to lists of objects. `served` has the pairs of API version and kind that the cluster serves."""
     all_settings = _merged(defaults(schema), settings or {})
     answers = [
         types.Found(id, types.Answer_Objects([text(of) for of in objects])) for id, objects in sorted((found or {}).items())

@@ -16,7 +16,7 @@ fn host(url: &str) -> (&str, Option<&str>) {
     authority.rsplit_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
 }
 
-/// Parses `name.namespace.svc:port`. The text may also contain a scheme and the rest of the DNS name.
+/// Parses `name.namespace.svc:port`. `.svc` is optional. The text can also have a scheme and the rest of the DNS name.
 pub(super) fn service(url: &str) -> Option<ServiceAddress<'_>> {
     let (host, port) = host(url);
     let mut labels = host.split('.');

@@ -74,8 +74,8 @@ impl Protection<'_> {
     }
 }
 
-/// Refuses a workload if the cluster does not serve the kind of a protecting object, or if the operator has no right to
-/// create such an object.
+/// Refuses a workload if the cluster does not serve the kind of a protecting object, or if the operator's flag
+/// `--without` excludes this kind.
 fn require(subject: &Subject, api_version: &str, kind: &str) -> Result<(), Refusal> {
     if subject.serves(api_version, kind) {
         return Ok(());

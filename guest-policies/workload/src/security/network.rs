@@ -44,7 +44,7 @@ pub(super) fn policy(
     if settings.network_policy.egress {
         let authorizer = authorizer(settings, subject);
         let users = &settings.users;
-        // The pods need no issuer of Agents' tokens: the settings contain its keys.
+        // The pods do not call the issuer of Agents' tokens, because the settings contain the issuer's keys.
         let others = [users.issuer.as_str(), &users.jwks_uri];
         let authorizers = Some(&*authorizer).filter(|_| settings.is_on()).into_iter();
         for namespace in others.into_iter().chain(authorizers).filter_map(address::namespace) {

@@ -149,7 +149,7 @@ impl SecuritySettings {
         self.pdp || !self.authorizer.is_empty()
     }
 
-    /// Returns whether protected requests carry the identity of a user.
+    /// Returns whether protection is on and the settings name an issuer of users' tokens.
     pub const fn has_users(&self) -> bool {
         self.is_on() && !self.users.issuer.is_empty()
     }

@@ -1,4 +1,4 @@
-// Package guest has what the exports of policies and overlays have in common.
+// Package guest has the code that the exports of policies and the exports of overlays share.
 package guest
 
 import (
@@ -41,7 +41,7 @@ func MapEnv(of any, subject *kaos.Subject, base []kaos.EnvVar) ([]kaos.EnvVar, k
 	return env, Refusal("MapEnv", err)
 }
 
-// Plan returns the plan, or a refusal. The name of the method that answered is for the author.
+// Plan returns the plan, or a refusal. `method` is the policy's method that answered. The message of a panic names it.
 func Plan(method string, plan *kaos.Plan, err error) (kaos.Plan, kaos.Refusal) {
 	if refused := Refusal(method, err); refused != nil {
 		return kaos.Plan{}, refused
@@ -52,7 +52,7 @@ func Plan(method string, plan *kaos.Plan, err error) (kaos.Plan, kaos.Refusal) {
 	return *plan, nil
 }
 
-// Refusal returns the refusal in an error. Any other error is a mistake of the policy.
+// Refusal returns the refusal in an error. Any other error is a mistake of the policy, so Refusal panics.
 func Refusal(method string, err error) kaos.Refusal {
 	if err == nil {
 		return nil

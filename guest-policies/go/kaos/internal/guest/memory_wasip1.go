@@ -2,8 +2,8 @@ package guest
 
 import "unsafe"
 
-// Sandbox is the memory of the component. The garbage collector does not see the addresses that the host holds, so the
-// Sandbox keeps what they point to.
+// Sandbox is the memory of the component. The garbage collector does not see the addresses that the host holds. So
+// Sandbox refers to the values at these addresses, until neither the host nor the policy needs them.
 type Sandbox struct {
 	arguments [][]uint64
 	results   [][]uint64
@@ -18,7 +18,7 @@ func pointer(at uint32) *byte { return (*byte)(unsafe.Pointer(uintptr(at))) }
 // Bytes returns the bytes at an address.
 func (*Sandbox) Bytes(at, size uint32) []byte { return unsafe.Slice(pointer(at), size) }
 
-// Text returns the text at an address. It does not copy: the text keeps the bytes that the host wrote.
+// Text returns the text at an address. It copies nothing: the text consists of the bytes that the host wrote.
 func (*Sandbox) Text(at, size uint32) string {
 	if size == 0 {
 		return ""
@@ -43,14 +43,14 @@ func (s *Sandbox) Place(text string) uint32 {
 	return uint32(uintptr(unsafe.Pointer(unsafe.StringData(text))))
 }
 
-// Begin forgets the results of the previous question: the host has copied them.
+// Begin forgets the results of the previous call, because the host has copied them.
 func (s *Sandbox) Begin() { s.results, s.texts = nil, nil }
 
-// Taken forgets the arguments of this question: the values that were read keep their bytes.
+// Taken forgets the arguments of this call. The texts that the policy has read from the arguments keep their bytes.
 func (s *Sandbox) Taken() { s.arguments = nil }
 
-// The host calls realloc to place the arguments of a question. It never changes the size of a text, because both sides
-// use UTF-8.
+// The host calls realloc to place the arguments of a call. The host never changes the size of a text, because both the
+// host and the component use UTF-8.
 //
 //go:wasmexport cabi_realloc
 func realloc(old, oldSize, align, size uint32) uint32 {

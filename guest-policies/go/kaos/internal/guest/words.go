@@ -8,17 +8,17 @@ import (
 	"unsafe"
 )
 
-// words is the record that the host searches for after a panic (wit/policy.wit). Its address must be a multiple of 16.
+// words has the record that the host looks for after a panic (wit/policy.wit), at an address that is a multiple of 16.
 var words [16 + 4 + room + 15]byte
 
-// room is the size of the text in bytes. Longer texts are cut.
+// room is the maximum size of the text in bytes. A longer text loses its end.
 const room = 1000
 
 // Guard ends the sandbox after a panic, and leaves the text of the panic for the host. Defer it in each exported function.
 func Guard() {
 	if recovered := recover(); recovered != nil {
 		leave(recovered)
-		// This is the instruction `unreachable`. An exit would go on.
+		// Breakpoint is the instruction `unreachable`. os.Exit would leave another text: that the policy exited.
 		runtime.Breakpoint()
 	}
 }
@@ -35,7 +35,7 @@ func leave(recovered any) {
 	copy(words[at+20:], text)
 }
 
-// place returns the file and the line that panicked. Only the deferred function that recovered may call leave.
+// place returns the file and the line that panicked. It works only in the deferred function that recovered the panic.
 func place() string {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])

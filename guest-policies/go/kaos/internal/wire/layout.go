@@ -1,11 +1,11 @@
-// Package wire reads and writes values as the canonical ABI of components lays them out in memory.
+// Package wire reads and writes values in the memory layout of the canonical ABI of components.
 //
-// A Go type stands for a type of the contract:
+// Each Go type represents a type of the contract:
 //
 //	bool, uint8, uint32   bool, enum, u32
 //	string, slice         string, list
 //	struct, array         record, tuple
-//	interface             variant: the interface and its cases are declared with Variant
+//	interface             variant: Variant declares the interface and its cases
 //
 // A string field with the tag `wit:"option"` is an option, and the empty string means none.
 package wire
@@ -75,7 +75,7 @@ func tagged(cases ...reflect.Type) layout {
 	return layout{alignUp(payload(all.align)+all.size, all.align), all.align}
 }
 
-// payload returns the position of the content behind the number of the case.
+// payload returns the position of the content, which follows the number of the case.
 func payload(align uint32) uint32 { return alignUp(1, align) }
 
 func casesOf(t reflect.Type) []reflect.Type {

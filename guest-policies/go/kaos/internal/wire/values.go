@@ -12,7 +12,7 @@ type Memory interface {
 	Bytes(at, size uint32) []byte
 	// Text returns the text at an address.
 	Text(at, size uint32) string
-	// Allocate returns the address of new bytes. Their address is a multiple of eight.
+	// Allocate returns the address of new bytes. The address is a multiple of eight.
 	Allocate(size uint32) uint32
 	// Place returns the address of the bytes of a text.
 	Place(text string) uint32
@@ -26,7 +26,7 @@ func Write(m Memory, value any) uint32 {
 	return at
 }
 
-// WriteResult places a result: the value, or the error unless it is nil. E is the variant of the error.
+// WriteResult places a result: the error, or the value if the error is nil. E is the variant of the error.
 func WriteResult[T, E any](m Memory, value T, refused E) uint32 {
 	ok, no := reflect.TypeFor[T](), reflect.TypeFor[E]()
 	all := tagged(ok, no)
@@ -55,8 +55,8 @@ func List[T any](m Memory, at, length uint32) []T {
 	return list
 }
 
-// Flat reads a value that an exported function gets as parameters. This works for values whose parts, except the number
-// of a case and the booleans, all have a multiple of four bytes: then the parameters are the words of the value.
+// Flat reads a value that an exported function gets as parameters. Each parameter must be one word (four bytes) of the
+// value. So each part of the value must consist of words, or be a boolean or the number of a case.
 func Flat[T any](m Memory, words ...uint32) T {
 	at := m.Allocate(uint32(len(words)) * 4)
 	for i, word := range words {

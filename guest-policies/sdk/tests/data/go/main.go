@@ -3,8 +3,8 @@
 //	cd guest-policies/sdk/tests/data/go && go run . ../strategic-merge.json
 //
 // To add a vector, write its name, schema, base and patch by hand. If the SDK deviates on purpose, also write
-// "deviation" (the reason) and "ours" (the SDK's result; nothing if the SDK refuses). This program writes the other
-// members.
+// "deviation" (the reason) and "ours" (the SDK's result). Leave out "ours" if the SDK refuses the patch. This program
+// writes the other members.
 package main
 
 import (
