@@ -1294,11 +1294,9 @@ function networkPolicy(request, security, isOn) {
     ingress: [{ from: peers([...trusted]) }],
   };
   if (security.networkPolicy.egress) {
-    const urls = [users.issuer, users.jwksUri, isOn ? authorizerOf(security, subject.cluster) : undefined];
-    for (const url of urls) {
-      const namespace = namespaceOf(url ?? '');
-      if (namespace) trusted.add(namespace);
-    }
+    const others = [namespaceOf(users.issuer ?? ''), namespaceOf(users.jwksUri ?? '')];
+    if (isOn) others.push(namespaceOfService(authorizerOf(security, subject.cluster)));
+    for (const namespace of others) if (namespace) trusted.add(namespace);
     spec.policyTypes.push('Egress');
     spec.egress = [
       { to: peers(['kube-system']), ports: [{ protocol: 'UDP', port: 53 }, { protocol: 'TCP', port: 53 }] },
@@ -1326,6 +1324,9 @@ function namespaceOf(url) {
   const { labels: [, namespace, svc] } = hostOf(url);
   return svc === 'svc' ? namespace : undefined;
 }
+
+/** The namespace in the address of a Service, also if the address lacks `.svc` or the port. */
+const namespaceOfService = (address) => serviceAddress(address)?.namespace ?? namespaceOf(address);
 
 // ------------------------------------------------------------------------------------------------------- telemetry
 

@@ -199,7 +199,7 @@ impl Serialize for ImageVariables {
     }
 }
 
-/// The agents that get their identity.
+/// The agents whose containers get the variable `AGENT_IDENTITY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -131,12 +131,12 @@ func (r *request) networkPolicy(subject *kaos.Subject) kaos.Map {
 		"ingress": []any{kaos.Map{"from": namespaces(trusted...)}},
 	}
 	if security.NetworkPolicy.Egress {
-		urls := []string{security.Users.Issuer, security.Users.JWKSURI}
+		others := []string{namespaceOf(security.Users.Issuer), namespaceOf(security.Users.JWKSURI)}
 		if security.isOn() {
-			urls = append(urls, security.authorizer(subject))
+			others = append(others, namespaceOfService(security.authorizer(subject)))
 		}
-		for _, url := range urls {
-			if namespace := namespaceOf(url); namespace != "" && !slices.Contains(trusted, namespace) {
+		for _, namespace := range others {
+			if namespace != "" && !slices.Contains(trusted, namespace) {
 				trusted = append(trusted, namespace)
 			}
 		}
@@ -203,4 +203,12 @@ func namespaceOf(url string) string {
 		return labels[1]
 	}
 	return ""
+}
+
+// namespaceOfService returns the namespace in the address of a Service, also if the address lacks .svc or the port.
+func namespaceOfService(address string) string {
+	if _, namespace, _ := service(address); namespace != "" {
+		return namespace
+	}
+	return namespaceOf(address)
 }

@@ -2,8 +2,8 @@
 //! permission or a master key. The permission is a variable, so a pod restarts when it gets the variable.
 //!
 //! The setting `proxyConfig.withoutMasterKeySince` leaves out older ModelAPIs. Their proxies run without the
-//! permission, and the upgrade from KAOS's operator must restart no pod. An older proxy whose image names LiteLLM 1.104
-//! or later gets the permission, because it cannot run otherwise. A proxy with its own master key never gets it.
+//! permission, and the upgrade from KAOS's operator must restart no pod. But LiteLLM 1.104 and later cannot run without
+//! it, so older ModelAPIs with such an image get it, too. A proxy with its own master key never gets it.
 
 use alloc::string::ToString as _;
 

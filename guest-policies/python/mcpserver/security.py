@@ -136,9 +136,9 @@ def _network_policy(request, own, is_on):
         "ingress": [{"from": _peers(trusted)}],
     }
     if own["networkPolicy"]["egress"]:
-        urls = [own["users"]["issuer"], own["users"]["jwksUri"]]
-        urls += [_authorizer(request, own)] if is_on else []
-        trusted.update(dict.fromkeys(filter(None, map(namespace, urls))))
+        others = [namespace(own["users"]["issuer"]), namespace(own["users"]["jwksUri"])]
+        others += [namespace_of_service(_authorizer(request, own))] if is_on else []
+        trusted.update(dict.fromkeys(filter(None, others)))
         ports = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
         spec["policyTypes"] = ["Ingress", "Egress"]
         spec["egress"] = [{"to": _peers(["kube-system"]), "ports": ports}, {"to": _peers(trusted)}]
@@ -173,3 +173,10 @@ def namespace(url):
     """Returns the namespace in the URL of a Service, or None for a host outside of the cluster."""
     labels, _ = _host(url)
     return labels[1] if labels[2:3] == ["svc"] and labels[1] else None
+
+
+def namespace_of_service(address):
+    """Returns the namespace in the address of a Service, also if the address lacks .svc or the port. Returns None for a
+    host outside of the cluster."""
+    backend = service(address)
+    return backend["namespace"] if backend else namespace(address)

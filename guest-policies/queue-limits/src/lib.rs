@@ -6,7 +6,7 @@
 use kaos_policy_sdk::types::{Claim, Descriptor, Need, Plan, Refusal, Sample, Subject};
 use kaos_policy_sdk::{NeedExt as _, Overlay, SubjectExt, amend, export_overlay, include_json, need, note};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The id of the need for the limits.
 const LIMITS: &str = "limits";
@@ -55,18 +55,21 @@ impl Overlay for QueueLimits {
             below.notes.push(note::info("NoLimits", message));
             return Ok(below);
         };
-        let limit = |resource: &str| Some((resource.to_owned(), found.at(&["data", resource])?.clone()));
-        let limits: Map<String, Value> = RESOURCES.into_iter().filter_map(limit).collect();
+        let limit = |resource| Some((resource, found.at(&["data", resource])?.clone()));
+        let limits: Vec<(&str, Value)> = RESOURCES.into_iter().filter_map(limit).collect();
         amend::children(&mut below, |child| {
             let Some(template) = amend::pod_template(&mut child.manifest) else { return };
-            let mut names = Vec::new();
+            let mut origins = Vec::new();
             for container in amend::containers(template) {
-                container["resources"]["limits"] = Value::Object(limits.clone());
-                names.extend(container["name"].as_str().map(str::to_owned));
+                for (resource, limit) in &limits {
+                    container["resources"]["limits"][*resource] = limit.clone();
+                    let name = container["name"].as_str().unwrap_or_default();
+                    let path = format!("spec.template.spec.containers[name=\"{name}\"].resources.limits.{resource}");
+                    origins.push((path, format!("{LIMITS} data.{resource}")));
+                }
             }
-            for name in names {
-                let path = format!("spec.template.spec.containers[name=\"{name}\"].resources.limits");
-                child.declare(path, format!("{LIMITS} data"));
+            for (path, from) in origins {
+                child.declare(path, from);
             }
         });
         Ok(below)

@@ -13,9 +13,14 @@ const SCHEMA: &str = include_str!("../settings.schema.json");
 
 /// Returns the plan of the policy `queue` with the overlay over it.
 fn plan(beside: &[Value]) -> Plan {
+    plan_with(&json!({}), beside)
+}
+
+/// Returns the plan with these settings of the policy `queue`.
+fn plan_with(settings: &Value, beside: &[Value]) -> Plan {
     let queue = json!({"apiVersion": "example.com/v1", "kind": "Queue",
         "metadata": {"name": "jobs", "namespace": "default"}});
-    let below = testing::subject(&queue).defaults(include_str!("../../queue/settings.schema.json"));
+    let below = testing::subject(&queue).settings(settings).defaults(include_str!("../../queue/settings.schema.json"));
     let above = testing::subject(&queue).defaults(SCHEMA).beside_overlay::<QueueLimits>(beside);
     testing::overlaid::<Queue, QueueLimits>(&below.beside::<Queue>(&[]).build(), &above.build()).unwrap()
 }
@@ -33,7 +38,16 @@ fn the_servers_get_the_limits_of_their_namespace() {
     assert_eq!(resources(&plan)["limits"], json!({"cpu": "2"}));
     assert_eq!(resources(&plan)["requests"]["cpu"], "100m");
     let origin = plan.origins.last().unwrap();
-    assert_eq!((origin.manifest, &*origin.from), (3, "limits data"));
+    assert_eq!((origin.manifest, &*origin.from), (3, "limits data.cpu"));
+}
+
+#[test]
+fn other_limits_stay() {
+    let limits = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "queue-limits", "namespace": "default"}, "data": {"cpu": "2"}});
+    let settings = json!({"resources": {"limits": {"cpu": "8", "memory": "1Gi"}}});
+    let plan = plan_with(&settings, &[limits]);
+    assert_eq!(resources(&plan)["limits"], json!({"cpu": "2", "memory": "1Gi"}));
 }
 
 #[test]

@@ -68,7 +68,7 @@ async fn with_listed_namespaces_the_rights_of_a_new_kind_are_roles() {
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
     release.until_owners_are_known().await;
     let _operator = release.working_operator().await;
-    // Rights for an operator of all namespaces have no effect on an operator of listed namespaces.
+    // This operator serves only listed namespaces. So a ClusterRole for an operator of all namespaces does not help it.
     let for_all = release.packed_widgets("1", &[]);
     release.apply(&for_all);
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;

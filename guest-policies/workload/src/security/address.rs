@@ -33,6 +33,11 @@ pub(super) fn namespace(url: &str) -> Option<&str> {
     (svc == "svc" && !namespace.is_empty()).then_some(namespace)
 }
 
+/// Returns the namespace in the address of a Service, also if the address lacks `.svc` or the port.
+pub(super) fn namespace_of_service(address: &str) -> Option<&str> {
+    service(address).map(|service| service.namespace).or_else(|| namespace(address))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +70,13 @@ mod tests {
         for url in ["https://login.example.com/realms", "https://login", "", "https://a..svc/x"] {
             assert_eq!(namespace(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn the_address_of_a_service_needs_no_svc() {
+        for address in ["pdp.ns:9191", "pdp.ns.svc:9191", "https://pdp.ns.svc"] {
+            assert_eq!(namespace_of_service(address), Some("ns"), "{address}");
+        }
+        assert_eq!(namespace_of_service("pdp.example.com:9191"), None);
     }
 }

@@ -45,9 +45,9 @@ pub(super) fn policy(
         let authorizer = authorizer(settings, subject);
         let users = &settings.users;
         // The pods do not call the issuer of Agents' tokens, because the settings contain the issuer's keys.
-        let others = [users.issuer.as_str(), &users.jwks_uri];
-        let authorizers = Some(&*authorizer).filter(|_| settings.is_on()).into_iter();
-        for namespace in others.into_iter().chain(authorizers).filter_map(address::namespace) {
+        let issuers = [users.issuer.as_str(), &users.jwks_uri].into_iter().filter_map(address::namespace);
+        let decision_point = Some(&*authorizer).filter(|_| settings.is_on()).and_then(address::namespace_of_service);
+        for namespace in issuers.chain(decision_point) {
             if !trusted.contains(&namespace) {
                 trusted.push(namespace);
             }

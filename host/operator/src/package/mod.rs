@@ -122,8 +122,8 @@ impl Package {
     }
 }
 
-/// Returns the bounds within which the operator reads a component: those of the largest size class. So the digest of a
-/// package does not depend on the size class that the gate accepts.
+/// Returns the bounds within which the operator reads a component: those of the largest size class. So a package has
+/// the same digest whichever size class the operator's flag allows.
 fn readable() -> Bounds {
     SizeClass::Large.bounds()
 }

@@ -17,7 +17,7 @@ pub(super) enum Decision<'a> {
     /// The value comes from the settings of a namespace: the name of the setting's policy, the path of the setting, and
     /// the source of its value.
     OfNamespace(&'a str, settings::Path, &'a settings::Source),
-    /// The value comes from this path of the object, but users must not raise privileges.
+    /// Refused: the value comes from this path of the object, and users must not raise privileges.
     OfUser(String),
     /// No other decision applies: no declared origin with this value can justify the privilege. The text gives the
     /// reason.

@@ -105,8 +105,8 @@ fn carry<'a>(
     }
 }
 
-/// Converts the source of a variable in the mapping to the form that an `env` entry of a manifest has. Leaves out
-/// fields that only repeat a default.
+/// Converts the source of a mapped variable into the JSON of an `env` entry in a manifest. Leaves out fields that only
+/// repeat a default.
 fn source(source: &EnvSource) -> Option<Value> {
     let value_from = |field: &str, value: Value| {
         let mut fields = Map::new();

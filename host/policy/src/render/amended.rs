@@ -90,7 +90,8 @@ fn is_of(manifest: &Value, child: &Reference) -> bool {
 /// Compares a child with the same child of the layer below.
 struct Comparison {
     at: usize,
-    /// The values that lower overlays set, by their paths in the layer below.
+    /// The values that the overlays below this overlay set. The key is the path of a value in the plan of the layer
+    /// below.
     before: Values,
     values: Values,
 }

@@ -31,7 +31,7 @@ pub(super) const NOTHING_TO_COMPARE: &str = "NothingToCompare";
 /// The reason of a pause because users can have caused the harm.
 pub(super) const FEW_HARMED: &str = "FewHarmed";
 
-/// The reasons of pauses that ask for a person. All other pauses end by themselves.
+/// The reasons for pauses that only a person can end. All other pauses end by themselves.
 const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, FEW_HARMED, NOTHING_TO_COMPARE];
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.

@@ -26,7 +26,7 @@ pub(super) struct Chunk {
     created: Option<Timestamp>,
 }
 
-/// The chunks of a namespace. The key is the name of the index, from the chunk's annotation.
+/// The chunks of a namespace, by the name of their index. An annotation of each chunk has this name.
 pub(super) type Chunks = BTreeMap<String, Vec<Chunk>>;
 
 /// The result of an attempt to delete a chunk.

@@ -67,8 +67,8 @@ impl<'a> Facts<'a> {
         serving.max_by_key(|(name, entry)| (entry.since, *name)).map(|(name, _)| name)
     }
 
-    /// Returns the revision that serves the objects that the rollout of the revision `name` has not moved yet. Returns
-    /// `None` without a rollout, and for a rollout without a predecessor.
+    /// Returns the predecessor in the rollout of the revision `name`. The predecessor serves all objects that the
+    /// rollout has not moved yet. Returns `None` without a rollout, and for a rollout without a predecessor.
     pub(super) fn yielding_to(self, name: &str) -> Option<&'a String> {
         let status = self.status(name).filter(|status| status.open_rollout().is_some())?;
         let predecessor = status.predecessor.as_ref().filter(|_| self.revisions.entries.contains_key(name));

@@ -18,7 +18,7 @@ struct PackageFacts {
     is_retried: bool,
     /// Whether the admitted revision is loaded. `None` if the revision is not admitted.
     is_loaded: Option<bool>,
-    /// Whether the reason for refusing or holding the package can be gone.
+    /// Whether a change of other packages can have removed the reason for refusing or holding this package.
     is_overtaken: bool,
     /// Whether the time of the next attempt has come.
     is_due: bool,

@@ -127,7 +127,7 @@ impl OpenPage {
         });
     }
 
-    /// Waits for a change since [`Self::begin`] that the page shows.
+    /// Waits until something that the page shows has changed since [`Self::begin`].
     pub(in crate::cli::console) async fn changed(&self) {
         loop {
             let mut is_due = true;
