@@ -17,6 +17,7 @@ pub mod input;
 mod kinds;
 pub mod left_out;
 pub mod live;
+mod low_priority;
 pub mod masking;
 mod merged;
 pub mod metrics;

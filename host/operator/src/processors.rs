@@ -1,27 +1,24 @@
 //! Limits how many policies run at the same time: at most one for each processor. Tenants' policies get at most half of
 //! the processors.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use kaos_policy::engine::Engine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::blocking::off_thread;
+use crate::{blocking::off_thread, low_priority::LowPriority};
 
 /// The number of sandboxes that one pass has open at the same time: one for the policy, and one for the current
-/// overlay.
+/// overlay. A preview of one object has as many.
 const OPEN: usize = 2;
-
-/// The maximum total time for which low-priority work, such as one preview, waits for processors that no pass needs.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The interval at which work of low priority looks for a free processor.
-const LOOK: Duration = Duration::from_millis(5);
+/// The maximum number of threads of low priority.
+const LOW_PRIORITY: usize = 4;
 
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// Policies run on separate threads. The number of threads that run policies at the same time is at most the number
-    /// of processors.
+    /// Policies run on separate threads. The number of threads that run policies for passes at the same time is at most
+    /// the number of processors.
     #[default]
     Pool,
     /// Policies run in the task of the pass, so that every run of a simulation has the same result.
@@ -31,23 +28,11 @@ pub enum Compute {
 /// The processors of this machine. All clones share the same processors.
 #[derive(Clone)]
 pub(crate) struct Processors {
-    compute: Compute,
     all: Arc<Semaphore>,
     /// The processors that tenants' policies can use at the same time.
     tenants: Arc<Semaphore>,
-    /// The number of free processors that work of low priority leaves to passes.
-    reserve: usize,
-}
-
-/// The time for which low-priority work can still wait for a processor that no pass needs. Several runs share this
-/// time.
-#[derive(Debug)]
-pub(crate) struct Patience(Duration);
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self(PATIENCE)
-    }
+    /// The threads of low priority, and their number; `None` with [`Compute::Inline`].
+    low_priority: Option<(LowPriority, usize)>,
 }
 
 /// Permission to use a processor, until this value is dropped.
@@ -65,10 +50,11 @@ impl Processors {
     /// Uses this many processors, up to the number for which the engine has enough sandboxes. With more processors,
     /// passes would fail to open a sandbox.
     fn new(compute: Compute, processors: usize) -> Self {
-        let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
+        let processors = processors.clamp(1, Engine::SANDBOXES / OPEN - LOW_PRIORITY);
         let tenants = (processors / 2).max(1);
         let [all, tenants] = [processors, tenants].map(|permits| Arc::new(Semaphore::new(permits)));
-        Self { compute, all, tenants, reserve: usize::from(processors > 1) }
+        let threads = processors.min(LOW_PRIORITY);
+        Self { all, tenants, low_priority: (compute == Compute::Pool).then(|| (LowPriority::start(threads), threads)) }
     }
 
     /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
@@ -76,7 +62,7 @@ impl Processors {
     ///
     /// The work keeps its processor until the work ends, even if the caller stops waiting for the work.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
-        if self.compute == Compute::Inline {
+        if self.low_priority.is_none() {
             return work();
         }
         let permit = self.permit(is_local).await;
@@ -89,62 +75,32 @@ impl Processors {
     }
 
     /// Starts CPU-bound work with low priority. Does not wait until the work ends.
-    pub(crate) fn spawn_when_free(&self, is_local: bool, work: impl FnOnce() + Send + 'static) {
-        if self.compute == Compute::Inline {
-            return work();
+    pub(crate) fn spawn_low_priority(&self, work: impl FnOnce() + Send + 'static) {
+        match &self.low_priority {
+            Some((threads, _)) => threads.spawn(work),
+            None => work(),
         }
-        let processors = self.clone();
-        tokio::spawn(async move { processors.run_when_free(is_local, &mut Patience::default(), work).await });
     }
 
-    /// Runs policies with low priority: waits for a free processor that no pass needs. When the time in [`Patience`] is
-    /// used up, waits in the order of arrival, like a pass. So the work ends even if passes always need all processors.
-    /// Only in this case, work with `is_local` takes a processor from the share of tenants' policies.
-    pub(crate) async fn run_when_free<T: Send + 'static>(
-        &self,
-        is_local: bool,
-        Patience(left): &mut Patience,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> T {
-        if self.compute == Compute::Inline {
-            tokio::task::yield_now().await;
-            return work();
-        }
-        let began = tokio::time::Instant::now();
-        let permit = match tokio::time::timeout(*left, self.free()).await {
-            Ok(permit) => permit,
-            Err(_) => self.permit(is_local).await,
-        };
-        let started = tokio::time::Instant::now();
-        *left = left.saturating_sub(started - began);
-        let done = off_thread(move || {
-            let done = work();
-            drop(permit);
-            done
-        })
-        .await;
-        if self.reserve == 0 {
-            // With a single processor, no other processor can stay free for passes. So leave the processor to passes
-            // for half of the time.
-            tokio::time::sleep(started.elapsed()).await;
-        }
-        done
+    /// Returns how much work of low priority can run at the same time.
+    pub(crate) fn low_priority_threads(&self) -> usize {
+        self.low_priority.as_ref().map_or(1, |(_, threads)| *threads)
     }
 
-    async fn free(&self) -> Permit {
-        loop {
-            if self.all.available_permits() > self.reserve
-                && let Ok(processor) = Arc::clone(&self.all).try_acquire_owned()
-            {
-                return Permit { _share: None, _processor: Some(processor) };
+    /// Runs CPU-bound work with low priority: passes take the processor from it.
+    pub(crate) async fn run_low_priority<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        match &self.low_priority {
+            Some((threads, _)) => threads.run(work).await,
+            None => {
+                tokio::task::yield_now().await;
+                work()
             }
-            tokio::time::sleep(LOOK).await;
         }
     }
 
     /// Waits for a processor, in the order of arrival.
     pub(crate) async fn permit(&self, is_local: bool) -> Permit {
-        if self.compute == Compute::Inline {
+        if self.low_priority.is_none() {
             return Permit { _share: None, _processor: None };
         }
         // Acquiring never fails, because the semaphores are never closed.
@@ -155,7 +111,7 @@ impl Processors {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::{sync::mpsc, time::Duration};
 
     use super::*;
 
@@ -178,26 +134,19 @@ mod tests {
         drop(processors.all.acquire_many(2).await.unwrap());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn work_of_low_priority_leaves_the_last_processor_to_passes_for_a_while() {
-        let processors = Processors::new(Compute::Pool, 2);
-        let mut patience = Patience::default();
-        assert_eq!(processors.run_when_free(false, &mut patience, || 1).await, 1);
-        let pass = processors.permit(false).await;
-        let began = tokio::time::Instant::now();
-        assert_eq!(processors.run_when_free(false, &mut patience, || 2).await, 2);
-        assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
-        let began = tokio::time::Instant::now();
-        assert_eq!(processors.run_when_free(false, &mut patience, || 3).await, 3);
-        assert!(began.elapsed() < LOOK, "the patience is used up for the whole preview: {:?}", began.elapsed());
-        drop(pass);
+    #[tokio::test]
+    async fn work_of_low_priority_needs_no_processor_of_passes() {
+        let processors = Processors::new(Compute::Pool, 1);
+        let _pass = processors.permit(false).await;
+        assert_eq!(processors.run_low_priority(|| 1).await, 1);
     }
 
     #[test]
     fn the_sandboxes_suffice_for_any_number_of_processors() {
         for many in [1, 24, 1000] {
             let processors = Processors::new(Compute::Pool, many);
-            assert!((1..=Engine::SANDBOXES / OPEN).contains(&processors.all.available_permits()), "{many}");
+            let all = processors.all.available_permits() + processors.low_priority_threads();
+            assert!((2..=Engine::SANDBOXES / OPEN).contains(&all), "{many}");
         }
     }
 }

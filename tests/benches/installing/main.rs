@@ -8,7 +8,8 @@
 //! - how much the flight recorder and budgets cost during a swap
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
-//! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`.
+//! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`. Names of parts after
+//! `--`, such as `previewing`, select these parts. The bench then prints their tables, and writes nothing.
 
 mod isolation;
 mod part;
@@ -22,29 +23,44 @@ mod swap;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use kaos_operator::cli::Cli;
 use kaos_tests::page;
+
+use crate::part::Part;
+
+/// All parts, in the order of the page.
+const PARTS: [&str; 6] = ["swap", "scripted", "isolation", "previewing", "planning", "recording"];
 
 fn main() -> Result<ExitCode> {
     // The bench starts this executable as `policy plan` and as the compile child of the operator.
     if std::env::args().nth(1).is_some_and(|verb| ["policy", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let missed = runtime.block_on(async {
-        let parts = [
-            swap::measure().await?,
-            scripted::measure().await?,
-            isolation::measure().await?,
-            previewing::measure().await?,
-            planning::measure().await?,
-            recording::measure().await?,
-        ];
-        let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
-        page::publish("installing", &texts.join("\n"))?;
-        anyhow::Ok(parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>())
-    })?;
-    Ok(page::verdict(&missed))
+    let mut parts = Vec::new();
+    for name in if named.is_empty() { PARTS.to_vec() } else { named.iter().map(String::as_str).collect() } {
+        parts.push(runtime.block_on(measure(name)).with_context(|| format!("the part {name}"))?);
+    }
+    let texts = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n");
+    if named.is_empty() {
+        page::publish("installing", &texts)?;
+    } else {
+        println!("{texts}");
+    }
+    Ok(page::verdict(&parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>()))
+}
+
+async fn measure(part: &str) -> Result<Part> {
+    match part {
+        "swap" => swap::measure().await,
+        "scripted" => scripted::measure().await,
+        "isolation" => isolation::measure().await,
+        "previewing" => previewing::measure().await,
+        "planning" => planning::measure().await,
+        "recording" => recording::measure().await,
+        other => bail!("unknown part {other}; the parts are {}", PARTS.join(", ")),
+    }
 }

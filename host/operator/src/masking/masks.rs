@@ -4,45 +4,17 @@
 use std::collections::BTreeSet;
 
 use kaos_policy::render::Rendered;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::{
+    collected::{Collected, DEEPEST},
     encoded,
     hidden::{MASK, SHORTEST},
-    names::{Secrecy, is_plain, is_secret, is_secret_flag},
+    hints::may_name_a_secret,
+    names::{Names, Secrecy, digits, is_plain, is_secret_argument},
     scan::secret_parts,
     structure::Structure,
 };
-
-/// The minimum length of a secret value, in bytes, that the module masks as a whole word of other texts. The value must
-/// consist of ASCII letters and digits, with at least one digit.
-const SHORTEST_WORD: usize = 3;
-/// If a secret value has several lines, the module also masks each single line with at least this many bytes.
-const SHORTEST_LINE: usize = 8;
-/// The maximum depth of texts within texts, such as JSON in YAML in base64.
-const DEEPEST: usize = 4;
-/// Parts of texts in lower case, for a quick check: a text without these parts names no secret value.
-const HINTS: [&str; 19] = [
-    "passw",
-    "passp",
-    "passc",
-    "pwd",
-    "secret",
-    "token",
-    "credential",
-    "key",
-    "private",
-    "authorization",
-    "cookie",
-    "bearer",
-    "basic ",
-    "pin",
-    "jwt",
-    "://",
-    "database_url",
-    "connection_string",
-    "dsn",
-];
 
 /// Masks the secret values of some objects, and all values with secret names.
 #[derive(Debug, Default)]
@@ -233,141 +205,6 @@ fn is_secret_in_key(masks: &Masks, key: &str) -> bool {
     !is_word && masks.in_text(key, Numbers::Text, 0) != key
 }
 
-/// Returns whether an item of a list is the value of the secret flag before it: `["--token", "…"]`.
-pub(crate) fn is_secret_argument(items: &[Value], at: usize) -> bool {
-    let argument = |at: usize| items.get(at).and_then(Value::as_str);
-    let is_after_flag = at.checked_sub(1).and_then(argument).is_some_and(is_secret_flag);
-    is_after_flag && !argument(at).is_some_and(|argument| argument.starts_with("--"))
-}
-
-/// The facts about an object's fields that decide whether other fields are secret.
-#[derive(Debug, Clone, Copy)]
-struct Names {
-    /// Whether the object is a Secret.
-    is_secret: bool,
-    /// Whether the object is a variable, or its field `name` or `key` contains a secret name.
-    is_named: bool,
-}
-
-impl Names {
-    fn of(fields: &serde_json::Map<String, Value>, is_variable: bool) -> Self {
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-        Self {
-            is_secret: text("kind") == "Secret",
-            is_named: is_variable || ["name", "key"].iter().any(|field| is_secret(text(field))),
-        }
-    }
-
-    /// Returns the secrecy of the value of a key. Also returns whether this value is the `source` of a variable with a
-    /// secret name.
-    fn below(self, secrecy: Secrecy, key: &str) -> (Secrecy, bool) {
-        let Self { is_secret, is_named } = self;
-        if is_secret && matches!(key, "data" | "stringData") {
-            return (Secrecy::Part, false);
-        }
-        (secrecy.below(key, is_named), is_named && key == "source")
-    }
-}
-
-/// The secret values that the module has found so far.
-#[derive(Debug, Default)]
-struct Collected {
-    values: BTreeSet<String>,
-    words: BTreeSet<String>,
-}
-
-impl Collected {
-    fn walk(&mut self, value: &Value, secrecy: Secrecy, is_variable: bool, depth: usize) {
-        match value {
-            Value::String(text) => {
-                if secrecy.hides_texts() {
-                    self.add(text);
-                    self.add_decoded(text);
-                }
-                self.within(text, depth);
-            }
-            Value::Number(number) => {
-                let digits = digits(number);
-                if secrecy.hides_number(digits.len()) {
-                    self.add(&digits);
-                }
-            }
-            Value::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    let secrecy = if is_secret_argument(items, at) { Secrecy::Whole } else { secrecy };
-                    self.walk(item, secrecy, false, depth);
-                }
-            }
-            Value::Object(fields) => {
-                let names = Names::of(fields, is_variable);
-                for (key, value) in fields {
-                    self.within(key, depth);
-                    let (secrecy, is_variable) = names.below(secrecy, key);
-                    self.walk(value, secrecy, is_variable, depth);
-                }
-            }
-            Value::Null | Value::Bool(_) => {}
-        }
-    }
-
-    /// Adds the secret values within a text.
-    fn within(&mut self, text: &str, depth: usize) {
-        if may_name_a_secret(text) {
-            let structure = if depth < DEEPEST { Structure::of(text) } else { None };
-            let is_structure = structure.is_some();
-            for document in structure.into_iter().flat_map(|structure| structure.documents) {
-                self.walk(&document, Secrecy::Open, false, depth + 1);
-            }
-            for part in secret_parts(text, !is_structure) {
-                self.add_part(&text[part]);
-            }
-        }
-        if depth < DEEPEST {
-            for (_, decoded) in encoded::parts(text) {
-                self.within(&decoded, depth + 1);
-            }
-        }
-    }
-
-    /// Adds a secret part of a text. If the part consists of several pieces, also adds the secret piece alone.
-    fn add_part(&mut self, part: &str) {
-        let part = part.trim().trim_matches(['"', '\'', '`', ',', '\\']);
-        self.add(part);
-        // Such parts are `user:password` and `Bearer token`.
-        for separator in [':', ' '] {
-            if let Some((_, secret)) = part.split_once(separator) {
-                self.add(secret);
-            }
-        }
-    }
-
-    /// If the text is in base64, such as the content of a Secret, adds the decoded text.
-    fn add_decoded(&mut self, text: &str) {
-        if let Some(decoded) = encoded::decoded(text) {
-            self.add(&decoded);
-        }
-    }
-
-    fn add(&mut self, value: &str) {
-        let value = value.trim();
-        if is_plain(value) || value.contains(MASK) {
-            return;
-        }
-        if value.len() >= SHORTEST {
-            self.values.insert(value.to_owned());
-            if value.contains('\n') {
-                let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
-                self.values.extend(lines.map(str::to_owned));
-            }
-        } else if value.len() >= SHORTEST_WORD
-            && value.bytes().any(|byte| byte.is_ascii_digit())
-            && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        {
-            self.words.insert(value.to_owned());
-        }
-    }
-}
-
 /// Returns the words of a text with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
@@ -396,15 +233,4 @@ fn without(text: &str, parts: Vec<std::ops::Range<usize>>) -> String {
         at = part.end;
     }
     shown + &text[at..]
-}
-
-/// Returns the digits of a number.
-fn digits(number: &Number) -> String {
-    number.to_string().trim_start_matches('-').to_owned()
-}
-
-/// Returns whether a text can name a secret value. The check is quick, and can return true for other texts.
-fn may_name_a_secret(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    HINTS.iter().any(|hint| text.contains(hint))
 }

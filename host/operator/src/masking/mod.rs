@@ -7,14 +7,18 @@
 //! | module | content |
 //! |---|---|
 //! | `names` | names of secret values |
+//! | `hints` | finds quickly the texts that can name a secret value |
 //! | `scan` | secret parts of texts in any format |
 //! | `structure` | texts that contain JSON or YAML |
 //! | `encoded` | encoded forms of values |
 //! | `hidden` | the mask that replaces secret values |
-//! | `masks` | collects the secret values of objects, and masks them |
+//! | `collected` | collects the secret values of objects |
+//! | `masks` | masks the collected values |
 
+mod collected;
 mod encoded;
 mod hidden;
+mod hints;
 mod masks;
 mod names;
 mod scan;
@@ -24,9 +28,8 @@ pub(crate) mod tests;
 
 pub use hidden::{Hidden, MASK};
 pub use masks::Masks;
-pub(crate) use masks::is_secret_argument;
-pub(crate) use names::Secrecy;
 pub use names::is_secret;
+pub(crate) use names::{Secrecy, can_be_secret, is_secret_argument};
 
 /// Masks the secret values that a text itself shows: `api_key: …`, `--token=…`, `postgres://user:…@db`.
 pub fn text(text: &str) -> String {

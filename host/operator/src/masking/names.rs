@@ -1,6 +1,10 @@
 //! Decides from the names of variables, fields and flags which values are secret.
 
-use super::hidden::SHORTEST;
+use std::sync::LazyLock;
+
+use serde_json::{Number, Value};
+
+use super::{hidden::SHORTEST, hints::Hints};
 
 /// Parts of names that belong to secret values, in upper case.
 const PARTS: [&str; 12] = [
@@ -26,10 +30,19 @@ const WORDS: [&str; 4] = ["KEY", "KEYS", "PIN", "JWT"];
 const CONNECTIONS: [&str; 3] = ["DATABASE_URL", "CONNECTION_STRING", "DSN"];
 /// Words that show that a field counts tokens.
 const AMOUNTS: [&str; 6] = ["MAX", "MIN", "NUM", "TOTAL", "INPUT", "OUTPUT"];
+/// The end of names that belong to passwords. The variable `PWD` itself names a directory.
+const PWD: &str = "PWD";
+
+/// Parts of which each secret name contains at least one.
+static HINTS: LazyLock<Hints> =
+    LazyLock::new(|| Hints::new(PARTS.into_iter().chain(JOINED).chain(WORDS).chain(CONNECTIONS).chain([PWD])));
 
 /// Returns whether a variable or field of this name may contain a secret. In doubt, returns true, because a user can
 /// still read the value with kubectl.
 pub fn is_secret(name: &str) -> bool {
+    if !HINTS.may_be_in(name) {
+        return false;
+    }
     let name = name.to_ascii_uppercase();
     if is_amount(&name) {
         return false;
@@ -37,8 +50,7 @@ pub fn is_secret(name: &str) -> bool {
     PARTS.iter().chain(&JOINED).any(|part| name.contains(part))
         || CONNECTIONS.iter().any(|end| name.ends_with(end))
         || name.split(['_', '-', '.']).any(|word| WORDS.contains(&word))
-        // The variable `PWD` names a directory.
-        || ["_PWD", "-PWD", ".PWD"].iter().any(|end| name.ends_with(end))
+        || name.strip_suffix(PWD).is_some_and(|rest| rest.ends_with(['_', '-', '.']))
 }
 
 /// Returns whether a name in upper case belongs to a limit or a count, such as a number of tokens, or to the switch
@@ -122,6 +134,52 @@ impl Secrecy {
             Self::Whole => true,
         }
     }
+}
+
+/// The facts about an object's fields that decide whether other fields are secret.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names {
+    /// Whether the object is a Secret.
+    is_secret: bool,
+    /// Whether the object is a variable, or its field `name` or `key` contains a secret name.
+    is_named: bool,
+}
+
+impl Names {
+    pub(super) fn of(fields: &serde_json::Map<String, Value>, is_variable: bool) -> Self {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            is_secret: text("kind") == "Secret",
+            is_named: is_variable || ["name", "key"].iter().any(|field| is_secret(text(field))),
+        }
+    }
+
+    /// Returns the secrecy of the value of a key. Also returns whether this value is the `source` of a variable with a
+    /// secret name.
+    pub(super) fn below(self, secrecy: Secrecy, key: &str) -> (Secrecy, bool) {
+        let Self { is_secret, is_named } = self;
+        if is_secret && matches!(key, "data" | "stringData") {
+            return (Secrecy::Part, false);
+        }
+        (secrecy.below(key, is_named), is_named && key == "source")
+    }
+}
+
+/// Returns whether an item of a list is the value of the secret flag before it: `["--token", "…"]`.
+pub(crate) fn is_secret_argument(items: &[Value], at: usize) -> bool {
+    let argument = |at: usize| items.get(at).and_then(Value::as_str);
+    let is_after_flag = at.checked_sub(1).and_then(argument).is_some_and(is_secret_flag);
+    is_after_flag && !argument(at).is_some_and(|argument| argument.starts_with("--"))
+}
+
+/// Returns whether a number has enough digits for a secret value.
+pub(crate) fn can_be_secret(number: &Number) -> bool {
+    digits(number).len() >= SHORTEST
+}
+
+/// Returns the digits of a number.
+pub(super) fn digits(number: &Number) -> String {
+    number.to_string().trim_start_matches('-').to_owned()
 }
 
 #[cfg(test)]

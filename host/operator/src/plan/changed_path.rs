@@ -116,6 +116,13 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
+/// Returns whether a field exists only before the change, and another field only after the change. Otherwise no field
+/// is renamed.
+pub(super) fn can_have_renames(fields: &[Field]) -> bool {
+    let has = |before, after| fields.iter().any(|it| (it.before.is_some(), it.after.is_some()) == (before, after));
+    has(true, false) && has(false, true)
+}
+
 /// Finds renamed fields: a removed and an added field with the same parent and the same value, apart from a field
 /// `name` in this value. Finds no rename if several removed or several added fields of the parent have this value.
 /// Ignores masked values, because equal masks can hide different values. Returns the path of each field, and the field.

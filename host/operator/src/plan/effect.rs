@@ -2,6 +2,7 @@
 //! on the number of objects.
 
 mod counts;
+mod path_key;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -15,11 +16,14 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use self::counts::count;
 pub use self::counts::{Counts, Fuel};
+use self::{
+    counts::count,
+    path_key::{PathKey, key_of, word_of},
+};
 use super::{
-    Change, Child, Difference, Field, FrozenPath, Said, Side,
-    changed_path::{ChangedPath, with_renames},
+    Change, Child, Compared, Difference, Field, FrozenPath, Said, Side,
+    changed_path::{ChangedPath, can_have_renames, with_renames},
 };
 use crate::masking;
 
@@ -78,19 +82,17 @@ enum ObjectProblem {
     Unknown,
 }
 
-/// Changes of the same field in the same way.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct PathKey {
-    kind: String,
-    child: Option<String>,
-    path: Option<String>,
-    change: &'static str,
-    value: Option<&'static str>,
-}
-
-/// The examples of a path, by object.
+/// The examples of a path, by object: the first objects in alphabetical order.
 #[derive(Debug, Default)]
 struct Examples(BTreeMap<Reference, PreviewExample>);
+
+impl Examples {
+    /// Returns whether this object becomes an example.
+    fn want(&self, object: &Reference) -> bool {
+        let is_wanted = self.0.len() < EXAMPLES || self.0.last_key_value().is_some_and(|(last, _)| object < last);
+        is_wanted && !self.0.contains_key(object)
+    }
+}
 
 impl Effect {
     /// Starts an effect without objects. Also counts the changes of `frozen` paths.
@@ -107,7 +109,16 @@ impl Effect {
         effect
     }
 
-    /// Adds the difference of an object, or replaces its earlier difference.
+    /// Adds the difference of an object, or replaces its earlier difference. Masks the secret values first if the effect
+    /// uses values of this difference.
+    pub(crate) fn add(&mut self, compared: Compared<'_>) {
+        // An earlier example of this object must not count.
+        self.forget(&compared.unmasked.object);
+        let uses_values = self.uses_values(&compared.unmasked);
+        self.set(&if uses_values { compared.masked() } else { compared.unmasked });
+    }
+
+    /// Adds the difference of an object, or replaces its earlier difference. The caller has masked secret values.
     pub fn set(&mut self, difference: &Difference) {
         let object = &difference.object;
         self.forget(object);
@@ -192,6 +203,32 @@ impl Effect {
         });
     }
 
+    /// Returns whether this effect compares or shows a value of the difference: in a message, to find renamed fields, or
+    /// as an example.
+    fn uses_values(&self, difference: &Difference) -> bool {
+        let Difference { object, before, after, children, newest, .. } = difference;
+        let has_message = |said: &Said| *said != Said::Planned;
+        let mut said = [before, after].into_iter().flatten().map(|side| &side.said).chain(newest.iter().flatten());
+        let uses = |child: &Child| {
+            let Change::Changed(fields) = &child.change else { return child.refused.is_some() };
+            let is_example = |field: &Field| self.wants(object, &key_of(object, &child.child, &field.path, field));
+            // The mask of a secret number is a text, so it changes the type of the value.
+            let is_masked_number = |field: &Field| [&field.before, &field.after].into_iter().flatten().any(is_maskable);
+            child.refused.is_some()
+                || can_have_renames(fields)
+                || fields.iter().any(|field| is_example(field) || is_masked_number(field))
+        };
+        said.any(has_message) || children.iter().any(uses)
+    }
+
+    /// Returns whether the object would be an example of a path.
+    fn wants(&self, object: &Reference, key: &PathKey) -> bool {
+        match self.indexes.get(key).and_then(|at| self.paths.get(*at)) {
+            None => self.paths.len() < KNOWN_PATHS,
+            Some((_, examples)) => examples.want(object),
+        }
+    }
+
     fn child(&mut self, object: &Reference, child: &Child, to: &mut Contribution) {
         let Child { child, change, removed, .. } = child;
         let example = |before: Option<String>, after: Option<String>| PreviewExample {
@@ -200,18 +237,12 @@ impl Effect {
             before,
             after,
         };
-        let key = |path: Option<String>, change, value| PathKey {
-            kind: object.kind.clone(),
-            child: Some(child.kind.clone()),
-            path,
-            change,
-            value,
-        };
+        let key = |path, change| PathKey::of(object, child, path, change, None);
         let fields = match change {
-            Change::Added => return self.change(object, key(None, "Added", None), to, || example(None, None)),
+            Change::Added => return self.change(object, key(None, "Added"), to, || example(None, None)),
             Change::Removed => {
                 to.frozen.extend(self.frozen_that(|frozen| removed.as_ref().is_some_and(|it| frozen.is_in(it))));
-                return self.change(object, key(None, "Removed", None), to, || example(None, None));
+                return self.change(object, key(None, "Removed"), to, || example(None, None));
             }
             Change::Changed(fields) => fields,
         };
@@ -221,18 +252,17 @@ impl Effect {
         }
         if fields.is_empty() {
             // Only a hash differs, for example because the content of a ConfigMap of the plan changes.
-            self.change(object, key(Some("(pods)".to_owned()), "Changed", None), to, || example(None, None));
+            self.change(object, key(Some("(pods)".to_owned()), "Changed"), to, || example(None, None));
         }
         for (path, field) in with_renames(fields) {
-            let path = Some(cut(&path, TEXT).into_owned());
-            let Some(Field { before, after, .. }) = field else {
-                self.change(object, key(path, "Renamed", None), to, || example(None, None));
+            let Some(field) = field else {
+                let path = Some(cut(&path, TEXT).into_owned());
+                self.change(object, key(path, "Renamed"), to, || example(None, None));
                 continue;
             };
-            let change = word_of(before.is_some(), after.is_some());
-            let value = after.as_ref().or(before.as_ref()).map(type_of);
             let shown = |value: &Option<Value>| value.as_ref().map(text);
-            self.change(object, key(path, change, value), to, || example(shown(before), shown(after)));
+            let example = || example(shown(&field.before), shown(&field.after));
+            self.change(object, key_of(object, child, &path, field), to, example);
         }
     }
 
@@ -255,13 +285,12 @@ impl Effect {
                 self.paths.len() - 1
             }
         };
-        let Some((_, Examples(examples))) = self.paths.get_mut(at) else { return };
+        let Some((_, examples)) = self.paths.get_mut(at) else { return };
         *to.paths.entry(at).or_default() += 1;
-        let is_wanted = examples.len() < EXAMPLES || examples.last_key_value().is_some_and(|(last, _)| object < last);
-        if is_wanted && !examples.contains_key(object) {
-            examples.insert(object.clone(), example());
-            if examples.len() > EXAMPLES {
-                examples.pop_last();
+        if examples.want(object) {
+            examples.0.insert(object.clone(), example());
+            if examples.0.len() > EXAMPLES {
+                examples.0.pop_last();
             }
         }
     }
@@ -316,15 +345,6 @@ impl ObjectProblem {
     }
 }
 
-/// Returns the word for a change: added, removed or changed.
-fn word_of(before: bool, after: bool) -> &'static str {
-    match (before, after) {
-        (false, _) => "Added",
-        (true, false) => "Removed",
-        (true, true) => "Changed",
-    }
-}
-
 fn is_failed(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Failed(_), .. }))
 }
@@ -344,15 +364,9 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "list",
-        Value::Object(_) => "object",
-    }
+/// Returns whether the value is a number that can be a secret value of another object.
+fn is_maskable(value: &Value) -> bool {
+    value.as_number().is_some_and(masking::can_be_secret)
 }
 
 fn text(value: &Value) -> String {

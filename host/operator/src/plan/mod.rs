@@ -192,8 +192,8 @@ impl<'a> AnsweredSide<'a> {
 /// Compares the results for one object before and after a change. `None` means that no policy answers. Masks the secret
 /// values of the object, of the objects that the policies read, of the settings, and of both plans.
 pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Around<'_>) -> Difference {
-    let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
-    difference_of(object, &answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest, around)
+    let (sides, newest) = sides(answers);
+    difference_of(object, &sides, newest, around)
 }
 
 /// Compares two answers, like [`difference`]. `newest` are the answers of the newest policies, if an earlier revision
@@ -204,7 +204,66 @@ pub fn difference_of(
     newest: [Option<Said>; 2],
     around: &Around<'_>,
 ) -> Difference {
-    let Around { live, exists, settings } = around;
+    let mut difference = unmasked(object, answers, newest, around);
+    if difference.is_change() || difference.newest.iter().any(Option::is_some) {
+        difference.mask(&secrets(object, answers, around));
+    }
+    difference
+}
+
+/// The results for one object, without masks. To collect the secret values of an object takes longer than to compare
+/// the plans, and an effect rarely uses the values.
+pub(crate) struct Compared<'a> {
+    unmasked: Difference,
+    object: &'a Value,
+    sides: [Option<AnsweredSide<'a>>; 2],
+    around: &'a Around<'a>,
+}
+
+/// Compares the results for one object, like [`difference`], for an effect.
+pub(crate) fn compared<'a>(
+    object: &'a Value,
+    answers: [Option<Answers<'a>>; 2],
+    around: &'a Around<'a>,
+) -> Compared<'a> {
+    let (sides, newest) = sides(answers);
+    Compared { unmasked: unmasked(object, &sides, newest, around), object, sides, around }
+}
+
+impl Compared<'_> {
+    /// Returns the difference with masked values.
+    fn masked(mut self) -> Difference {
+        self.unmasked.mask(&secrets(self.object, &self.sides, self.around));
+        self.unmasked
+    }
+}
+
+/// Returns the answers in use, and what the newest policies said if an earlier revision answers instead.
+fn sides(answers: [Option<Answers<'_>>; 2]) -> ([Option<AnsweredSide<'_>>; 2], [Option<Said>; 2]) {
+    let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
+    (answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest)
+}
+
+/// Collects the secret values of the object, of the objects that the policies read, of the settings, and of both plans.
+fn secrets(object: &Value, answers: &[Option<AnsweredSide<'_>>; 2], around: &Around<'_>) -> Masks {
+    let answers = || answers.iter().flatten();
+    let read: Vec<Value> = answers().flat_map(|answer| read_by(answer.needs, around.live)).collect();
+    let manifests = answers().filter_map(|answer| answer.manifests).flatten();
+    let passes = || answers().filter_map(|answer| answer.rendered);
+    let found: Vec<Value> = passes().flat_map(Rendered::found_objects).collect();
+    let bound = passes().flat_map(|rendered| rendered.settings.iter().map(|settings| settings.tree()));
+    let known = std::iter::once(object).chain(manifests).chain(&read).chain(&found).chain(bound);
+    Masks::of(known.chain(around.settings.iter().copied()))
+}
+
+/// Compares two answers, and masks nothing.
+fn unmasked(
+    object: &Value,
+    answers: &[Option<AnsweredSide<'_>>; 2],
+    newest: [Option<Said>; 2],
+    around: &Around<'_>,
+) -> Difference {
+    let Around { live, exists, .. } = around;
     let planned = |answer: &Option<AnsweredSide<'_>>| -> Option<BTreeMap<Reference, Value>> {
         let manifests = answer.as_ref()?.manifests?;
         Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
@@ -237,19 +296,7 @@ pub fn difference_of(
         (None, None) => 0,
     };
     let [before, after] = answers.each_ref().map(|answer| answer.as_ref().map(|answer| answer.side.clone()));
-    let mut difference =
-        Difference { object: Reference::of_object(object), before, after, children, pods, newest, waits_for };
-    if difference.is_change() || difference.newest.iter().any(Option::is_some) {
-        let read: Vec<Value> = answers.iter().flatten().flat_map(|answer| read_by(answer.needs, live)).collect();
-        let manifests = [&old, &new].into_iter().flatten().flat_map(BTreeMap::values);
-        let passes = || answers.iter().flatten().filter_map(|answer| answer.rendered);
-        let found: Vec<Value> = passes().flat_map(Rendered::found_objects).collect();
-        let bound = passes().flat_map(|rendered| rendered.settings.iter().map(|settings| settings.tree()));
-        let known = std::iter::once(object).chain(manifests).chain(&read).chain(&found).chain(bound);
-        let known = known.chain(settings.iter().copied());
-        difference.mask(&Masks::of(known));
-    }
-    difference
+    Difference { object: Reference::of_object(object), before, after, children, pods, newest, waits_for }
 }
 
 /// Returns the objects that a pass read by name, if the caller knows them.

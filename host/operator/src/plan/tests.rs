@@ -1,3 +1,4 @@
+use kaos_crds::PreviewInputs;
 use kaos_policy::policy::PolicyId;
 use serde_json::json;
 
@@ -161,4 +162,44 @@ fn a_secret_value_is_masked_under_its_new_name_and_in_messages() {
     difference.mask(&Masks::of([&before, &after]));
     let told = serde_json::to_string(&difference).unwrap();
     assert!(!told.contains(canary) && told.contains("FOO"), "{told}");
+}
+
+#[test]
+fn an_effect_masks_the_examples_of_any_order_and_counts_as_a_plan_does() {
+    let canary = "canary-4711";
+    let around = Around { live: &|_| None, exists: &|_| None, settings: Vec::new() };
+    let policy = PolicyId { name: "p".into(), version: "1".into(), digest: kaos_policy::digest::Digest::of(b"p") };
+    let side = Side { policy, overlays: Vec::new(), fuel: 1, said: Said::Planned };
+    // The object has the secret value under a name that shows it. The plans have the value under other names, as text and
+    // as a number.
+    let object = |number: usize| {
+        json!({"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": format!("w{number}"), "namespace": "n"},
+            "spec": {"token": canary, "apiKey": 471_147_114_711_u64}})
+    };
+    let manifests = |edition: &str, port: u64| {
+        let env = json!([{"name": "FOO", "value": format!("{edition} {canary}")}, {"name": "BAR", "value": edition}]);
+        let mut manifest = deployment(&json!([{"name": "web", "env": env}]));
+        manifest["spec"]["number"] = json!(port);
+        vec![manifest]
+    };
+    let (before, after) = (manifests("1", 12), manifests("2", 471_147_114_711));
+    let sides = || {
+        [&before, &after].map(|manifests| {
+            Some(AnsweredSide { side: side.clone(), manifests: Some(manifests), needs: &[], rendered: None })
+        })
+    };
+    for order in [[0, 1, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1, 0], [3, 7, 0, 5, 1, 6, 2, 4]] {
+        let (mut effect, mut whole) = (Effect::default(), Effect::default());
+        // At the end, the effect forgets its first examples, and adds them again.
+        for number in order.into_iter().chain([0, 1]) {
+            let object = object(number);
+            let unmasked = unmasked(&object, &sides(), [None, None], &around);
+            effect.add(Compared { unmasked, object: &object, sides: sides(), around: &around });
+            whole.set(&difference_of(&object, &sides(), [None, None], &around));
+        }
+        let [effect, whole] = [effect, whole].map(|effect| effect.preview(PreviewInputs::default()));
+        assert_eq!(effect, whole);
+        let shown = serde_json::to_string(&effect).unwrap();
+        assert!(shown.contains("FOO") && !shown.contains(canary) && !shown.contains("47114711"), "{shown}");
+    }
 }

@@ -2,8 +2,8 @@
 //! policies and with the policies of the candidate, and compares the results. Reads objects only from the memory of the
 //! watch, and writes nothing.
 //!
-//! A preview asks the policies as a pass does, and compares the answers as `policy plan` does ([`crate::plan`]). Only
-//! one preview computes at a time, and its work waits until passes leave a processor free. After each object, another
+//! A preview asks the policies as a pass does, and compares the answers as `policy plan` does ([`crate::plan`]). The
+//! threads of low priority do the work, so previews use only the time that passes leave. After a few objects, another
 //! preview takes its turn, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
@@ -14,18 +14,18 @@ mod changes;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use kaos_crds::PreviewInputs;
 use kaos_policy::{
     contract::{Reference, ResourceType},
     render::{Rendered, Renderer},
 };
 use serde_json::Value;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 pub(crate) use self::changes::Changes;
 use crate::{
@@ -34,8 +34,7 @@ use crate::{
         installed::{EffectOfProposal, Previewer, Proposal},
     },
     offline::{answer_after, is_same},
-    plan::{Answers, Around, Difference, Effect, FrozenPath, difference},
-    processors::Patience,
+    plan::{Answers, Around, Effect, FrozenPath, compared},
     reconcile::{Context, decide, is_there},
     timestamps::written,
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
@@ -44,6 +43,8 @@ use crate::{
 /// The number of repetitions after which a preview computes changed objects only once more. The preview reports the
 /// objects of this last repetition as outdated.
 const REPETITIONS: usize = 3;
+/// The number of objects after which another preview takes its turn.
+const TURN: usize = 8;
 /// The maximum wait for the first lists of the watch.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 /// The interval at which a preview checks whether the watch has listed the objects.
@@ -61,7 +62,6 @@ const LOOK_SHARE: u32 = 10;
 pub(crate) struct CachePreviewer {
     context: Arc<Context>,
     changes: Arc<Changes>,
-    turn: Arc<Semaphore>,
 }
 
 /// A running preview.
@@ -70,9 +70,7 @@ struct RunningPreview {
     proposal: Arc<Proposal>,
     /// For each kind, a type that only the candidate reads. The watch does not keep objects of this type.
     unread: Arc<BTreeMap<ResourceType, ResourceType>>,
-    effect: Effect,
-    patience: Patience,
-    turn: Arc<Semaphore>,
+    effect: Arc<Mutex<Effect>>,
 }
 
 /// The result for one object.
@@ -83,23 +81,24 @@ enum ForObject {
     Pending,
     /// The effect stays unknown, for this reason.
     Unknown(String),
-    Compared(Box<Difference>),
+    /// The effect has the difference of the object.
+    Added,
 }
 
 impl CachePreviewer {
     /// Creates a previewer. `changes` records the objects that the watch reports.
     pub(crate) fn new(context: Arc<Context>, changes: Arc<Changes>) -> Self {
-        Self { context, changes, turn: Arc::new(Semaphore::new(1)) }
+        Self { context, changes }
     }
 }
 
 impl Previewer for CachePreviewer {
     fn preview(&self, proposal: Proposal) -> BoxFuture<'static, EffectOfProposal> {
-        let (context, changes, turn) = (Arc::clone(&self.context), Arc::clone(&self.changes), Arc::clone(&self.turn));
+        let (context, changes) = (Arc::clone(&self.context), Arc::clone(&self.changes));
         async move {
             let effect = Effect::new(proposal.frozen.iter().map(|path| FrozenPath::new(path)).collect());
-            let (proposal, unread, patience) = (Arc::new(proposal), Arc::default(), Patience::default());
-            RunningPreview { context, proposal, unread, effect, patience, turn }.run(&changes).await
+            let (proposal, unread, effect) = (Arc::new(proposal), Arc::default(), Arc::new(Mutex::new(effect)));
+            RunningPreview { context, proposal, unread, effect }.run(&changes).await
         }
         .boxed()
     }
@@ -109,13 +108,9 @@ impl RunningPreview {
     async fn run(mut self, changes: &Changes) -> EffectOfProposal {
         let kinds = self.followed().await;
         self.unread = Arc::new(unread(&self.proposal.after, &kinds, &self.context.access.watch.coverage()));
-        let (recording, mut pending) = (changes.record(), BTreeSet::new());
+        let (recording, mut pending) = (changes.record(), Vec::new());
         for of in &kinds {
-            for key in self.context.access.watch.keys(of) {
-                if !self.compute(&key).await {
-                    pending.insert(key);
-                }
-            }
+            pending.extend(self.compute(self.context.access.watch.keys(of)).await);
         }
         self.until_known(pending).await;
         let (mut repeated, mut outdated) = (0, BTreeSet::new());
@@ -125,10 +120,8 @@ impl RunningPreview {
                 break;
             }
             // After the last repetition, `outdated` keeps these objects, because they may have changed once more.
-            for key in &outdated {
-                repeated += 1;
-                self.compute(key).await;
-            }
+            repeated += outdated.len();
+            self.compute(outdated.iter().cloned().collect()).await;
             if repetition < REPETITIONS {
                 outdated.clear();
             }
@@ -138,16 +131,17 @@ impl RunningPreview {
             replaces: self.proposal.replaces.clone(),
             together: self.proposal.together.clone(),
             basis: Some(self.proposal.basis.clone()),
-            repeated,
+            repeated: i64::try_from(repeated).unwrap_or(i64::MAX),
             outdated: i64::try_from(outdated.len()).unwrap_or(i64::MAX),
         };
-        let Self { context, effect, mut patience, .. } = self;
+        let Self { context, effect, .. } = self;
         let sum = move || {
+            let effect = std::mem::take(&mut *lock(&effect));
             let frozen_changes =
                 effect.frozen_changes().into_iter().map(|(path, objects)| (path.to_owned(), objects)).collect();
             EffectOfProposal { preview: effect.preview(inputs), frozen_changes }
         };
-        context.runner.processors.run_when_free(false, &mut patience, sum).await
+        context.runner.processors.run_low_priority(sum).await
     }
 
     /// Waits until the watch has listed the objects of the kinds whose policies differ. Returns these kinds. The effect
@@ -162,7 +156,7 @@ impl RunningPreview {
         for of in &unseen {
             let why = "no policy answers for this kind yet, so the operator does not watch its objects: their number \
                        is unknown";
-            self.effect.set_kind_unknown(of, why);
+            lock(&self.effect).set_kind_unknown(of, why);
         }
         let unlisted = |of: &ResourceType| {
             let is_watched = watch.coverage().is_primary(of);
@@ -177,7 +171,7 @@ impl RunningPreview {
         for of in &kinds {
             if let Some(why) = unlisted(of).or_else(|| watch.trouble(of)) {
                 let why = format!("the operator does not see all objects of this kind: {why}");
-                self.effect.set_kind_unknown(of, &why);
+                lock(&self.effect).set_kind_unknown(of, &why);
             }
         }
         kinds
@@ -185,16 +179,12 @@ impl RunningPreview {
 
     /// Computes pending objects again until the effect on all of them is known. Gives up if no object becomes known for
     /// [`PENDING_WAIT`].
-    async fn until_known(&mut self, mut pending: BTreeSet<ObjectKey>) {
+    async fn until_known(&mut self, mut pending: Vec<ObjectKey>) {
         let (mut progress, mut wait) = (Instant::now(), PENDING_LOOK);
         while !pending.is_empty() && progress.elapsed() < PENDING_WAIT.max(wait * 2) {
             tokio::time::sleep(wait).await;
             let (began, many) = (Instant::now(), pending.len());
-            for key in std::mem::take(&mut pending) {
-                if !self.compute(&key).await {
-                    pending.insert(key);
-                }
-            }
+            pending = self.compute(pending).await;
             if pending.len() < many {
                 progress = Instant::now();
             }
@@ -202,41 +192,54 @@ impl RunningPreview {
         }
     }
 
-    /// Computes the effect on one object, which replaces the earlier effect on this object. Returns false if a later
-    /// attempt can give another result.
-    async fn compute(&mut self, key: &ObjectKey) -> bool {
+    /// Computes the effect on these objects, which replaces the earlier effect on them. Returns the objects for which a
+    /// later attempt can give another result.
+    async fn compute(&self, mut keys: Vec<ObjectKey>) -> Vec<ObjectKey> {
         let Proposal { before, after, .. } = &*self.proposal;
-        if after.is_as_in(before, &key.of, &key.namespace, &key.name) {
-            return true;
-        }
-        // Acquiring never fails, because the semaphore is never closed.
-        let _turn = Arc::clone(&self.turn).acquire_owned().await;
-        let is_local = after.of(&key.of).and_then(|of| of.usual(&key.namespace)).is_some_and(|kind| kind.is_local());
-        let (context, proposal, unread) =
-            (Arc::clone(&self.context), Arc::clone(&self.proposal), Arc::clone(&self.unread));
-        let (key, mut effect) = (key.clone(), std::mem::take(&mut self.effect));
-        let work = move || {
-            let object = key.reference();
-            let result = for_object(&context, &proposal, &unread, &key);
-            let is_settled = !matches!(result, ForObject::Pending);
-            match result {
-                ForObject::NotConcerned => effect.forget(&object),
-                ForObject::Compared(difference) => effect.set(&difference),
-                ForObject::Unknown(why) => effect.set_unknown(&object, &why),
-                ForObject::Pending => {
-                    effect.set_unknown(&object, "a policy needs an object that the operator has not read yet");
-                }
-            }
-            (effect, is_settled)
-        };
-        let (effect, is_settled) =
-            self.context.runner.processors.run_when_free(is_local, &mut self.patience, work).await;
-        self.effect = effect;
-        is_settled
+        keys.retain(|key| !after.is_as_in(before, &key.of, &key.namespace, &key.name));
+        let processors = &self.context.runner.processors;
+        let turns: Vec<Vec<ObjectKey>> = keys.chunks(TURN).map(<[_]>::to_vec).collect();
+        let turns = turns.into_iter().map(|turn| {
+            let (context, proposal, unread, effect) = (
+                Arc::clone(&self.context),
+                Arc::clone(&self.proposal),
+                Arc::clone(&self.unread),
+                Arc::clone(&self.effect),
+            );
+            let is_pending = move |key: &ObjectKey| !add(&effect, &context, &proposal, &unread, key);
+            processors.run_low_priority(move || turn.into_iter().filter(is_pending).collect::<Vec<_>>())
+        });
+        stream::iter(turns).buffered(processors.low_priority_threads()).concat().await
     }
 }
 
+fn lock(effect: &Mutex<Effect>) -> MutexGuard<'_, Effect> {
+    effect.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds the effect on one object. Returns false if a later attempt can give another result.
+fn add(
+    effect: &Mutex<Effect>,
+    context: &Context,
+    proposal: &Proposal,
+    unread: &BTreeMap<ResourceType, ResourceType>,
+    key: &ObjectKey,
+) -> bool {
+    let object = key.reference();
+    match for_object(effect, context, proposal, unread, key) {
+        ForObject::NotConcerned => lock(effect).forget(&object),
+        ForObject::Added => {}
+        ForObject::Unknown(why) => lock(effect).set_unknown(&object, &why),
+        ForObject::Pending => {
+            lock(effect).set_unknown(&object, "a policy needs an object that the operator has not read yet");
+            return false;
+        }
+    }
+    true
+}
+
 fn for_object(
+    effect: &Mutex<Effect>,
     context: &Context,
     proposal: &Proposal,
     unread: &BTreeMap<ResourceType, ResourceType>,
@@ -282,7 +285,9 @@ fn for_object(
     let exists = |child: &Reference| Some(is_there(child, &children));
     let around = Around { live: &live, exists: &exists, settings: settings.collect() };
     let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
-    ForObject::Compared(Box::new(difference(&object, sides, &around)))
+    let compared = compared(&object, sides, &around);
+    lock(effect).add(compared);
+    ForObject::Added
 }
 
 /// The answer for an object that a pass would use.

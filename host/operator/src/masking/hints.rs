@@ -1,0 +1,65 @@
+//! Finds parts of texts quickly, in upper and in lower case. The slow checks look only at texts with such a part.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+/// Parts of texts that name a secret value.
+static SECRETS: LazyLock<Hints> = LazyLock::new(|| {
+    Hints::new([
+        "passw",
+        "passp",
+        "passc",
+        "pwd",
+        "secret",
+        "token",
+        "credential",
+        "key",
+        "private",
+        "authorization",
+        "cookie",
+        "bearer",
+        "basic ",
+        "pin",
+        "jwt",
+        "://",
+        "database_url",
+        "connection_string",
+        "dsn",
+    ])
+});
+
+/// Some parts of texts. `None` if there are too many.
+#[derive(Debug)]
+pub(super) struct Hints(Option<AhoCorasick>);
+
+impl Hints {
+    pub(super) fn new(parts: impl IntoIterator<Item = &'static str>) -> Self {
+        Self(AhoCorasick::builder().ascii_case_insensitive(true).build(parts).ok())
+    }
+
+    /// Returns whether a text contains one of the parts.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        self.0.as_ref().is_none_or(|parts| parts.is_match(text))
+    }
+}
+
+/// Returns whether a text can name a secret value. The check is quick, and can return true for other texts.
+pub(super) fn may_name_a_secret(text: &str) -> bool {
+    SECRETS.may_be_in(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_case_of_a_text_does_not_matter() {
+        for text in ["X-Api-Key: 1", "https://a", "Basic abc", "myToken"] {
+            assert!(may_name_a_secret(text), "{text}");
+        }
+        for text in ["", "registry.example/agents", "basically", "level: info"] {
+            assert!(!may_name_a_secret(text), "{text}");
+        }
+    }
+}
