@@ -1,5 +1,5 @@
-//! Limits how many policies run at the same time: at most one for each processor. Tenants' policies get at most half of
-//! the processors.
+//! Limits how many policies run for passes at the same time: at most one for each processor. Tenants' policies get at
+//! most half of the processors. Work of low priority has threads of its own ([`crate::low_priority`]).
 
 use std::sync::Arc;
 
