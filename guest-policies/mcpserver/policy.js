@@ -1325,7 +1325,7 @@ function namespaceOf(url) {
   return svc === 'svc' ? namespace : undefined;
 }
 
-/** The namespace in the address of a Service, also if the address lacks `.svc` or the port. */
+/** The namespace in the address of a Service. The address can lack `.svc` or the port. */
 const namespaceOfService = (address) => serviceAddress(address)?.namespace ?? namespaceOf(address);
 
 // ------------------------------------------------------------------------------------------------------- telemetry

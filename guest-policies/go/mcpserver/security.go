@@ -190,7 +190,7 @@ func service(url string) (name, namespace string, port uint64) {
 	host, digits := host(url)
 	labels := strings.Split(host, ".")
 	port, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || len(labels) < 2 || labels[1] == "" || len(labels) > 2 && labels[2] != "svc" {
+	if err != nil || len(labels) < 2 || labels[0] == "" || labels[1] == "" || len(labels) > 2 && labels[2] != "svc" {
 		return "", "", 0
 	}
 	return labels[0], labels[1], port
@@ -205,7 +205,7 @@ func namespaceOf(url string) string {
 	return ""
 }
 
-// namespaceOfService returns the namespace in the address of a Service, also if the address lacks .svc or the port.
+// namespaceOfService returns the namespace in the address of a Service. The address can lack .svc or the port.
 func namespaceOfService(address string) string {
 	if _, namespace, _ := service(address); namespace != "" {
 		return namespace

@@ -176,7 +176,7 @@ def namespace(url):
 
 
 def namespace_of_service(address):
-    """Returns the namespace in the address of a Service, also if the address lacks .svc or the port. Returns None for a
-    host outside of the cluster."""
+    """Returns the namespace in the address of a Service. The address can lack .svc or the port. Returns None for a host
+    outside of the cluster."""
     backend = service(address)
     return backend["namespace"] if backend else namespace(address)

@@ -1,6 +1,8 @@
 //! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Threads of their own do this work.
-//! They have a lower priority than all other threads of the process, so the kernel gives them only the time that passes
-//! leave. If passes use all processors for long, these threads still get a little time.
+//! They have a lower priority than all other threads of the process, so the kernel lets passes run first.
+//!
+//! If a CPU limit of the container is used up, the kernel stops all threads, whatever their priority. So a thread of
+//! low priority also pauses between two pieces of work while the caller asks for it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -9,38 +11,47 @@ use std::{
         mpsc::{self, Receiver, SendError, Sender},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::oneshot;
 
-/// The nice value of the threads. According to the kernel's weights, a thread of a pass gets 28 times as much time.
+/// The number by which the niceness of the threads is higher than that of the process. On a busy processor, a thread of
+/// a pass gets nine times as much time.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 15;
+const NICENESS: i32 = 10;
+/// The longest pause after a piece of work.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The threads of low priority. All clones share the same threads. The threads end with the last clone.
+/// Threads of low priority. All clones share the same threads. The threads end with the last clone.
 #[derive(Debug, Clone)]
 pub(crate) struct LowPriority(Sender<Work>);
 
 impl LowPriority {
-    /// Starts this many threads.
-    pub(crate) fn start(threads: usize) -> Self {
+    /// Starts this many threads. After each piece of work for which `pauses` returns true, a thread pauses for as long
+    /// as the work took. `pauses` gets the time at which the work began.
+    pub(crate) fn start(threads: usize, pauses: impl Fn(Instant) -> bool + Clone + Send + 'static) -> Self {
         let (sender, queue) = mpsc::channel::<Work>();
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {
-            let queue = Arc::clone(&queue);
+            let (queue, pauses) = (Arc::clone(&queue), pauses.clone());
             // If the process can start none of the threads, `spawn` uses a thread of the runtime instead.
-            let _unstarted = thread::Builder::new().name("low-priority".to_owned()).spawn(move || follow(&queue));
+            let thread = thread::Builder::new().name("low-priority".to_owned());
+            let _unstarted = thread.spawn(move || follow(&queue, &pauses));
         }
         Self(sender)
     }
 
-    /// Runs the work, and waits until it ends. If the work panics, the caller panics, too.
+    /// Runs the work, and waits until it ends. If the work panics, the caller panics, too. If the caller stops waiting
+    /// before the work begins, the work does not run.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = oneshot::channel();
         self.spawn(move || {
-            let _dropped = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            if !sender.is_closed() {
+                let _dropped = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            }
         });
         match receiver.await {
             Ok(Ok(done)) => done,
@@ -59,20 +70,24 @@ impl LowPriority {
 }
 
 /// Does the work of the queue until no sender exists any more.
-fn follow(queue: &Mutex<Receiver<Work>>) {
+fn follow(queue: &Mutex<Receiver<Work>>, pauses: &dyn Fn(Instant) -> bool) {
     lower();
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(work) = next() {
+        let began = Instant::now();
         // A panic ends only this piece of work. The panic hook has already reported the panic.
         let _panic = catch_unwind(AssertUnwindSafe(work));
+        if pauses(began) {
+            thread::sleep(began.elapsed().min(LONGEST_PAUSE));
+        }
     }
 }
 
-/// Lowers the priority of this thread. On Linux, a nice value belongs to a thread. On other systems, it belongs to the
+/// Lowers the priority of this thread. On Linux, the niceness belongs to a thread. On other systems, it belongs to the
 /// whole process, so this function does nothing there.
 fn lower() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+    if let Err(error) = rustix::process::nice(NICENESS) {
         tracing::debug!(%error, "work of low priority runs with the priority of passes");
     }
 }
@@ -81,9 +96,13 @@ fn lower() {
 mod tests {
     use super::*;
 
+    fn thread() -> LowPriority {
+        LowPriority::start(1, |_| false)
+    }
+
     #[tokio::test]
     async fn work_runs_in_order_and_a_panic_ends_only_its_own_work() {
-        let low = LowPriority::start(1);
+        let low = thread();
         let (sender, receiver) = mpsc::channel();
         low.spawn(|| panic!("a test"));
         low.spawn(move || sender.send(1).unwrap());
@@ -92,12 +111,24 @@ mod tests {
         assert!(panics.await.unwrap_err().is_panic());
     }
 
+    #[tokio::test]
+    async fn work_without_a_caller_does_not_begin() {
+        let low = thread();
+        let (begin, begins) = mpsc::channel::<()>();
+        low.spawn(move || begins.recv().unwrap());
+        let mut abandoned = Box::pin(low.run(|| panic!("nobody waits for this work")));
+        assert!(futures_util::poll!(&mut abandoned).is_pending());
+        drop(abandoned);
+        begin.send(()).unwrap();
+        assert_eq!(low.run(|| 1).await, 1);
+    }
+
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn only_the_thread_itself_has_a_low_priority() {
-        let nice = || rustix::process::getpriority_process(None).unwrap();
-        let before = nice();
-        assert_eq!(LowPriority::start(1).run(nice).await, (before + NICE).min(19).max(NICE));
-        assert_eq!(nice(), before);
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        let before = niceness();
+        assert_eq!(thread().run(niceness).await, (before + NICENESS).min(19));
+        assert_eq!(niceness(), before);
     }
 }

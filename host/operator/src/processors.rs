@@ -1,7 +1,10 @@
 //! Limits how many policies run for passes at the same time: at most one for each processor. Tenants' policies get at
 //! most half of the processors. Work of low priority has threads of its own ([`crate::low_priority`]).
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 use kaos_policy::engine::Engine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -9,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{blocking::off_thread, low_priority::LowPriority};
 
 /// The number of sandboxes that one pass has open at the same time: one for the policy, and one for the current
-/// overlay. A preview of one object has as many.
+/// overlay. A preview of one object also has at most two open sandboxes.
 const OPEN: usize = 2;
 /// The maximum number of threads of low priority.
 const LOW_PRIORITY: usize = 4;
@@ -31,8 +34,21 @@ pub(crate) struct Processors {
     all: Arc<Semaphore>,
     /// The processors that tenants' policies can use at the same time.
     tenants: Arc<Semaphore>,
-    /// The threads of low priority, and their number; `None` with [`Compute::Inline`].
-    low_priority: Option<(LowPriority, usize)>,
+    /// The threads of low priority; `None` with [`Compute::Inline`].
+    low_priority: Option<Arc<LowPriorityThreads>>,
+    /// The last time at which work for a pass began.
+    last: Arc<Mutex<Option<Instant>>>,
+}
+
+struct LowPriorityThreads {
+    /// The threads that run policies.
+    policies: LowPriority,
+    /// The thread that writes recorded cases. It is separate, because only a few cases can wait.
+    cases: LowPriority,
+    /// The number of threads in `policies`.
+    number: usize,
+    /// The threads in `policies` that tenants' policies can use at the same time.
+    tenants: Arc<Semaphore>,
 }
 
 /// Permission to use a processor, until this value is dropped.
@@ -53,8 +69,10 @@ impl Processors {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN - LOW_PRIORITY);
         let tenants = (processors / 2).max(1);
         let [all, tenants] = [processors, tenants].map(|permits| Arc::new(Semaphore::new(permits)));
-        let threads = processors.min(LOW_PRIORITY);
-        Self { all, tenants, low_priority: (compute == Compute::Pool).then(|| (LowPriority::start(threads), threads)) }
+        let last = Arc::default();
+        let low_priority =
+            (compute == Compute::Pool).then(|| Arc::new(LowPriorityThreads::start(processors, &all, &last)));
+        Self { all, tenants, low_priority, last }
     }
 
     /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
@@ -66,6 +84,7 @@ impl Processors {
             return work();
         }
         let permit = self.permit(is_local).await;
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         off_thread(move || {
             let done = work();
             drop(permit);
@@ -74,28 +93,38 @@ impl Processors {
         .await
     }
 
-    /// Starts CPU-bound work with low priority. Does not wait until the work ends.
-    pub(crate) fn spawn_low_priority(&self, work: impl FnOnce() + Send + 'static) {
+    /// Writes a recorded case with low priority. Does not wait until the work ends.
+    pub(crate) fn spawn_case(&self, work: impl FnOnce() + Send + 'static) {
         match &self.low_priority {
-            Some((threads, _)) => threads.spawn(work),
+            Some(threads) => threads.cases.spawn(work),
             None => work(),
         }
     }
 
-    /// Returns how much work of low priority can run at the same time.
+    /// Returns the number of threads of low priority that run policies.
     pub(crate) fn low_priority_threads(&self) -> usize {
-        self.low_priority.as_ref().map_or(1, |(_, threads)| *threads)
+        self.low_priority.as_ref().map_or(1, |threads| threads.number)
     }
 
-    /// Runs CPU-bound work with low priority: passes take the processor from it.
-    pub(crate) async fn run_low_priority<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        match &self.low_priority {
-            Some((threads, _)) => threads.run(work).await,
-            None => {
-                tokio::task::yield_now().await;
-                work()
-            }
-        }
+    /// Runs policies with low priority. Work with `is_local` is for a tenant's policies, and leaves threads free for the
+    /// owner's policies.
+    pub(crate) async fn run_low_priority<T: Send + 'static>(
+        &self,
+        is_local: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let Some(threads) = &self.low_priority else {
+            tokio::task::yield_now().await;
+            return work();
+        };
+        // Acquiring never fails, because the semaphore is never closed.
+        let share = if is_local { Arc::clone(&threads.tenants).acquire_owned().await.ok() } else { None };
+        let work = move || {
+            let done = work();
+            drop(share);
+            done
+        };
+        threads.policies.run(work).await
     }
 
     /// Waits for a processor, in the order of arrival.
@@ -106,6 +135,25 @@ impl Processors {
         // Acquiring never fails, because the semaphores are never closed.
         let share = if is_local { Arc::clone(&self.tenants).acquire_owned().await.ok() } else { None };
         Permit { _share: share, _processor: Arc::clone(&self.all).acquire_owned().await.ok() }
+    }
+}
+
+impl LowPriorityThreads {
+    /// Starts the threads for this many processors. While passes run, the threads leave half of their time to passes.
+    /// With a single processor, they always do so: the processor can be a CPU limit that all threads share.
+    fn start(processors: usize, all: &Arc<Semaphore>, last: &Arc<Mutex<Option<Instant>>>) -> Self {
+        let (all, last) = (Arc::clone(all), Arc::clone(last));
+        let pauses = move |began: Instant| {
+            let last = *last.lock().unwrap_or_else(PoisonError::into_inner);
+            processors == 1 || all.available_permits() < processors || last.is_some_and(|last| last >= began)
+        };
+        let number = processors.min(LOW_PRIORITY);
+        Self {
+            policies: LowPriority::start(number, pauses.clone()),
+            cases: LowPriority::start(1, pauses),
+            number,
+            tenants: Arc::new(Semaphore::new((number / 2).max(1))),
+        }
     }
 }
 
@@ -138,7 +186,7 @@ mod tests {
     async fn work_of_low_priority_needs_no_processor_of_passes() {
         let processors = Processors::new(Compute::Pool, 1);
         let _pass = processors.permit(false).await;
-        assert_eq!(processors.run_low_priority(|| 1).await, 1);
+        assert_eq!(processors.run_low_priority(true, || 1).await, 1);
     }
 
     #[test]

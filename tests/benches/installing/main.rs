@@ -40,6 +40,9 @@ fn main() -> Result<ExitCode> {
     }
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if let Some(unknown) = named.iter().find(|name| !PARTS.contains(&name.as_str())) {
+        bail!("unknown part {unknown}; the parts are {}", PARTS.join(", "));
+    }
     let mut parts = Vec::new();
     for name in if named.is_empty() { PARTS.to_vec() } else { named.iter().map(String::as_str).collect() } {
         parts.push(runtime.block_on(measure(name)).with_context(|| format!("the part {name}"))?);
@@ -60,7 +63,6 @@ async fn measure(part: &str) -> Result<Part> {
         "isolation" => isolation::measure().await,
         "previewing" => previewing::measure().await,
         "planning" => planning::measure().await,
-        "recording" => recording::measure().await,
-        other => bail!("unknown part {other}; the parts are {}", PARTS.join(", ")),
+        _ => recording::measure().await,
     }
 }

@@ -111,29 +111,32 @@ pub(crate) async fn measure() -> Result<Part> {
         edits += 1;
         alone.push(edit(&stage, edits).await?);
     }
+    let mut effects_beside = Vec::new();
     for number in CANDIDATES + 1..=2 * CANDIDATES {
-        beside.extend(preview(&stage, number, Some(&mut edits)).await?.1);
+        let (took, times) = preview(&stage, number, Some(&mut edits)).await?;
+        effects_beside.push(took);
+        beside.extend(times);
     }
     stop.cancel();
     let ratio = |percent| ratio(&beside, &alone, percent);
     let slowest = milliseconds(percentile(&effects, 95));
-    let missed = if slowest > EFFECT {
-        Some(format!(
-            "the effect on {AGENTS} Agents can be read after {slowest:.0} ms, but the aim is at most {EFFECT:.0}"
-        ))
-    } else if ratio(95) > LONGER {
-        Some(format!(
-            "edits take {:.2} times as long at p95 during a preview, but the aim is at most {LONGER}",
-            ratio(95)
-        ))
-    } else {
-        None
-    };
+    let mut missed = Vec::new();
+    if slowest > EFFECT {
+        let took = format!("the effect on {AGENTS} Agents can be read after {slowest:.0} ms");
+        missed.push(format!("{took}, but the aim is at most {EFFECT:.0}"));
+    }
+    if ratio(95) > LONGER {
+        let took = format!("edits take {:.2} times as long at p95 during a preview", ratio(95));
+        missed.push(format!("{took}, but the aim is at most {LONGER}"));
+    }
+    let missed = (!missed.is_empty()).then(|| missed.join("; "));
     let text = format!(
-        "{CANDIDATES} candidates that change one annotation of {AGENTS} Agents. {CANDIDATES} further candidates while the \
-         bench edits MCPServers without a pause, each edit until the operator served it:\n\n| ms | median | p95 |\n|---|---:|---:|\n{}{}{}| times as long (aim: {LONGER}) | \
+        "{CANDIDATES} candidates change one annotation of {AGENTS} Agents each. Then the bench installs {CANDIDATES} more \
+         candidates, and edits MCPServers without a pause. Each edit lasts until the operator served the \
+         edit:\n\n| ms | median | p95 |\n|---|---:|---:|\n{}{}{}{}| times as long (aim: {LONGER}) | \
          {:.2} | {:.2} |\n",
-        row(&format!("from the ConfigMap until the effect can be read (aim: {EFFECT:.0})"), &effects),
+        row(&format!("from the ConfigMap until the effect can be read, without edits (aim: {EFFECT:.0})"), &effects),
+        row("the same with edits", &effects_beside),
         row(&format!("{EDITS} edits without a preview"), &alone),
         row(&format!("{} edits during the previews", beside.len()), &beside),
         ratio(50),

@@ -33,7 +33,7 @@ pub(super) fn namespace(url: &str) -> Option<&str> {
     (svc == "svc" && !namespace.is_empty()).then_some(namespace)
 }
 
-/// Returns the namespace in the address of a Service, also if the address lacks `.svc` or the port.
+/// Returns the namespace in the address of a Service. The address can lack `.svc` or the port.
 pub(super) fn namespace_of_service(address: &str) -> Option<&str> {
     service(address).map(|service| service.namespace).or_else(|| namespace(address))
 }

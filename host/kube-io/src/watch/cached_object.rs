@@ -100,8 +100,7 @@ pub(super) struct Unusable {
     pub(super) left: Option<Box<Arrived>>,
 }
 
-/// The fields that identify an object and show its deletion. All other parts, including managed fields, may be nested
-/// too deeply for the parser.
+/// The fields that identify an object and show its deletion. All other parts may be nested too deeply for the parser.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Named {
@@ -155,9 +154,7 @@ impl Arrived {
         } else {
             serde_json::from_str(sent.get()).map(|SentObject { object, managed }| {
                 let managed = managed.filter(|_| extract.needs_managed_fields());
-                // The API server always sends a valid list.
-                let managed = managed.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
-                Self::with(object, managed, of, extract)
+                Self::with(object, managed.map(ManagedFields::decode).unwrap_or_default(), of, extract)
             })
         };
         let arrived = arrived.map_err(|error| Unusable::unread(sent, &error, of, extract))?;
@@ -173,11 +170,10 @@ impl Arrived {
         let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
         let managed = metadata.and_then(|metadata| metadata.remove("managedFields"));
         let managed = managed.filter(|_| extract.needs_managed_fields());
-        let managed = managed.and_then(|list| serde_json::from_value(list).ok()).unwrap_or_default();
-        Self::with(object, managed, of, extract)
+        Self::with(object, managed.map(ManagedFields::convert).unwrap_or_default(), of, extract)
     }
 
-    /// Converts an object whose managed fields are apart. Adds the object's type, because the items of a list do not
+    /// Converts an object without its managed fields. Adds the object's type, because the items of a list do not
     /// contain their type.
     fn with(
         mut object: Value,
@@ -328,6 +324,20 @@ mod tests {
         let mut later = object();
         later["spec"] = json!({"x": 2});
         assert_ne!(before.essence, arrived(later).item.essence);
+    }
+
+    #[test]
+    fn the_facts_of_managed_fields_are_the_same_in_a_text_and_in_a_value() {
+        let mut sent = object();
+        sent["metadata"]["managedFields"] = json!([{"manager": "somebody", "operation": "Update",
+            "time": "2026-01-01T00:00:01Z", "fieldsV1": {"f:spec": {}}}]);
+        let text = serde_json::value::to_raw_value(&sent).unwrap();
+        for arrived in [Arrived::read(&text, &widget(), ALL).unwrap(), arrived(sent.clone())] {
+            assert_eq!((arrived.item.shared, arrived.item.changed.as_deref()), (true, Some("2026-01-01T00:00:01Z")));
+        }
+        let none = Extract { shared: false, essence: false, ..ALL };
+        let read = Arrived::read(&text, &widget(), none).unwrap().item;
+        assert_eq!((read.shared, read.changed), (false, None));
     }
 
     #[test]

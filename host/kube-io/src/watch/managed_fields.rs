@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use kaos_objects::metadata;
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
 
 /// The fields that one manager set, as far as the watch reads them.
 #[derive(Debug, Default, Deserialize)]
@@ -34,6 +35,18 @@ struct ManagedMetadata {
 }
 
 impl ManagedFields {
+    /// Decodes the entries of `metadata.managedFields`. Leaves out entries of another form.
+    pub(super) fn decode(text: &RawValue) -> Vec<Self> {
+        let entries: Vec<&RawValue> = serde_json::from_str(text.get()).unwrap_or_default();
+        entries.into_iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect()
+    }
+
+    /// Converts the entries of `metadata.managedFields`, like [`decode`](Self::decode).
+    pub(super) fn convert(value: Value) -> Vec<Self> {
+        let Value::Array(entries) = value else { return Vec::new() };
+        entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect()
+    }
+
     /// Returns whether the manager set a field of the spec, or an annotation that policies read.
     fn concern_policies(&self) -> bool {
         let annotations = &self.fields.metadata.annotations;
@@ -57,12 +70,15 @@ pub(super) fn last_change(managed: Vec<ManagedFields>) -> Option<Box<str>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     fn decoded(entries: &[Value]) -> Vec<ManagedFields> {
-        serde_json::from_str(&json!(entries).to_string()).unwrap()
+        let text = json!(entries).to_string();
+        let decoded = ManagedFields::decode(serde_json::from_str(&text).unwrap());
+        assert_eq!(decoded.len(), ManagedFields::convert(json!(entries)).len());
+        decoded
     }
 
     fn entry(manager: &str, subresource: &str, time: &str, fields: &Value) -> Value {
@@ -98,5 +114,14 @@ mod tests {
         assert!(!shared(metadata::MANAGER, "", "f:spec"));
         assert!(!shared("hpa", "scale", "f:spec"));
         assert!(!shared("somebody", "", "f:metadata"));
+    }
+
+    #[test]
+    fn an_entry_of_another_form_does_not_hide_the_others() {
+        let shared = entry("somebody", "", "2026-01-01T00:00:01Z", &json!({"f:spec": {}}));
+        for odd in [json!(null), json!(1), json!({"manager": null}), json!({"fieldsV1": []})] {
+            assert!(is_shared(&decoded(&[odd, shared.clone()])));
+        }
+        assert!(ManagedFields::convert(json!(null)).is_empty());
     }
 }

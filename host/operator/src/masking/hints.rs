@@ -1,4 +1,4 @@
-//! Finds parts of texts quickly, in upper and in lower case. The slow checks look only at texts with such a part.
+//! Finds words in texts quickly, in upper or lower case. The slow checks look only at texts with such a word.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ static SECRETS: LazyLock<Hints> = LazyLock::new(|| {
     ])
 });
 
-/// Some parts of texts. `None` if there are too many.
+/// Words to find. `None` if there are too many of them: then each text counts as a text with such a word.
 #[derive(Debug)]
 pub(super) struct Hints(Option<AhoCorasick>);
 

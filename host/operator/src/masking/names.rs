@@ -33,7 +33,7 @@ const AMOUNTS: [&str; 6] = ["MAX", "MIN", "NUM", "TOTAL", "INPUT", "OUTPUT"];
 /// The end of names that belong to passwords. The variable `PWD` itself names a directory.
 const PWD: &str = "PWD";
 
-/// Parts of which each secret name contains at least one.
+/// Each secret name contains at least one of these parts.
 static HINTS: LazyLock<Hints> =
     LazyLock::new(|| Hints::new(PARTS.into_iter().chain(JOINED).chain(WORDS).chain(CONNECTIONS).chain([PWD])));
 
@@ -185,6 +185,7 @@ pub(super) fn digits(number: &Number) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::masking::hints::may_name_a_secret;
 
     #[test]
     fn names_of_secrets_are_known() {
@@ -209,6 +210,13 @@ mod tests {
         let more = ["maxTokens", "num_output_tokens", "automountServiceAccountToken", "PWD", "topologyKey", "spinner"];
         for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"].into_iter().chain(counts).chain(more) {
             assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_text_with_a_name_of_a_secret_may_name_a_secret() {
+        for name in PARTS.into_iter().chain(JOINED).chain(WORDS).chain(CONNECTIONS).chain([PWD]) {
+            assert!(may_name_a_secret(&format!("the {}: x", name.to_ascii_lowercase())), "{name}");
         }
     }
 

@@ -116,8 +116,8 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
-/// Returns whether a field exists only before the change, and another field only after the change. Otherwise no field
-/// is renamed.
+/// Returns whether a field exists only before the change, and another field only after the change. Without such a pair,
+/// no field is renamed.
 pub(super) fn can_have_renames(fields: &[Field]) -> bool {
     let has = |before, after| fields.iter().any(|it| (it.before.is_some(), it.after.is_some()) == (before, after));
     has(true, false) && has(false, true)

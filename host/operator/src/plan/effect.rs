@@ -109,13 +109,20 @@ impl Effect {
         effect
     }
 
-    /// Adds the difference of an object, or replaces its earlier difference. Masks the secret values first if the effect
-    /// uses values of this difference.
-    pub(crate) fn add(&mut self, compared: Compared<'_>) {
-        // An earlier example of this object must not count.
-        self.forget(&compared.unmasked.object);
-        let uses_values = self.uses_values(&compared.unmasked);
-        self.set(&if uses_values { compared.masked() } else { compared.unmasked });
+    /// Adds the difference of an object, or replaces its earlier difference. If the effect uses values of the difference,
+    /// masks the secret values first.
+    pub(crate) fn add(&mut self, mut compared: Compared<'_>) {
+        if self.uses_values(&compared) {
+            compared.mask();
+        }
+        self.set(&compared.difference);
+    }
+
+    /// Returns whether the effect uses a value of the difference: in a message, to find renamed fields, or as an example.
+    /// Forgets the earlier difference of the object, because the new one replaces it.
+    pub(crate) fn uses_values(&mut self, compared: &Compared<'_>) -> bool {
+        self.forget(&compared.difference.object);
+        self.shows_values(&compared.difference)
     }
 
     /// Adds the difference of an object, or replaces its earlier difference. The caller has masked secret values.
@@ -203,9 +210,7 @@ impl Effect {
         });
     }
 
-    /// Returns whether this effect compares or shows a value of the difference: in a message, to find renamed fields, or
-    /// as an example.
-    fn uses_values(&self, difference: &Difference) -> bool {
+    fn shows_values(&self, difference: &Difference) -> bool {
         let Difference { object, before, after, children, newest, .. } = difference;
         let has_message = |said: &Said| *said != Said::Planned;
         let mut said = [before, after].into_iter().flatten().map(|side| &side.said).chain(newest.iter().flatten());
@@ -364,7 +369,7 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Returns whether the value is a number that can be a secret value of another object.
+/// Returns whether a mask can replace the value, which is a number, because another field has it as a secret.
 fn is_maskable(value: &Value) -> bool {
     value.as_number().is_some_and(masking::can_be_secret)
 }

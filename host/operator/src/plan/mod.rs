@@ -211,10 +211,11 @@ pub fn difference_of(
     difference
 }
 
-/// The results for one object, without masks. To collect the secret values of an object takes longer than to compare
-/// the plans, and an effect rarely uses the values.
+/// The results for one object, for an effect. The secret values are not masked yet: collecting them takes longer than
+/// comparing the plans, and an effect shows the values of only a few objects.
 pub(crate) struct Compared<'a> {
-    unmasked: Difference,
+    difference: Difference,
+    is_masked: bool,
     object: &'a Value,
     sides: [Option<AnsweredSide<'a>>; 2],
     around: &'a Around<'a>,
@@ -227,14 +228,17 @@ pub(crate) fn compared<'a>(
     around: &'a Around<'a>,
 ) -> Compared<'a> {
     let (sides, newest) = sides(answers);
-    Compared { unmasked: unmasked(object, &sides, newest, around), object, sides, around }
+    let difference = unmasked(object, &sides, newest, around);
+    Compared { difference, is_masked: false, object, sides, around }
 }
 
 impl Compared<'_> {
-    /// Returns the difference with masked values.
-    fn masked(mut self) -> Difference {
-        self.unmasked.mask(&secrets(self.object, &self.sides, self.around));
-        self.unmasked
+    /// Masks the secret values.
+    pub(crate) fn mask(&mut self) {
+        if !self.is_masked {
+            self.difference.mask(&secrets(self.object, &self.sides, self.around));
+            self.is_masked = true;
+        }
     }
 }
 

@@ -193,8 +193,9 @@ fn an_effect_masks_the_examples_of_any_order_and_counts_as_a_plan_does() {
         // At the end, the effect forgets its first examples, and adds them again.
         for number in order.into_iter().chain([0, 1]) {
             let object = object(number);
-            let unmasked = unmasked(&object, &sides(), [None, None], &around);
-            effect.add(Compared { unmasked, object: &object, sides: sides(), around: &around });
+            let difference = unmasked(&object, &sides(), [None, None], &around);
+            let is_masked = false;
+            effect.add(Compared { difference, is_masked, object: &object, sides: sides(), around: &around });
             whole.set(&difference_of(&object, &sides(), [None, None], &around));
         }
         let [effect, whole] = [effect, whole].map(|effect| effect.preview(PreviewInputs::default()));

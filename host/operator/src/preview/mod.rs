@@ -22,7 +22,7 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use kaos_crds::PreviewInputs;
 use kaos_policy::{
     contract::{Reference, ResourceType},
-    render::{Rendered, Renderer},
+    render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -77,8 +77,8 @@ struct RunningPreview {
 enum ForObject {
     /// The candidate does not concern the object, or the object does not exist.
     NotConcerned,
-    /// The watch does not have an object that a policy needs yet, but may have it soon.
-    Pending,
+    /// The effect is not known yet, for this reason. A later attempt can succeed.
+    Pending(&'static str),
     /// The effect stays unknown, for this reason.
     Unknown(String),
     /// The effect has the difference of the object.
@@ -141,7 +141,7 @@ impl RunningPreview {
                 effect.frozen_changes().into_iter().map(|(path, objects)| (path.to_owned(), objects)).collect();
             EffectOfProposal { preview: effect.preview(inputs), frozen_changes }
         };
-        context.runner.processors.run_low_priority(sum).await
+        context.runner.processors.run_low_priority(false, sum).await
     }
 
     /// Waits until the watch has listed the objects of the kinds whose policies differ. Returns these kinds. The effect
@@ -206,10 +206,14 @@ impl RunningPreview {
                 Arc::clone(&self.unread),
                 Arc::clone(&self.effect),
             );
+            let of = turn.first();
+            let is_local = of.is_some_and(|key| {
+                after.of(&key.of).and_then(|of| of.usual(&key.namespace)).is_some_and(|kind| kind.is_local())
+            });
             let is_pending = move |key: &ObjectKey| !add(&effect, &context, &proposal, &unread, key);
-            processors.run_low_priority(move || turn.into_iter().filter(is_pending).collect::<Vec<_>>())
+            processors.run_low_priority(is_local, move || turn.into_iter().filter(is_pending).collect::<Vec<_>>())
         });
-        stream::iter(turns).buffered(processors.low_priority_threads()).concat().await
+        stream::iter(turns).buffer_unordered(processors.low_priority_threads()).concat().await
     }
 }
 
@@ -230,8 +234,8 @@ fn add(
         ForObject::NotConcerned => lock(effect).forget(&object),
         ForObject::Added => {}
         ForObject::Unknown(why) => lock(effect).set_unknown(&object, &why),
-        ForObject::Pending => {
-            lock(effect).set_unknown(&object, "a policy needs an object that the operator has not read yet");
+        ForObject::Pending(why) => {
+            lock(effect).set_unknown(&object, why);
             return false;
         }
     }
@@ -258,15 +262,13 @@ fn for_object(
     let mut answers = [None, None];
     for (answer, kind) in answers.iter_mut().zip(kinds) {
         let Some(kind) = kind else { continue };
-        *answer = decided(context, kind, &object, &lookup);
-        if answer.is_none() {
-            // Rendering never fails here: the watch returns only objects of this kind, and the catalogue accepts only
-            // settings that fit the policies.
-            return ForObject::Unknown("the object could not be rendered".to_owned());
-        }
+        *answer = match decided(context, kind, &object, &lookup) {
+            Ok(decided) => Some(decided),
+            Err(undecided) => return undecided,
+        };
     }
     if lookup.is_pending() {
-        return ForObject::Pending;
+        return ForObject::Pending("a policy needs an object that the operator has not read yet");
     }
     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
     let children = watch.children(uid);
@@ -285,7 +287,12 @@ fn for_object(
     let exists = |child: &Reference| Some(is_there(child, &children));
     let around = Around { live: &live, exists: &exists, settings: settings.collect() };
     let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
-    let compared = compared(&object, sides, &around);
+    let mut compared = compared(&object, sides, &around);
+    let uses_values = lock(effect).uses_values(&compared);
+    // To collect the secret values takes long, so do it without the lock.
+    if uses_values {
+        compared.mask();
+    }
     lock(effect).add(compared);
     ForObject::Added
 }
@@ -305,17 +312,30 @@ impl Decided {
 }
 
 /// Asks the policies as a pass does, but sends no dry run.
-fn decided(context: &Context, kind: Arc<Kind>, object: &Value, lookup: &PassLookup) -> Option<Decided> {
+fn decided(
+    context: &Context,
+    kind: Arc<Kind>,
+    object: &Value,
+    lookup: &PassLookup,
+) -> std::result::Result<Decided, ForObject> {
+    // Rendering never fails here: the watch returns only objects of this kind, and the catalogue accepts only settings
+    // that fit the policies.
+    let unrendered = || ForObject::Unknown("the object could not be rendered".to_owned());
     let mut first = None;
     let ask = |kind: &Kind| {
-        let renderer = context.runner.renderer(kind).ok().ok_or(())?;
-        let rendered = Arc::new(renderer.render(object, lookup).ok().ok_or(())?);
+        let renderer = context.runner.renderer(kind).map_err(|_| unrendered())?;
+        let rendered = Arc::new(renderer.render(object, lookup).map_err(|_| unrendered())?);
+        if let Verdict::Failed(failed) = &rendered.verdict
+            && failed.failure.says_nothing_of_the_object()
+        {
+            return Err(ForObject::Pending("a policy had no sandbox or too little time of the processor"));
+        }
         first.get_or_insert_with(|| Arc::clone(&rendered));
-        Ok::<_, ()>((renderer, rendered))
+        Ok((renderer, rendered))
     };
-    let (_, (renderer, used)) = decide(kind, |(_, rendered)| rendered, ask).ok()?;
+    let (_, (renderer, used)) = decide(kind, |(_, rendered)| rendered, ask)?;
     let newest = first.filter(|first| !Arc::ptr_eq(first, &used));
-    Some(Decided { renderer, used, newest })
+    Ok(Decided { renderer, used, newest })
 }
 
 /// Returns the policies before and after the change. Returns `None` if the change does not concern the object.

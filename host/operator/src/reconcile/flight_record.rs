@@ -51,7 +51,7 @@ pub(crate) fn keep_decision(
     let Some(place) = runner.recorder.place(why) else { return };
     let recording = Recording::of(runner, selected);
     let (renderer, rendered) = (Arc::clone(renderer), Arc::clone(rendered));
-    runner.processors.spawn_low_priority(move || {
+    runner.processors.spawn_case(move || {
         recording.keep(&renderer, &rendered, why, None);
         drop(place);
     });

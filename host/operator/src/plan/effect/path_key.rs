@@ -1,4 +1,4 @@
-//! Identifies changes of the same field in the same way.
+//! The key by which an effect groups changes.
 
 use kaos_policy::{contract::Reference, cut::cut};
 use serde_json::Value;

@@ -91,7 +91,7 @@ impl Lifecycle {
             return not_admitted;
         }
         let message =
-            format!("{message}; another version of the policy is not accepted yet: these settings may fit it");
+            format!("{message}; these settings may fit another version of the policy, which the operator has not accepted yet");
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 
