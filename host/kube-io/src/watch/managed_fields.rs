@@ -29,6 +29,7 @@ struct ManagedParts {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+#[allow(clippy::zero_sized_map_values, reason = "serde decodes a set only from a list")]
 struct ManagedMetadata {
     #[serde(rename = "f:annotations")]
     annotations: BTreeMap<String, IgnoredAny>,

@@ -90,8 +90,9 @@ impl Lifecycle {
         if !is_misfit || !self.awaits_policy(package, settings, found) {
             return not_admitted;
         }
-        let message =
-            format!("{message}; these settings may fit another version of the policy, which the operator has not accepted yet");
+        let message = format!(
+            "{message}; these settings may fit another version of the policy, which the operator has not accepted yet"
+        );
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 
