@@ -19,7 +19,7 @@ use serde_json::Value;
 pub use self::counts::{Counts, Fuel};
 use self::{
     counts::count,
-    path_key::{PathKey, key_of, word_of},
+    path_key::{PathKey, TEXT, key_of, word_of},
 };
 use super::{
     Change, Child, Compared, Difference, Field, FrozenPath, Said, Side,
@@ -31,8 +31,6 @@ use crate::masking;
 const KNOWN_PATHS: usize = 2000;
 /// The maximum number of examples for each path.
 const EXAMPLES: usize = 3;
-/// The maximum length of a path or of a message, in bytes.
-const TEXT: usize = 300;
 
 /// The effect of a change on a set of objects. Each object counts once: a later difference of the same object replaces
 /// the earlier one.

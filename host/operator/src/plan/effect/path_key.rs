@@ -3,8 +3,10 @@
 use kaos_policy::{contract::Reference, cut::cut};
 use serde_json::Value;
 
-use super::TEXT;
 use crate::plan::Field;
+
+/// The maximum length of a path or of a message, in bytes.
+pub(super) const TEXT: usize = 300;
 
 /// Changes of the same field in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
