@@ -25,13 +25,25 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use kaos_operator::cli::Cli;
 use kaos_tests::page;
 
 use crate::part::Part;
 
-/// All parts, in the order of the page.
-const PARTS: [&str; 6] = ["swap", "scripted", "isolation", "previewing", "planning", "recording"];
+/// Measures one part.
+type Measure = fn() -> LocalBoxFuture<'static, Result<Part>>;
+
+/// The names of all parts, in the order of the page.
+const PARTS: [(&str, Measure); 6] = [
+    ("swap", || swap::measure().boxed_local()),
+    ("scripted", || scripted::measure().boxed_local()),
+    ("isolation", || isolation::measure().boxed_local()),
+    ("previewing", || previewing::measure().boxed_local()),
+    ("planning", || planning::measure().boxed_local()),
+    ("recording", || recording::measure().boxed_local()),
+];
 
 fn main() -> Result<ExitCode> {
     // The bench starts this executable as `policy plan` and as the compile child of the operator.
@@ -40,12 +52,14 @@ fn main() -> Result<ExitCode> {
     }
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    if let Some(unknown) = named.iter().find(|name| !PARTS.contains(&name.as_str())) {
-        bail!("unknown part {unknown}; the parts are {}", PARTS.join(", "));
+    if let Some(unknown) = named.iter().find(|name| PARTS.iter().all(|(part, _)| part != name)) {
+        bail!("unknown part {unknown}; the parts are {}", PARTS.map(|(part, _)| part).join(", "));
     }
     let mut parts = Vec::new();
-    for name in if named.is_empty() { PARTS.to_vec() } else { named.iter().map(String::as_str).collect() } {
-        parts.push(runtime.block_on(measure(name)).with_context(|| format!("the part {name}"))?);
+    for (part, measure) in PARTS {
+        if named.is_empty() || named.iter().any(|name| name == part) {
+            parts.push(runtime.block_on(measure()).with_context(|| format!("the part {part}"))?);
+        }
     }
     let texts = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n");
     if named.is_empty() {
@@ -54,15 +68,4 @@ fn main() -> Result<ExitCode> {
         println!("{texts}");
     }
     Ok(page::verdict(&parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>()))
-}
-
-async fn measure(part: &str) -> Result<Part> {
-    match part {
-        "swap" => swap::measure().await,
-        "scripted" => scripted::measure().await,
-        "isolation" => isolation::measure().await,
-        "previewing" => previewing::measure().await,
-        "planning" => planning::measure().await,
-        _ => recording::measure().await,
-    }
 }
